@@ -1,0 +1,109 @@
+"""Every failure a caller can see: a class is a status, a code and one sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+
+
+class Detail(Struct, frozen=True):
+    """One thing that was wrong: `path` is a JSON path (`$.rules[0].tools`) or a parameter name."""
+
+    path: str
+    message: str
+
+
+class AppError(Exception):
+    """A failure the caller can act on. Message and details are public: no keys, no parameters."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    headers: Mapping[str, str] = {}
+
+    def __init__(self, message: str, details: Sequence[Detail] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = list(details)
+
+
+class Invalid(AppError):
+    """The request does not have the shape it must have; every detail names a place."""
+
+    status = 400
+    code = "VALIDATION_ERROR"
+
+    @classmethod
+    def at(cls, path: str, message: str) -> "Invalid":
+        """The error for one place: its message is `path: message`."""
+        return cls(f"{path}: {message}", [Detail(path, message)])
+
+
+class Unauthorized(AppError):
+    """The Authorization header is missing or malformed, or its key is unknown or revoked."""
+
+    status = 401
+    code = "UNAUTHORIZED"
+    headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer"}
+
+
+class ApiKeyExpired(Unauthorized):
+    """The key was valid until its expiresAt, which has passed on the store's clock."""
+
+    code = "API_KEY_EXPIRED"
+
+
+class InsufficientScope(AppError):
+    """The key is valid but lacks the scope that this endpoint requires."""
+
+    status = 403
+    code = "INSUFFICIENT_SCOPE"
+
+
+class NotFound(AppError):
+    """Nothing is served at this path."""
+
+    status = 404
+    code = "NOT_FOUND"
+
+
+class AgentNotFound(NotFound):
+    """No agent with this id exists in the caller's workspace."""
+
+    code = "AGENT_NOT_FOUND"
+
+
+class PolicyNotFound(NotFound):
+    """No policy with this id exists in the caller's workspace."""
+
+    code = "POLICY_NOT_FOUND"
+
+
+class ApiKeyNotFound(NotFound):
+    """No API key with this id exists in the caller's workspace."""
+
+    code = "API_KEY_NOT_FOUND"
+
+
+class MethodNotAllowed(AppError):
+    """The path exists but not with this method; the header Allow names those that do."""
+
+    status = 405
+    code = "METHOD_NOT_ALLOWED"
+
+    def __init__(self, message: str, allow: str) -> None:
+        super().__init__(message)
+        self.headers = {"Allow": allow}
+
+
+class PayloadTooLarge(AppError):
+    """The body is larger than this service reads."""
+
+    status = 413
+    code = "PAYLOAD_TOO_LARGE"
+
+
+class StoreUnavailable(AppError):
+    """The store did not answer as it must, so nothing was decided. Fail closed: 503, never a guess."""
+
+    status = 503
+    code = "STORE_UNAVAILABLE"

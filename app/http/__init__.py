@@ -1,0 +1,1 @@
+"""The wire: the only importer of litestar. One file per resource, and what they share."""

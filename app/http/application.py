@@ -1,0 +1,61 @@
+"""The Litestar application: every route, and what surrounds them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.di import Provide
+
+from app.http import agents, audit, authorize, health, keys, policies
+from app.http.authentication import provide_caller
+from app.http.bodies import MAX_BODY_BYTES
+from app.http.problems import EXCEPTION_HANDLERS
+from app.services import Services
+
+ROUTES = [
+    authorize.authorize,
+    keys.create_key,
+    keys.list_keys,
+    keys.revoke_key,
+    agents.create_agent,
+    agents.list_agents,
+    agents.get_agent,
+    agents.update_agent,
+    agents.delete_agent,
+    policies.create_policy,
+    policies.list_policies,
+    policies.get_policy,
+    policies.update_policy,
+    policies.delete_policy,
+    audit.query_audit_log,
+    health.livez,
+    health.readyz,
+]
+
+
+def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Litestar:
+    """The application; its services are opened on the loop that serves it and closed with it."""
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with open_services() as services:
+            app.state.services = services
+            yield
+
+    return Litestar(
+        ROUTES,
+        lifespan=[lifespan],
+        dependencies={
+            "services": Provide(_services, sync_to_thread=False),
+            "caller": Provide(provide_caller, sync_to_thread=False),
+        },
+        exception_handlers=EXCEPTION_HANDLERS,
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=None,
+    )
+
+
+def _services(state: State) -> Services:
+    services: Services = state.services
+    return services

@@ -1,0 +1,59 @@
+"""Who calls: the Authorization header, and the scope each endpoint requires."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+
+from app.errors import InsufficientScope, Unauthorized
+from app.model.keys import Caller, Scope, is_raw_key
+
+_SCHEME = b"bearer "
+Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
+
+
+def raw_key_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The API key that the one Authorization header carries. Raises Unauthorized; never shows what was sent."""
+    given: bytes | None = None
+    for name, value in headers:
+        if name == b"authorization":
+            if given is not None:
+                raise Unauthorized("There is more than one Authorization header")
+            given = value
+    if given is None:
+        raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
+    if given[:7].lower() != _SCHEME:
+        raise Unauthorized("The Authorization header does not read Bearer, a space and an API key")
+    raw_key = given[7:].decode("latin-1")
+    if not is_raw_key(raw_key):
+        raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
+    return raw_key
+
+
+def requires(scope: Scope) -> Guard:
+    """A guard that lets a request pass whose key is valid now and has the scope (admin implies read).
+
+    It runs before the body is read: who is not authenticated must not be able to make us parse 256 KiB of JSON.
+    """
+
+    async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        raw_key = raw_key_of(connection.scope["headers"])
+        caller = await connection.app.state.services.callers.check(raw_key)
+        if not caller.has(scope):
+            raise InsufficientScope(f"This endpoint requires the scope {scope}; the key has {_listed(caller)}")
+        connection.scope["state"]["caller"] = caller
+
+    guard.scope = scope  # type: ignore[attr-defined]
+    return guard
+
+
+def provide_caller(request: Request[Any, Any, Any]) -> Caller:
+    """The caller that the guard has let pass."""
+    caller: Caller = request.scope["state"]["caller"]
+    return caller
+
+
+def _listed(caller: Caller) -> str:
+    return ", ".join(sorted(caller.scopes)) or "none"

@@ -1,0 +1,160 @@
+"""/v1/authorize: the hot path's way in and out.
+
+A plain ASGI handler, because a typed one costs as much again as the decision; errors, methods and the entry in
+the OpenAPI document are the same as everywhere.
+"""
+
+from typing import Any
+
+import msgspec
+from litestar import asgi
+from litestar.types import Receive, Scope, Send
+from msgspec import UNSET, Struct, UnsetType
+
+from app.errors import AgentNotFound, AppError, Invalid, MethodNotAllowed, PayloadTooLarge
+from app.http.authentication import raw_key_of
+from app.http.bodies import (
+    MAX_BODY_BYTES,
+    count_keys,
+    invalid,
+    require_readable,
+    require_unique_keys,
+    two_spellings,
+)
+from app.http.problems import encode_error
+from app.model.decisions import AuthorizeRequest, Decision, Result, RuleRef
+from app.model.ids import canonical_uuid
+from app.model.text import FieldError, Name, require_visible
+from app.model.times import rfc3339
+from app.pdp import Redactor
+from app.services import Services
+from app.store.clock import monotonic_us
+
+MAX_PARAMETERS_BYTES = 64 * 1024
+DEFAULT_ACTION = "authorize"
+
+
+class AuthorizeBody(Struct, frozen=True, kw_only=True):
+    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has."""
+
+    agent_id: str | UnsetType = UNSET
+    agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
+    tool_name: Name | UnsetType = UNSET
+    toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling
+    action: Name | UnsetType = UNSET
+    parameters: dict[str, Any] | UnsetType = UNSET
+
+
+class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call."""
+
+    id: str
+    allowed: bool
+    result: Result
+    policy_id: str | None
+    rule: RuleRef | None
+    reason: str
+    retry_after_seconds: float | None
+    latency_ms: float
+    timestamp: str
+
+    @classmethod
+    def of(cls, decision: Decision) -> "DecisionView":
+        outcome = decision.outcome
+        # Rounded up, so that who waits as long as it says is not refused again.
+        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
+        return cls(
+            id=decision.id,
+            allowed=outcome.result is Result.ALLOWED,
+            result=outcome.result,
+            policy_id=outcome.policy_id,
+            rule=outcome.rule,
+            reason=outcome.reason,
+            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
+            latency_ms=decision.latency_us / 1000,
+            timestamp=rfc3339(decision.time_us // 1000),
+        )
+
+
+@asgi("/v1/authorize", copy_scope=False)
+async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one tool call. The answer is already in the audit stream when it is sent."""
+    arrived_us = monotonic_us()
+    services: Services = scope["litestar_app"].state.services
+    try:
+        if scope["method"] != "POST":
+            raise MethodNotAllowed(f"{scope['method']} is not possible here; POST is", "POST")
+        raw_key = raw_key_of(scope["headers"])
+        caller = services.callers.recall(raw_key) or await services.callers.check(raw_key)
+        try:
+            request = decode_request(await _read(receive), services.redactor)
+            decision = await services.authorizer.authorize(caller, request, arrived_us)
+        except (Invalid, PayloadTooLarge, AgentNotFound):
+            # No commit has vouched for the key, so the store is asked before the caller learns anything.
+            await services.callers.check(raw_key)
+            raise
+        status, body, headers = 200, _encode(DecisionView.of(decision)), _JSON
+    except AppError as error:
+        status, body = error.status, encode_error(error)
+        headers = [*_JSON, *((k.lower().encode(), v.encode()) for k, v in error.headers.items())]
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+_JSON = [(b"content-type", b"application/json")]
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AuthorizeBody).decode
+
+
+def decode_request(raw: bytes, redactor: Redactor) -> AuthorizeRequest:
+    """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
+    require_readable(raw)
+    try:
+        body = _decode(raw)
+    except msgspec.MsgspecError as error:
+        raise invalid(error) from None
+    parameters = {} if body.parameters is UNSET else body.parameters
+    given = sum(value is not UNSET for value in msgspec.structs.astuple(body))
+    require_unique_keys(raw, given + count_keys(parameters))
+
+    agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
+    tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
+    action = DEFAULT_ACTION if body.action is UNSET else body.action
+    try:
+        require_visible("tool_name", tool_name)
+        require_visible("action", action)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+    canonical = canonical_uuid(agent_id)
+    if canonical is None:
+        raise Invalid.at("$.agent_id", "must be a UUID")
+
+    recorded = _encode(redactor.redacted(parameters))
+    if len(recorded) > MAX_PARAMETERS_BYTES:
+        raise Invalid.at("$.parameters", f"have {len(recorded)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept")
+    return AuthorizeRequest(canonical, tool_name, action, parameters, recorded)
+
+
+def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
+    if snake is UNSET:
+        if camel is UNSET:
+            raise Invalid.at(f"$.{name}", "is missing")
+        return camel
+    if camel is not UNSET and camel != snake:
+        raise two_spellings(name, alias)
+    return snake
+
+
+async def _read(receive: Receive) -> bytes:
+    """The request's body, no more of it than may be read."""
+    chunks = b""
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            raise Invalid.at("$", "the body ended before it was complete")
+        chunks += message.get("body", b"")
+        if len(chunks) > MAX_BODY_BYTES:
+            raise PayloadTooLarge(f"The body has more than {MAX_BODY_BYTES} bytes")
+        if not message.get("more_body", False):
+            return chunks

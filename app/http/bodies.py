@@ -1,0 +1,146 @@
+"""Request bodies: bytes in, valid structs out, or one error that names every place it can."""
+
+import json
+import re
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from litestar.dto import AbstractDTO
+from msgspec import Struct
+
+from app.errors import Detail, Invalid, PayloadTooLarge
+from app.model.text import FieldError
+
+MAX_BODY_BYTES = 256 * 1024
+MAX_DEPTH = 32
+_ENVELOPE = 1
+"""Levels that a body may add around the deepest value: the body itself."""
+
+_key = re.compile(rb'"\s*:')
+_string = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_to_square = bytes.maketrans(b"{}", b"[]")
+_not_brackets = bytes(set(range(256)) - set(b"{}[]"))
+_BodyT = TypeVar("_BodyT", bound="Body")
+
+
+class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request body. `aliases` maps further spellings of a field to the one in the struct."""
+
+    aliases: ClassVar[dict[str, str]] = {}
+
+
+def decode_body(raw: bytes, kind: type[_BodyT]) -> _BodyT:
+    """The body that `raw` holds. Raises Invalid or PayloadTooLarge."""
+    value = decode_json(raw)
+    if isinstance(value, dict):
+        for alias, name in kind.aliases.items():
+            if alias in value:
+                given = value.pop(alias)
+                if value.setdefault(name, given) != given:
+                    raise two_spellings(name, alias)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise invalid(error) from None
+
+
+def decode_json(raw: bytes) -> Any:
+    """Plain values; no object in it names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
+    require_readable(raw)
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise invalid(error) from None
+    require_unique_keys(raw, count_keys(value))
+    return value
+
+
+def require_readable(raw: bytes) -> None:
+    """Raise unless `raw` is small and flat enough to be decoded at all."""
+    if len(raw) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(f"The body has {len(raw)} bytes; at most {MAX_BODY_BYTES} are read")
+    if not raw.strip():
+        raise Invalid.at("$", "the body is empty; send a JSON object")
+    most = MAX_DEPTH + _ENVELOPE
+    if raw.count(b"{") + raw.count(b"[") > most and _deeper_than(raw, most):
+        raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
+
+
+def _deeper_than(raw: bytes, levels: int) -> bool:
+    """Whether brackets outside strings nest deeper than `levels`; linear time, in C.
+
+    Each round takes away the innermost pairs, so what is left after `levels` rounds lay deeper.
+    """
+    brackets = _string.sub(b"", raw).translate(_to_square, _not_brackets)
+    for _ in range(levels):
+        shorter = brackets.replace(b"[]", b"")
+        if len(shorter) == len(brackets):
+            break
+        brackets = shorter
+    return b"[]" in brackets or brackets.count(b"[") > levels
+
+
+def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
+    """Raise Invalid if an object in `raw` names a key twice; readers disagree on which of the two counts.
+
+    decoded_keys: how many keys were decoded. Every key has its colon, so as many colons mean no key was lost;
+    more of them can also stand in texts, and only then a slower reader has to look.
+    """
+    if raw.count(b":") != decoded_keys and len(_key.findall(raw)) != decoded_keys:
+        json.loads(raw, object_pairs_hook=_unique)
+
+
+def count_keys(value: Any) -> int:
+    """How many keys the objects in a decoded value have together."""
+    if type(value) is dict:
+        return len(value) + sum(count_keys(inner) for inner in value.values() if type(inner) in (dict, list))
+    if type(value) is list:
+        return sum(count_keys(inner) for inner in value if type(inner) in (dict, list))
+    return 0
+
+
+def two_spellings(name: str, alias: str) -> Invalid:
+    return Invalid.at(f"$.{name}", f"{name} and {alias} are the same field but differ; give one of them")
+
+
+def invalid(error: msgspec.MsgspecError) -> Invalid:
+    """msgspec's error as ours, with the path on its own."""
+    if not isinstance(error, msgspec.ValidationError):
+        return Invalid.at("$", f"is not JSON: {error}")
+    message, _, path = str(error).partition(" - at `")
+    path = path.rstrip("`") or "$"
+    if isinstance(error.__cause__, FieldError):
+        path, message = f"{path}.{error.__cause__.field}", error.__cause__.message
+    return Invalid(f"{path}: {message}", [Detail(path, message)])
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise Invalid.at("$", f'"{name[:64]}" is given twice in one object')
+        seen.add(name)
+
+
+class BodyDTO(AbstractDTO[Body]):
+    """Makes Litestar decode `data` with `decode_body`."""
+
+    def decode_bytes(self, value: bytes) -> Body:
+        return decode_body(value, self.asgi_connection.route_handler.parsed_data_field.annotation)
+
+    @classmethod
+    def create_for_field_definition(cls, field_definition: Any, handler_id: str, backend_cls: Any = None) -> None:
+        """Nothing to prepare: the struct itself is decoded."""
+
+    @classmethod
+    def is_supported_model_type_field(cls, field_definition: Any) -> bool:
+        """Only bodies come through here; answers are encoded as they are."""
+        return False
+
+    @classmethod
+    def generate_field_definitions(cls, model_type: Any) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def detect_nested_field(cls, field_definition: Any) -> bool:
+        raise NotImplementedError

@@ -1,0 +1,70 @@
+"""The composition root: nothing else builds objects."""
+
+import zoneinfo
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from litestar import Litestar
+
+from app.authorizer import Authorizer
+from app.http.application import build_application
+from app.model.ids import Ids
+from app.pdp import Redactor, compile_agent
+from app.services import Services
+from app.settings import Settings
+from app.store.agent_cache import AgentCache
+from app.store.agents import Agents
+from app.store.audit import AuditLog
+from app.store.callers import Callers
+from app.store.client import open_client
+from app.store.clock import StoreClock
+from app.store.commit import CommitDecision
+from app.store.keys import Keys
+from app.store.link import PipelinedLink
+from app.store.policies import Policies
+from app.store.scripts import COMMIT_DECISION
+from app.store.workspaces import Workspaces
+
+
+def create_app(settings: Settings) -> Litestar:
+    """The ASGI application of one replica; it connects to the store when it starts."""
+    # One set of time zones on every replica, the one that is locked; what the system has may be older.
+    zoneinfo.reset_tzpath(())
+    return build_application(lambda: open_services(settings))
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """The parts of a replica, connected to the store that the settings name. Raises StoreUnavailable."""
+    url = settings.redis_url or ""
+    client = open_client(url, settings.store_timeout_ms)
+    runner = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION])
+    await runner.open()
+    try:
+        ids, clock = Ids(), StoreClock()
+        keys, agents = Keys(client, ids), Agents(client, ids)
+        redactor = Redactor(settings.redact.split(","))
+        workspaces = Workspaces(client, ids, keys)
+        cache = AgentCache(
+            agents,
+            lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
+            settings.agent_cache_bytes,
+        )
+        commit = CommitDecision(runner, clock, settings.audit_backlog_max)
+        if settings.bootstrap_key is not None:
+            await workspaces.ensure_default(settings.bootstrap_key)
+        yield Services(
+            settings=settings,
+            client=client,
+            workspaces=workspaces,
+            keys=keys,
+            callers=Callers(client, settings.caller_cache_size),
+            agents=agents,
+            policies=Policies(client, ids),
+            audit=AuditLog(client),
+            redactor=redactor,
+            authorizer=Authorizer(cache, commit, clock, ids),
+        )
+    finally:
+        await runner.close()
+        await client.close()

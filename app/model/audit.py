@@ -1,0 +1,52 @@
+"""The audit log: one entry per decision, and what can be asked of it."""
+
+from msgspec import Raw, Struct
+
+from app.model.decisions import Result, RuleRef
+
+
+class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One decision as the log keeps it. Entries never change.
+
+    key_id: the API key that asked.
+    parameters: JSON as it was recorded, secrets redacted.
+    latency_ms: from the request's arrival to the commit. timestamp: RFC 3339. Both by the store's clock.
+    """
+
+    id: str
+    agent_id: str
+    key_id: str
+    action: str
+    tool_name: str
+    parameters: Raw
+    result: Result
+    policy_id: str | None
+    rule: RuleRef | None
+    reason: str
+    latency_ms: float
+    timestamp: str
+
+
+class AuditQuery(Struct, frozen=True, kw_only=True):
+    """Which entries: all filters that are given must match; newest first.
+
+    from_ms, to_ms: both inclusive, ms since the epoch.
+    before: only entries with a smaller sequence number (the cursor of the page before).
+    """
+
+    agent_id: str | None = None
+    action: str | None = None
+    tool_name: str | None = None
+    result: Result | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+    limit: int = 100
+    offset: int = 0
+    before: int | None = None
+
+
+class AuditPage(Struct, frozen=True):
+    """Entries, newest first; `next_before` asks for the page after this one, None if this is the last."""
+
+    entries: list[AuditEntry]
+    next_before: int | None

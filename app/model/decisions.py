@@ -1,0 +1,85 @@
+"""Decisions: what is asked, the plan `pdp.decide` makes of it, and the answer the commit gives."""
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+FOREVER_US = 1 << 53
+"""Later than any time: the largest integer that a Lua number holds exactly."""
+
+
+class Result(StrEnum):
+    """`escalated` means a person must be asked; only `allowed` permits the call."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    ESCALATED = "escalated"
+
+
+class AuthorizeRequest(Struct, frozen=True):
+    """One tool call to judge.
+
+    parameters: as the caller sent them; policies see the real values.
+    recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
+    """
+
+    agent_id: str
+    tool_name: str
+    action: str
+    parameters: dict[str, Any]
+    recorded_parameters: bytes
+
+
+class RuleRef(Struct, frozen=True):
+    """The deciding rule: its place in the policy's list, from 0, and its type."""
+
+    index: int
+    type: str
+
+
+class Outcome(Struct, frozen=True):
+    """A result and who gave it. `policy_id` and `rule` are None for a default deny or an inactive agent."""
+
+    result: Result
+    policy_id: str | None
+    rule: RuleRef | None
+    reason: str
+
+
+class Quota(Struct, frozen=True):
+    """One rate limit applied in one decision.
+
+    fingerprint: names the bucket within its policy; it survives edits that leave tools and window as they are.
+    when_full: the outcome if the quota has no room.
+    """
+
+    policy_id: str
+    fingerprint: str
+    max_calls: int
+    window_us: int
+    when_full: Outcome
+
+
+class Plan(Struct, frozen=True):
+    """The outcome of `decide` with its quotas still open.
+
+    The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
+    if `outcome` is allowed and all have room. What was read off the clock is true while the store's
+    time is in [holds_from_us, holds_until_us).
+    """
+
+    outcome: Outcome
+    quotas: tuple[Quota, ...] = ()
+    holds_from_us: int = 0
+    holds_until_us: int = FOREVER_US
+
+
+class Decision(Struct, frozen=True):
+    """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock."""
+
+    id: str
+    outcome: Outcome
+    retry_after_us: int | None
+    latency_us: int
+    time_us: int

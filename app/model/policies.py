@@ -1,0 +1,221 @@
+"""Policies and their rules. A value that exists is valid: what is stored can always be evaluated."""
+
+import hashlib
+import zoneinfo
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any
+
+import re2
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.text import FieldError, Name, require_visible
+
+MAX_RULES = 50
+MAX_PRIORITY = 1000
+MAX_REGEX_LENGTH = 512
+
+ToolPattern = Name
+Scalar = str | int | float | bool | None
+Hour = Annotated[int, Meta(ge=0, le=23)]
+Day = Annotated[int, Meta(ge=0, le=7)]
+
+
+class Effect(StrEnum):
+    """What a constraint rule that fails asks for: `deny`, or `escalate` = ask a person."""
+
+    DENY = "deny"
+    ESCALATE = "escalate"
+
+
+class Rule(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    tag_field="type",
+    forbid_unknown_fields=True,
+):
+    """One typed condition on the tools it covers.
+
+    tools: exact names, `prefix.*`, or `*` for every tool; case-sensitive.
+    """
+
+    tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
+
+    def __post_init__(self) -> None:
+        for index, pattern in enumerate(self.tools):
+            field = f"tools[{index}]"
+            require_visible(field, pattern)
+            if "*" in pattern[:-1] or (pattern.endswith("*") and pattern != "*" and not pattern.endswith(".*")):
+                raise FieldError(field, f'"{pattern}": `*` stands alone or last, as in `file.*`; nowhere else')
+            if pattern == ".*":
+                raise FieldError(field, '".*" has no prefix; write `*` for every tool')
+
+
+class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
+    """Passes for the tools it covers and fails (deny) for every other."""
+
+
+class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
+    """Fails (deny) for the tools it covers and abstains for every other."""
+
+
+class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
+    """Fails (escalate) for the tools it covers and abstains for every other."""
+
+
+class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one parameter must be; every field that is given must hold.
+
+    regex: RE2 syntax, found anywhere in a string, or in the JSON text of a number or boolean; up to 512 characters.
+    enum: 1 to 100 JSON scalars, equal in type and value.
+    min, max: inclusive bounds of a number.
+    required: false lets the parameter be missing; true (the default) does not.
+    """
+
+    regex: Annotated[str, Meta(max_length=MAX_REGEX_LENGTH)] | UnsetType = UNSET
+    enum: Annotated[list[Scalar], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    min: int | float | UnsetType = UNSET
+    max: int | float | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+
+
+class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
+    """Passes if every named parameter satisfies its constraint, else fails.
+
+    A dotted name reaches into nested objects.
+    """
+
+    parameters: Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=100)]
+    effect: Effect | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, constraint in self.parameters.items():
+            field = f"parameters.{name}"
+            require_visible(field, name)
+            given = (constraint.regex, constraint.enum, constraint.min, constraint.max, constraint.required)
+            if all(value is UNSET for value in given):
+                raise FieldError(field, "needs at least one of regex, enum, min, max and required")
+            if constraint.regex is not UNSET:
+                try:
+                    compile_regex(constraint.regex)
+                except ValueError as error:
+                    raise FieldError(f"{field}.regex", str(error)) from None
+            if constraint.min is not UNSET and constraint.max is not UNSET and constraint.min > constraint.max:
+                raise FieldError(field, f"min {constraint.min} is above max {constraint.max}; nothing can satisfy it")
+
+
+class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max_calls` admitted calls in any span of `window_seconds`.
+
+    The window ends now; it does not start on the minute. Only admitted calls count,
+    so a client that keeps retrying while denied does not extend its own penalty.
+
+    max_calls: calls, 1 to 1 000 000.
+    window_seconds: seconds, 1 to 2 678 400 (31 days).
+    """
+
+    max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
+    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
+
+
+class RateLimited(Rule, frozen=True, tag="rate_limit"):
+    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers."""
+
+    rate_limit: RateLimit
+    effect: Effect | UnsetType = UNSET
+
+
+class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Hours and days in a zone; a list that is left out does not restrict.
+
+    allowed_hours: 0 to 23; hour h is h:00:00 to h:59:59 local time.
+    allowed_days: 0 to 7; 0 and 7 are Sunday, 1 is Monday.
+    timezone: IANA zone name; UTC if left out.
+    """
+
+    allowed_hours: Annotated[list[Hour], Meta(min_length=1, max_length=24)] | UnsetType = UNSET
+    allowed_days: Annotated[list[Day], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
+    timezone: str | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.allowed_hours is UNSET and self.allowed_days is UNSET:
+            raise FieldError("allowedHours", "give allowedHours, allowedDays or both")
+        if self.timezone is not UNSET and self.timezone not in _zones():
+            raise FieldError("timezone", f'"{self.timezone[:64]}" is not an IANA time zone such as Europe/Paris')
+
+
+class TimeBased(Rule, frozen=True, tag="time_based"):
+    """Passes inside the window, else fails."""
+
+    time_window: TimeWindow
+    effect: Effect | UnsetType = UNSET
+
+
+PolicyRule = ToolAllowlist | ToolDenylist | ApprovalRequired | ParameterConstraint | RateLimited | TimeBased
+Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
+Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """A prioritised list of rules for one agent. Higher priorities are asked first.
+
+    version: 1 on creation, one more with every change.
+    """
+
+    id: str
+    agent_id: str
+    name: str
+    rules: tuple[PolicyRule, ...]
+    priority: int = 0
+    enabled: bool = True
+    created_ms: int
+    updated_ms: int
+    version: int
+
+
+def evaluation_order(policies: Iterable[Policy]) -> list[Policy]:
+    """Highest priority first; within one priority the oldest first."""
+    return sorted(policies, key=lambda policy: (-policy.priority, policy.created_ms, policy.id))
+
+
+def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
+    """For each rule the name of its bucket within the policy, None if it is no rate limit.
+
+    Made of the tools (in any order), the window and, among rules alike in both, the place: so it stays when
+    max_calls, effect or anything else of the policy changes, and no two rules share a bucket.
+    """
+    seen: dict[str, int] = {}
+    names: list[str | None] = []
+    for rule in rules:
+        if not isinstance(rule, RateLimited):
+            names.append(None)
+            continue
+        text = f"{rule.rate_limit.window_seconds}\n" + "\n".join(sorted(set(rule.tools)))
+        nth = seen[text] = seen.get(text, -1) + 1
+        names.append(hashlib.sha256(f"{nth}\n{text}".encode()).hexdigest()[:16])
+    return names
+
+
+def compile_regex(pattern: str) -> Any:
+    """The compiled pattern: linear time in its input, whatever the pattern (RE2).
+
+    Raises ValueError with the engine's message.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 1 << 20
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "unknown"
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(f"is not a regular expression in RE2 syntax: {text}") from None
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())

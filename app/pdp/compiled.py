@@ -1,0 +1,208 @@
+"""What `decide` reads: an agent's policies in tiers, and for each tool only the rules that can matter."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from app.model.agents import Agent, AgentStatus
+from app.model.decisions import Outcome, Plan, Quota, Result, RuleRef
+from app.model.policies import (
+    ApprovalRequired,
+    Effect,
+    ParameterConstraint,
+    Policy,
+    PolicyRule,
+    RateLimited,
+    TimeBased,
+    ToolAllowlist,
+    ToolDenylist,
+    evaluation_order,
+    quota_fingerprints,
+)
+from app.pdp.constraints import Check, compile_constraint
+from app.pdp.time_windows import TimeCheck, compile_time_window
+from app.pdp.tools import covers
+
+_MAX_VIEWS = 256
+_RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
+
+IsSecret = Callable[[str], bool]
+
+
+class Condition(Struct, frozen=True):
+    """One rule that covers the tool and is no quota.
+
+    when_failed: the result a failure gives.
+    failure: the reason if it always fails; None if that depends on the call.
+    checks, time: what it depends on; a condition without any always passes.
+    """
+
+    ref: RuleRef
+    when_failed: Result
+    failure: str | None = None
+    checks: tuple[Check, ...] = ()
+    time: TimeCheck | None = None
+
+    def failed(self, parameters: dict[str, Any], minute: int) -> str | None:
+        """The reason why this call fails the rule, None if it passes."""
+        if self.failure is not None:
+            return self.failure
+        for check in self.checks:
+            reason = check(parameters)
+            if reason is not None:
+                return reason
+        return self.time(minute) if self.time is not None else None
+
+
+class PolicyView(Struct, frozen=True):
+    """A policy as one tool sees it: only rules that do not abstain, in the policy's order.
+
+    allowed: the outcome if nothing fails; its rule is the first that covers the tool.
+    """
+
+    policy_id: str
+    conditions: tuple[Condition, ...]
+    quotas: tuple[Quota, ...]
+    allowed: Outcome
+
+
+class ToolView(Struct, frozen=True):
+    """An agent's policies as one tool sees them.
+
+    tiers: policies of equal priority, oldest first; the highest priority first. A policy all of whose rules
+    abstain is not in it, so the first tier is the one that decides.
+    """
+
+    tier: tuple[PolicyView, ...]
+    timed: bool
+    constant: Plan | None
+
+
+class CompiledAgent:
+    """An agent and its compiled policies at one version token."""
+
+    def __init__(self, agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> None:
+        self.agent = agent
+        self.version = agent.version
+        self.active = agent.status is AgentStatus.ACTIVE
+        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"))
+        self._tiers = [
+            [(policy, _compile_rules(policy, is_secret)) for policy in tier]
+            for _, tier in groupby(
+                evaluation_order(policy for policy in policies if policy.enabled), key=lambda policy: policy.priority
+            )
+        ]
+        self._views: dict[str, ToolView] = {}
+
+    def view(self, tool: str) -> ToolView:
+        """The policies as `tool` sees them. Bounded: past 256 tools a view is made anew each time."""
+        view = self._views.get(tool)
+        if view is None:
+            view = self._make_view(tool)
+            if len(self._views) < _MAX_VIEWS:
+                self._views[tool] = view
+        return view
+
+    def _make_view(self, tool: str) -> ToolView:
+        for tier in self._tiers:
+            views = tuple(view for policy, rules in tier if (view := _policy_view(policy, rules, tool)))
+            if views:
+                timed = any(condition.time for view in views for condition in view.conditions)
+                return ToolView(views, timed, None)
+        return ToolView((), False, DEFAULT_DENY)
+
+
+DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"))
+
+
+def compile_agent(agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> CompiledAgent:
+    """The agent's enabled policies, ready for `decide`. Policies that are stored always compile."""
+    return CompiledAgent(agent, policies, is_secret)
+
+
+class _Compiled(Struct, frozen=True):
+    """A rule with its condition or quota made once; `covered` says for which tools."""
+
+    rule: PolicyRule
+    ref: RuleRef
+    condition: Condition | None = None
+    quota: Quota | None = None
+
+
+def _compile_rules(policy: Policy, is_secret: IsSecret) -> list[_Compiled]:
+    fingerprints = quota_fingerprints(policy.rules)
+    return [
+        _compile_rule(policy, rule, RuleRef(index, rule.__struct_config__.tag), fingerprint, is_secret)
+        for index, (rule, fingerprint) in enumerate(zip(policy.rules, fingerprints, strict=True))
+    ]
+
+
+def _compile_rule(
+    policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret
+) -> _Compiled:
+    condition: Condition | None = None
+    quota: Quota | None = None
+    match rule:
+        case ParameterConstraint():
+            checks = tuple(
+                compile_constraint(name, constraint, secret=is_secret(name))
+                for name, constraint in rule.parameters.items()
+            )
+            condition = Condition(ref, _result(rule.effect), checks=checks)
+        case TimeBased():
+            condition = Condition(ref, _result(rule.effect), time=compile_time_window(rule.time_window))
+        case RateLimited():
+            limit = rule.rate_limit
+            spent = f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
+            when_full = Outcome(_result(rule.effect), policy.id, ref, spent)
+            quota = Quota(policy.id, fingerprint or "", limit.max_calls, limit.window_seconds * 1_000_000, when_full)
+        case _:
+            pass  # lists and approvals: whether they fail depends on the tool alone, so the view says it
+    return _Compiled(rule, ref, condition, quota)
+
+
+def _policy_view(policy: Policy, rules: Sequence[_Compiled], tool: str) -> PolicyView | None:
+    """The policy as `tool` sees it; None if every rule abstains."""
+    conditions = [condition for rule in rules if (condition := _condition(rule, policy, tool))]
+    quotas = tuple(rule.quota for rule in rules if rule.quota and covers(rule.rule.tools, tool))
+    refs = [condition.ref for condition in conditions] + [quota.when_full.rule for quota in quotas]
+    present = [ref for ref in refs if ref is not None]
+    if not present:
+        return None
+    first = min(present, key=lambda ref: ref.index)
+    allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}')
+    return PolicyView(policy.id, tuple(conditions), quotas, allowed)
+
+
+def _condition(compiled: _Compiled, policy: Policy, tool: str) -> Condition | None:
+    """What the rule asks of a call of `tool`; None if it abstains or is a quota."""
+    covered = covers(compiled.rule.tools, tool)
+    name = f'policy "{policy.name}"'
+    match compiled.rule:
+        case ToolAllowlist():
+            failure = None if covered else f"{_quoted(tool)} is not on the allowlist of {name}"
+            return Condition(compiled.ref, Result.DENIED, failure)
+        case ToolDenylist():
+            failure = f"{_quoted(tool)} is on the denylist of {name}"
+            return Condition(compiled.ref, Result.DENIED, failure) if covered else None
+        case ApprovalRequired():
+            failure = f"{_quoted(tool)} needs a person's approval under {name}"
+            return Condition(compiled.ref, Result.ESCALATED, failure) if covered else None
+        case _:
+            return compiled.condition if covered else None
+
+
+def _result(effect: Effect | UnsetType) -> Result:
+    return Result.DENIED if effect is UNSET else _RESULT_OF[effect]
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def _quoted(tool: str) -> str:
+    return f'"{tool}"'
+
+

@@ -1,0 +1,60 @@
+"""Which parameter names name a secret, and the copy of the parameters that the log may keep."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+REDACTED = "[REDACTED]"
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
+_REMEMBERED = 10_000
+
+
+class Redactor:
+    """Knows secrets by the whole words of a name: `accessToken` and `access_token` hold `token`, `max_tokens` does not.
+
+    words: such as `password` or `api_key`; a word of several parts matches them in a row.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._secrets = tuple(parts for word in words if (parts := _parts(word)))
+        self._verdicts: dict[str, bool] = {}
+
+    def is_secret(self, name: str) -> bool:
+        """Whether values under this name may not be stored. A dotted name is secret if any part of it is."""
+        verdict = self._verdicts.get(name)
+        if verdict is None:
+            parts = _parts(name)
+            verdict = any(
+                parts[start : start + len(secret)] == secret
+                for secret in self._secrets
+                for start in range(len(parts) - len(secret) + 1)
+            )
+            # Names come from callers, so what is remembered of them is bounded.
+            if len(self._verdicts) < _REMEMBERED and len(name) <= 64:
+                self._verdicts[name] = verdict
+        return verdict
+
+    def redacted(self, value: dict[str, Any]) -> dict[str, Any]:
+        """`value` with every value under a secret name replaced; `value` itself if it holds none."""
+        result: dict[str, Any] = self._walk(value)
+        return result
+
+    def _walk(self, value: Any) -> Any:
+        if type(value) is dict:
+            changed = None
+            for name, inner in value.items():
+                kept = REDACTED if self.is_secret(name) else self._walk(inner) if type(inner) in _NESTED else inner
+                if kept is not inner:
+                    changed = dict(value) if changed is None else changed
+                    changed[name] = kept
+            return value if changed is None else changed
+        kept_items = [self._walk(inner) if type(inner) in _NESTED else inner for inner in value]
+        unchanged = all(kept is inner for kept, inner in zip(kept_items, value, strict=True))
+        return value if unchanged else kept_items
+
+
+_NESTED = (dict, list)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.lower() for part in _WORDS.findall(name))

@@ -1,0 +1,66 @@
+"""Time windows: hours and days in a zone, read off an instant."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from msgspec import UNSET
+
+from app.model.policies import TimeWindow
+
+MINUTE_US = 60_000_000
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+
+TimeCheck = Callable[[int], str | None]
+"""Takes minutes since the epoch; None inside the window, else the reason why not."""
+
+
+def compile_time_window(window: TimeWindow) -> TimeCheck:
+    """The check of one window. Its answer holds for the whole minute it is asked about:
+
+    in every zone since 1972 both an hour and a change of the offset begin on a whole minute of UTC.
+    Going from UTC to local time has one answer always; the other way would have none or two when clocks change.
+    """
+    name = "UTC" if window.timezone is UNSET else window.timezone
+    zone = ZoneInfo(name)
+    hours = None if window.allowed_hours is UNSET else frozenset(window.allowed_hours)
+    days = None if window.allowed_days is UNSET else frozenset(day % 7 for day in window.allowed_days)
+    wanted = _described(hours, days)
+    latest: tuple[int, str | None] = (-1, None)
+
+    def check(minute: int) -> str | None:
+        nonlocal latest
+        if latest[0] == minute:
+            return latest[1]
+        local = datetime.fromtimestamp(minute * 60, UTC).astimezone(zone)
+        day = local.isoweekday() % 7
+        inside = (hours is None or local.hour in hours) and (days is None or day in days)
+        reason = None
+        if not inside:
+            reason = f"It is {_DAYS[day]} {local:%H:%M} in {name}, outside the window ({wanted})"
+        latest = (minute, reason)
+        return reason
+
+    return check
+
+
+def _described(hours: frozenset[int] | None, days: frozenset[int] | None) -> str:
+    parts = []
+    if hours is not None:
+        parts.append("hours " + _ranges(hours))
+    if days is not None:
+        # Monday first, as in a working week.
+        parts.append(", ".join(_DAYS[day][:3] for day in sorted(days, key=lambda day: (day - 1) % 7)))
+    return "; ".join(parts)
+
+
+def _ranges(numbers: frozenset[int]) -> str:
+    """`{9, 10, 11, 14}` as `9-11, 14`."""
+    ordered = sorted(numbers)
+    spans: list[list[int]] = []
+    for number in ordered:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)

@@ -1,0 +1,29 @@
+"""What a running replica is made of; `main` builds one, everything else is handed what it needs."""
+
+from msgspec import Struct
+
+from app.authorizer import Authorizer
+from app.pdp import Redactor
+from app.settings import Settings
+from app.store.agents import Agents
+from app.store.audit import AuditLog
+from app.store.callers import Callers
+from app.store.client import Client
+from app.store.keys import Keys
+from app.store.policies import Policies
+from app.store.workspaces import Workspaces
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """The parts of one replica, connected to its store."""
+
+    settings: Settings
+    client: Client
+    workspaces: Workspaces
+    keys: Keys
+    callers: Callers
+    agents: Agents
+    policies: Policies
+    audit: AuditLog
+    redactor: Redactor
+    authorizer: Authorizer

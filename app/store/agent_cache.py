@@ -1,0 +1,77 @@
+"""Compiled agents that a replica keeps, so that most decisions read nothing before the commit."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from app.model.agents import Agent
+from app.model.policies import Policy
+from app.store.agents import Agents
+
+Compiled = TypeVar("Compiled")
+_Key = tuple[str, str]
+_AGENT_BYTES = 2_000
+
+
+class AgentCache(Generic[Compiled]):
+    """Compiled agents by workspace and agent id, bounded in bytes; the least recently used leave first.
+
+    An entry may be out of date: the commit compares its version token, so that costs a retry and never a wrong
+    answer. Absence is never remembered. However many decisions miss at once, an agent is loaded once.
+
+    compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules.
+    """
+
+    def __init__(
+        self, agents: Agents, compile_agent: Callable[[Agent, Sequence[Policy]], Compiled], max_bytes: int
+    ) -> None:
+        self._agents = agents
+        self._compile = compile_agent
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[_Key, tuple[Compiled, int]] = OrderedDict()
+        self._loads: dict[_Key, asyncio.Task[Compiled]] = {}
+        self.bytes_held = 0
+
+    def recall(self, workspace_id: str, agent_id: str) -> Compiled | None:
+        """The compiled agent if this replica has it."""
+        key = (workspace_id, agent_id)
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    async def load(self, workspace_id: str, agent_id: str) -> Compiled:
+        """The compiled agent as the store has it, or had it while this call ran. Raises AgentNotFound."""
+        key = (workspace_id, agent_id)
+        task = self._loads.get(key)
+        if task is None:
+            task = self._loads[key] = asyncio.create_task(self._load(key))
+            task.add_done_callback(lambda _: self._loads.pop(key, None))
+        return await asyncio.shield(task)
+
+    def drop(self, workspace_id: str, agent_id: str, stale: Compiled) -> None:
+        """`stale` is no longer recalled; what was loaded since stays."""
+        key = (workspace_id, agent_id)
+        entry = self._entries.get(key)
+        if entry is not None and entry[0] is stale:
+            self._remove(key)
+
+    async def _load(self, key: _Key) -> Compiled:
+        agent, policies = await self._agents.load(*key)
+        compiled = self._compile(agent, policies)
+        if key in self._entries:
+            self._remove(key)
+        size = _AGENT_BYTES + sum(len(msgspec.json.encode(policy.rules)) for policy in policies)
+        self._entries[key] = (compiled, size)
+        self.bytes_held += size
+        while self.bytes_held > self._max_bytes and self._entries:
+            self._remove(next(iter(self._entries)))
+        return compiled
+
+    def _remove(self, key: _Key) -> None:
+        _, size = self._entries.pop(key)
+        self.bytes_held -= size

@@ -1,0 +1,142 @@
+"""Agents: created, read, changed, deleted."""
+
+import secrets
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, Invalid
+from app.model.agents import Agent, AgentStatus
+from app.model.ids import Ids
+from app.model.policies import Policy
+from app.store.client import Client, Value, check_reply
+from app.store.keyspace import Keyspace
+from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
+from app.store.records import as_record, read_page, read_records, store_time_ms
+from app.store.scripts import DELETE_AGENT, PUT_AGENT
+
+class Agents:
+    """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
+
+    def __init__(self, client: Client, ids: Ids) -> None:
+        self._client = client
+        self._ids = ids
+
+    async def create(self, workspace_id: str, name: str, description: str | None) -> Agent:
+        """A new active agent."""
+        agent_id = self._ids.new(await store_time_ms(self._client))
+        agent = Agent(id=agent_id, name=name, description=description, created_ms=0, updated_ms=0, version="")
+        return await self._put(workspace_id, agent, expected="") or contended()
+
+    async def get(self, workspace_id: str, agent_id: str) -> Agent:
+        """The agent as it is now. Raises AgentNotFound."""
+        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).agent(agent_id)))
+        if not record:
+            raise AgentNotFound("No agent has this id")
+        return _agent_of(record)
+
+    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[Agent]:
+        """The workspace's agents, oldest first."""
+        keyspace = Keyspace(workspace_id)
+        ids = await read_page(self._client, keyspace.agents, limit, offset)
+        return [_agent_of(r) for r in await read_records(self._client, [keyspace.agent(each) for each in ids])]
+
+    async def update(
+        self,
+        workspace_id: str,
+        agent_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        description: str | None | UnsetType = UNSET,
+        status: AgentStatus | UnsetType = UNSET,
+    ) -> Agent:
+        """The agent with the given fields changed; with none given, as it is.
+
+        Raises AgentNotFound; Invalid if a revoked agent should become anything else.
+        """
+        for _ in range(ATTEMPTS):
+            agent = await self.get(workspace_id, agent_id)
+            if name is UNSET and description is UNSET and status is UNSET:
+                return agent
+            if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
+                raise Invalid.at("$.status", "a revoked agent stays revoked; create another agent")
+            wanted = replace(
+                agent,
+                name=agent.name if name is UNSET else name,
+                description=agent.description if description is UNSET else description,
+                status=agent.status if status is UNSET else status,
+            )
+            changed = await self._put(workspace_id, wanted, expected=agent.version)
+            if changed is not None:
+                return changed
+        return contended()
+
+    async def delete(self, workspace_id: str, agent_id: str) -> None:
+        """The agent, its policies and its quotas are gone; its audit entries stay. Raises AgentNotFound."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            agent, policies = await self.load(workspace_id, agent_id)
+            records = [keyspace.policy(policy.id) for policy in policies]
+            records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
+            keys = [
+                keyspace.agent(agent_id),
+                keyspace.agents,
+                keyspace.agent_policies(agent_id),
+                keyspace.policies,
+                *records,
+            ]
+            reply = await self._client.run(DELETE_AGENT, keys, [agent.version, agent_id])
+            if check_reply(DELETE_AGENT, reply)[0] == "done":
+                return
+        contended()
+
+    async def load(self, workspace_id: str, agent_id: str) -> tuple[Agent, list[Policy]]:
+        """The agent and all its policies as they were together at the agent's version token.
+
+        Raises AgentNotFound.
+        """
+        keyspace = Keyspace(workspace_id)
+        name = keyspace.agent(agent_id)
+        for _ in range(ATTEMPTS):
+            record, ids = await self._client.transact(
+                ("HGETALL", name), ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1)
+            )
+            held = as_record(record)
+            if not held:
+                raise AgentNotFound("No agent has this id")
+            agent = _agent_of(held)
+            if not ids:
+                return agent, []
+            # Every change of a policy replaces the token, so an unchanged one means an unchanged whole.
+            version, *records = await self._client.transact(
+                ("HGET", name, "version"), *(("HGETALL", keyspace.policy(policy_id)) for policy_id in ids)
+            )
+            if version == agent.version:
+                return agent, [policy_of(as_record(each)) for each in records]
+        return contended()
+
+    async def _put(self, workspace_id: str, agent: Agent, *, expected: str) -> Agent | None:
+        """The agent as it is stored now; None if it was no longer at `expected`."""
+        keyspace = Keyspace(workspace_id)
+        version = secrets.token_hex(16)
+        fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
+        if agent.description is not None:
+            fields += ["description", agent.description]
+        keys = [keyspace.agent(agent.id), keyspace.agents]
+        reply = await self._client.run(PUT_AGENT, keys, [expected, version, agent.id, *fields])
+        status, created_ms, updated_ms = check_reply(PUT_AGENT, reply)
+        if status == "stale":
+            return None
+        return replace(agent, created_ms=created_ms, updated_ms=updated_ms, version=version)
+
+
+def _agent_of(record: dict[str, str]) -> Agent:
+    return Agent(
+        id=record["id"],
+        name=record["name"],
+        description=record.get("description"),
+        status=AgentStatus(record["status"]),
+        created_ms=int(record["created_ms"]),
+        updated_ms=int(record["updated_ms"]),
+        version=record["version"],
+    )

@@ -1,0 +1,58 @@
+"""From a raw key to the caller it names."""
+
+from collections import OrderedDict
+
+from app.errors import ApiKeyExpired, Unauthorized
+from app.model.keys import Caller, Scope, digest_of
+from app.store.client import Client, check_reply
+from app.store.keyspace import Keyspace, key_pointer
+from app.store.scripts import CHECK_KEY
+
+
+class Callers:
+    """Authentication against the store, with a bounded memory of who is who.
+
+    What is remembered (workspace, key id, scopes) never changes while the key exists, so it can be wrong in one
+    way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
+    `check`. An unknown key is never remembered.
+    """
+
+    def __init__(self, client: Client, cache_size: int) -> None:
+        self._client = client
+        self._cache_size = cache_size
+        self._remembered: OrderedDict[str, Caller] = OrderedDict()
+
+    def recall(self, raw_key: str) -> Caller | None:
+        """The caller as it was last seen, without asking the store; None if this replica has not seen it."""
+        digest = digest_of(raw_key)
+        caller = self._remembered.get(digest)
+        if caller is not None:
+            self._remembered.move_to_end(digest)
+        return caller
+
+    async def check(self, raw_key: str) -> Caller:
+        """The caller, valid now by the authoritative record; its use is noted.
+
+        Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if its time has passed.
+        """
+        digest = digest_of(raw_key)
+        pointer = await self._client.call("GET", key_pointer(digest))
+        if pointer is not None:
+            workspace_id, _, key_id = pointer.partition(" ")
+            reply = await self._client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
+            status, scopes, _ = check_reply(CHECK_KEY, reply)
+            if status == "valid":
+                caller = Caller(workspace_id, key_id, frozenset(Scope(scope) for scope in scopes.split(",")))
+                self._remember(digest, caller)
+                return caller
+            if status == "expired":
+                self._remembered.pop(digest, None)
+                raise ApiKeyExpired("The API key has expired")
+        self._remembered.pop(digest, None)
+        raise Unauthorized("The API key is unknown or has been revoked")
+
+    def _remember(self, digest: str, caller: Caller) -> None:
+        self._remembered[digest] = caller
+        self._remembered.move_to_end(digest)
+        while len(self._remembered) > self._cache_size:
+            self._remembered.popitem(last=False)

@@ -1,0 +1,118 @@
+"""The cold paths' way to the store: redis-py, without its retries, with our one error."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from redis import exceptions
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+
+from app.errors import StoreUnavailable
+from app.store.scripts import Script
+
+Value = str | int | bytes
+MIN_TIMEOUT_S = 2.0
+"""Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
+
+
+class Link(Protocol):
+    """A way to run one command. Raises StoreUnavailable if no answer came; then it may have run, or not."""
+
+    async def call(self, *args: Value) -> Any: ...
+
+
+class Client:
+    """redis-py behind the few verbs that Remit uses. Replies are text."""
+
+    def __init__(self, redis: Any) -> None:
+        self._redis = redis
+
+    async def call(self, *args: Value) -> Any:
+        """The reply of one command."""
+        async with _faults():
+            return await self._redis.execute_command(*args)
+
+    async def transact(self, *commands: Sequence[Value]) -> list[Any]:
+        """The replies of commands that run together, with nothing in between. All keys lie in one slot."""
+        async with _faults():
+            pipeline = self._redis.pipeline(transaction=True)
+            for command in commands:
+                pipeline.execute_command(*command)
+            replies: list[Any] = await pipeline.execute()
+            return replies
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> list[Any]:
+        """The reply of a script, loaded first where the store does not know it yet."""
+        async with _faults():
+            try:
+                reply = await self._redis.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+            except exceptions.NoScriptError:
+                # It certainly did not run, so it may be sent again.
+                reply = await self._redis.execute_command("EVAL", self._source(script), len(keys), *keys, *args)
+        return check_reply(script, reply)
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    def _source(self, script: Script) -> str:
+        return script.text
+
+
+def check_reply(script: Script, reply: Any) -> list[Any]:
+    """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
+    if not isinstance(reply, list) or len(reply) != script.width or reply[0] not in script.replies:
+        raise StoreUnavailable(f"The store gave {script.name} a reply that is none of the script's")
+    return reply
+
+
+def open_client(url: str, timeout_ms: int) -> Client:
+    """A client for the URL; nothing is sent yet.
+
+    redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
+    redis+cluster://host:port (rediss+… for TLS).
+    """
+    timeout_s = max(MIN_TIMEOUT_S, timeout_ms / 1000)
+    options: dict[str, Any] = {
+        "decode_responses": True,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        # redis-py would send a command up to ten times; a script whose reply was lost would run as often.
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    parts = urlsplit(url)
+    scheme, _, topology = parts.scheme.partition("+")
+    login = {"username": parts.username, "password": parts.password, "ssl": scheme == "rediss"}
+    if topology == "cluster":
+        return Client(RedisCluster(host=parts.hostname or "localhost", port=parts.port or 6379, **login, **options))
+    if topology == "sentinel":
+        hosts = [_host_port(node, 26379) for node in parts.netloc.rpartition("@")[2].split(",")]
+        service, _, db = parts.path.strip("/").partition("/")
+        sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": timeout_s})
+        return Client(sentinel.master_for(service or "mymaster", db=int(db or 0), **login, **options))
+    return Client(Redis.from_url(url, **options))
+
+
+def _host_port(node: str, default: int) -> tuple[str, int]:
+    host, _, port = node.partition(":")
+    return host, int(port or default)
+
+
+@asynccontextmanager
+async def _faults() -> AsyncIterator[None]:
+    """Everything that redis-py can raise, as the one error that callers know."""
+    try:
+        yield
+    except (exceptions.RedisError, OSError, TimeoutError) as error:
+        raise StoreUnavailable(describe_fault(error)) from error
+
+
+def describe_fault(error: BaseException) -> str:
+    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
+    text = str(error).partition(" ")[0]
+    code = text if text.isupper() else type(error).__name__
+    return f"The store did not answer as it must ({code}); nothing was decided"

@@ -1,0 +1,112 @@
+"""The commit: the one call that closes a plan."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan
+from app.model.keys import Caller
+from app.store.client import Value, check_reply
+from app.store.clock import StoreClock, monotonic_us
+from app.store.keyspace import Keyspace
+from app.store.scripts import COMMIT_DECISION, Script
+
+
+class Runner(Protocol):
+    """Runs a script and gives its reply. Raises StoreUnavailable where there is none."""
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any: ...
+
+
+class Stale(Struct, frozen=True):
+    """The plan was made from what is no longer so, and nothing was written: decide again.
+
+    time_us: the store's time when it said so.
+    version_moved: the agent or its policies changed; otherwise only the clock left the plan's interval.
+    """
+
+    time_us: int
+    version_moved: bool
+
+
+class CommitDecision:
+    """Typed face of `lua/commit_decision.lua`, and its only caller."""
+
+    def __init__(self, runner: Runner, clock: StoreClock, backlog_max: int) -> None:
+        self._runner = runner
+        self._clock = clock
+        self._backlog_max = backlog_max
+
+    async def __call__(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        version: str,
+        plan: Plan,
+        decision_id: str,
+        arrived_us: int,
+        *,
+        now_us: int | None = None,
+    ) -> Decision | Stale:
+        """The decision, already in the audit stream; or Stale, with nothing written.
+
+        version: the token of the agent record that the plan was made from.
+        arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
+        now_us: for tests; in production the store is the clock.
+        Raises Unauthorized or ApiKeyExpired if the key is no longer valid; StoreUnavailable if the store gave
+        no answer (then the decision may be in the log, and nobody has seen it) or the backlog is full.
+        """
+        keyspace = Keyspace(caller.workspace_id)
+        keys = [
+            keyspace.key(caller.key_id),
+            keyspace.agent(request.agent_id),
+            keyspace.commits,
+            keyspace.audit_stream,
+        ]
+        args: list[Value] = [
+            "" if now_us is None else now_us,
+            version,
+            arrived_us,
+            plan.holds_from_us,
+            plan.holds_until_us,
+            self._backlog_max,
+            decision_id,
+            request.agent_id,
+            caller.key_id,
+            request.action,
+            request.tool_name,
+            request.recorded_parameters,
+            *_outcome_args(plan.outcome),
+        ]
+        for quota in plan.quotas:
+            keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
+            args += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
+
+        sent_us = monotonic_us()
+        reply = check_reply(COMMIT_DECISION, await self._runner.run(COMMIT_DECISION, keys, args))
+        status, echoed_id, time_text, latency_us, full, retry_us = reply
+        if echoed_id != decision_id:
+            raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        time_us = int(time_text)
+        if now_us is None:
+            self._clock.observe(sent_us, monotonic_us(), time_us)
+
+        match status:
+            case "committed":
+                outcome = plan.quotas[full - 1].when_full if full else plan.outcome
+                return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+            case "stale" | "moved":
+                return Stale(time_us, version_moved=status == "stale")
+            case "revoked":
+                raise Unauthorized("The API key is unknown or has been revoked")
+            case "expired":
+                raise ApiKeyExpired("The API key has expired")
+            case _:
+                raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+
+def _outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:
+    rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
+    return outcome.result.value, outcome.policy_id or "", rule, outcome.reason

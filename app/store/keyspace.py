@@ -1,0 +1,47 @@
+"""Every key name, and nothing else makes one. docs/keyspace.md lists them; a test compares the two.
+
+All keys of a workspace carry its id as hash tag, so they are one slot: atomic together, sharded by workspace.
+"""
+
+WORKSPACES = "remit:workspaces"
+"""Hash: name → workspace id."""
+
+
+def key_pointer(digest: str) -> str:
+    """String: `<workspace id> <key id>` of the raw key with this SHA-256. It routes; the record decides."""
+    return f"remit:key:{digest}"
+
+
+class Keyspace:
+    """The key names of one workspace."""
+
+    __slots__ = ("_prefix", "agents", "audit_stream", "commits", "keys", "policies", "workspace")
+
+    def __init__(self, workspace_id: str) -> None:
+        self._prefix = prefix = f"remit:{{{workspace_id}}}:"
+        self.workspace = f"{prefix}workspace"
+        self.keys = f"{prefix}keys"
+        self.agents = f"{prefix}agents"
+        self.policies = f"{prefix}policies"
+        self.commits = f"{prefix}commits"
+        self.audit_stream = f"{prefix}audit:stream"
+
+    def key(self, key_id: str) -> str:
+        """Hash: one API key's record."""
+        return f"{self._prefix}key:{key_id}"
+
+    def agent(self, agent_id: str) -> str:
+        """Hash: one agent's record with its version token."""
+        return f"{self._prefix}agent:{agent_id}"
+
+    def agent_policies(self, agent_id: str) -> str:
+        """Sorted set: ids of the agent's policies in the order of evaluation."""
+        return f"{self._prefix}agent:{agent_id}:policies"
+
+    def policy(self, policy_id: str) -> str:
+        """Hash: one policy."""
+        return f"{self._prefix}policy:{policy_id}"
+
+    def quota(self, policy_id: str, fingerprint: str) -> str:
+        """List: times of the admitted calls of one rate limit."""
+        return f"{self._prefix}quota:{policy_id}:{fingerprint}"

@@ -1,0 +1,167 @@
+"""Policies: created, read, changed, deleted; each change binds every later decision."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.model.ids import Ids
+from app.model.policies import Policy, PolicyRule, quota_fingerprints
+from app.store.client import Client, check_reply
+from app.store.keyspace import Keyspace
+from app.store.records import as_record, read_page, read_records, store_time_ms
+from app.store.scripts import DELETE_POLICY, PUT_POLICY
+
+ATTEMPTS = 8
+"""How often a change is tried while others change the same record in between."""
+
+_rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
+
+
+class Policies:
+    """The policies of a workspace. Every change replaces the agent's version token in the same script."""
+
+    def __init__(self, client: Client, ids: Ids) -> None:
+        self._client = client
+        self._ids = ids
+
+    async def create(
+        self,
+        workspace_id: str,
+        agent_id: str,
+        *,
+        name: str,
+        rules: Sequence[PolicyRule],
+        priority: int = 0,
+        enabled: bool = True,
+    ) -> Policy:
+        """A new policy. Raises AgentNotFound if the workspace has no such agent."""
+        policy = Policy(
+            id=self._ids.new(await store_time_ms(self._client)),
+            agent_id=agent_id,
+            name=name,
+            rules=tuple(rules),
+            priority=priority,
+            enabled=enabled,
+            created_ms=0,
+            updated_ms=0,
+            version=0,
+        )
+        return await self._put(workspace_id, policy, dropped=()) or contended()
+
+    async def get(self, workspace_id: str, policy_id: str) -> Policy:
+        """The policy as it is now. Raises PolicyNotFound."""
+        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).policy(policy_id)))
+        if not record:
+            raise PolicyNotFound("No policy has this id")
+        return policy_of(record)
+
+    async def list_page(
+        self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[Policy]:
+        """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
+        keyspace = Keyspace(workspace_id)
+        index = keyspace.policies if agent_id is None else keyspace.agent_policies(agent_id)
+        ids = await read_page(self._client, index, limit, offset)
+        return [policy_of(r) for r in await read_records(self._client, [keyspace.policy(each) for each in ids])]
+
+    async def update(
+        self,
+        workspace_id: str,
+        policy_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        rules: Sequence[PolicyRule] | UnsetType = UNSET,
+        priority: int | UnsetType = UNSET,
+        enabled: bool | UnsetType = UNSET,
+    ) -> Policy:
+        """The policy with the given fields changed; with none given, as it is. Raises PolicyNotFound."""
+        for _ in range(ATTEMPTS):
+            policy = await self.get(workspace_id, policy_id)
+            if name is UNSET and rules is UNSET and priority is UNSET and enabled is UNSET:
+                return policy
+            wanted = replace(
+                policy,
+                name=policy.name if name is UNSET else name,
+                rules=policy.rules if rules is UNSET else tuple(rules),
+                priority=policy.priority if priority is UNSET else priority,
+                enabled=policy.enabled if enabled is UNSET else enabled,
+            )
+            keyspace = Keyspace(workspace_id)
+            kept = set(quota_keys(keyspace, policy_id, wanted.rules))
+            dropped = [key for key in quota_keys(keyspace, policy_id, policy.rules) if key not in kept]
+            changed = await self._put(workspace_id, wanted, dropped)
+            if changed is not None:
+                return changed
+        return contended()
+
+    async def delete(self, workspace_id: str, policy_id: str) -> None:
+        """The policy and its quotas are gone. Raises PolicyNotFound."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            policy = await self.get(workspace_id, policy_id)
+            keys = [*_keys_of(keyspace, policy), *quota_keys(keyspace, policy_id, policy.rules)]
+            args = [policy.version, secrets.token_hex(16), policy_id]
+            reply = await self._client.run(DELETE_POLICY, keys, args)
+            if check_reply(DELETE_POLICY, reply)[0] == "done":
+                return
+        contended()
+
+    async def _put(self, workspace_id: str, policy: Policy, dropped: Sequence[str]) -> Policy | None:
+        """The policy as it is stored now; None if it was no longer at its version."""
+        keys = [*_keys_of(Keyspace(workspace_id), policy), *dropped]
+        args = [
+            policy.version,
+            secrets.token_hex(16),
+            policy.id,
+            policy.agent_id,
+            policy.name,
+            msgspec.json.encode(policy.rules),
+            policy.priority,
+            int(policy.enabled),
+        ]
+        reply = await self._client.run(PUT_POLICY, keys, args)
+        status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
+        if status == "no_agent":
+            raise AgentNotFound("No agent has this id")
+        if status == "stale":
+            return None
+        return replace(policy, created_ms=created_ms, updated_ms=updated_ms, version=version)
+
+
+def policy_of(record: dict[str, str]) -> Policy:
+    """The policy that a record holds. What was stored was valid, so this does not fail."""
+    return Policy(
+        id=record["id"],
+        agent_id=record["agent_id"],
+        name=record["name"],
+        rules=_rules_from_json.decode(record["rules"]),
+        priority=int(record["priority"]),
+        enabled=record["enabled"] == "1",
+        created_ms=int(record["created_ms"]),
+        updated_ms=int(record["updated_ms"]),
+        version=int(record["version"]),
+    )
+
+
+def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
+    """The buckets of a policy's rate limits."""
+    return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]
+
+
+def contended() -> NoReturn:
+    """Give up a change that others keep overtaking."""
+    raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
+
+
+def _keys_of(keyspace: Keyspace, policy: Policy) -> list[str]:
+    return [
+        keyspace.agent(policy.agent_id),
+        keyspace.policy(policy.id),
+        keyspace.agent_policies(policy.agent_id),
+        keyspace.policies,
+    ]

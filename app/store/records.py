@@ -1,0 +1,35 @@
+"""Hashes and the sorted sets that list them: read the same way for keys, agents and policies."""
+
+from collections.abc import Sequence
+
+from app.store.client import Client
+
+
+async def store_time_ms(client: Client) -> int:
+    """The store's clock, ms since the epoch."""
+    seconds, microseconds = await client.call("TIME")
+    return int(seconds) * 1000 + int(microseconds) // 1000
+
+
+async def read_page(client: Client, index: str, limit: int | None, offset: int) -> list[str]:
+    """Members of a sorted set in its order, `limit` of them (all if None) after the first `offset`."""
+    last = -1 if limit is None else offset + limit - 1
+    members: list[str] = await client.call("ZRANGE", index, offset, last)
+    return members
+
+
+async def read_records(client: Client, names: Sequence[str]) -> list[dict[str, str]]:
+    """The hashes of these names in their order, at one moment; those that are gone are left out."""
+    if not names:
+        return []
+    replies = await client.transact(*(("HGETALL", name) for name in names))
+    return [record for reply in replies if (record := as_record(reply))]
+
+
+def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:
+    """A hash as the store gave it: a flat list, or what redis-py has already made of one."""
+    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+def number_or_none(text: str | None) -> int | None:
+    return None if text is None else int(text)

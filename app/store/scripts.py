@@ -1,0 +1,108 @@
+"""The scripts of `lua/`: found, hashed, and declared with what goes in and comes out."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+_APP = Path(__file__).resolve().parent.parent
+LUA = next(folder for folder in (_APP / "lua", _APP.parent / "lua") if folder.is_dir())
+"""In a wheel the scripts lie inside the package, in a checkout beside it."""
+
+
+class Script(Struct, frozen=True):
+    """One file of `lua/`. A test compares this declaration with the file's header.
+
+    keys, args: names of KEYS[1]… and ARGV[1]…; those after `repeated` come once per item, any number of times.
+    replies: the first element of every reply it can give; width: how many elements a reply has.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    args: tuple[str, ...]
+    replies: tuple[str, ...]
+    width: int
+    repeated_keys: tuple[str, ...] = ()
+    repeated_args: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return _text(self.name)
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+@cache
+def _text(name: str) -> str:
+    return (LUA / f"{name}.lua").read_text()
+
+
+COMMIT_DECISION = Script(
+    name="commit_decision",
+    keys=("caller_key", "agent", "commits", "audit_stream"),
+    args=(
+        "now_us",
+        "version",
+        "arrived_us",
+        "holds_from_us",
+        "holds_until_us",
+        "backlog_max",
+        "decision_id",
+        "agent_id",
+        "key_id",
+        "action",
+        "tool_name",
+        "parameters",
+        "result",
+        "policy_id",
+        "rule",
+        "reason",
+    ),
+    replies=("committed", "revoked", "expired", "stale", "moved", "backlog"),
+    width=6,
+    repeated_keys=("quota",),
+    repeated_args=("max_calls", "window_us", "full_result", "full_policy_id", "full_rule", "full_reason"),
+)
+CHECK_KEY = Script(
+    name="check_key",
+    keys=("caller_key",),
+    args=("now_us",),
+    replies=("valid", "revoked", "expired"),
+    width=3,
+)
+PUT_AGENT = Script(
+    name="put_agent",
+    keys=("agent", "agents"),
+    args=("expected", "version", "id"),
+    replies=("done", "stale"),
+    width=3,
+    repeated_args=("field", "value"),
+)
+DELETE_AGENT = Script(
+    name="delete_agent",
+    keys=("agent", "agents", "agent_policies", "policies"),
+    args=("expected", "id"),
+    replies=("done", "stale"),
+    width=1,
+    repeated_keys=("record",),
+)
+PUT_POLICY = Script(
+    name="put_policy",
+    keys=("agent", "policy", "agent_policies", "policies"),
+    args=("expected", "version_token", "id", "agent_id", "name", "rules", "priority", "enabled"),
+    replies=("done", "no_agent", "stale"),
+    width=4,
+    repeated_keys=("dropped_quota",),
+)
+DELETE_POLICY = Script(
+    name="delete_policy",
+    keys=("agent", "policy", "agent_policies", "policies"),
+    args=("expected", "version_token", "id"),
+    replies=("done", "stale"),
+    width=1,
+    repeated_keys=("quota",),
+)
+SCRIPTS = (COMMIT_DECISION, CHECK_KEY, PUT_AGENT, DELETE_AGENT, PUT_POLICY, DELETE_POLICY)

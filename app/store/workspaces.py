@@ -1,0 +1,81 @@
+"""Workspaces: the tenants, found by name, and the keys that a deployment starts with."""
+
+import hashlib
+import uuid
+
+from app.errors import Invalid
+from app.model.ids import Ids
+from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
+from app.store.client import Client
+from app.store.keys import Keys
+from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
+from app.store.records import store_time_ms
+
+DEFAULT = "default"
+
+
+class Workspaces:
+    """Every workspace has a name of its own; `remit:workspaces` is the one place that says which id it has."""
+
+    def __init__(self, client: Client, ids: Ids, keys: Keys) -> None:
+        self._client = client
+        self._ids = ids
+        self._keys = keys
+
+    async def by_name(self) -> dict[str, str]:
+        """Workspace ids by name, in the order of the names."""
+        reply = await self._client.call("HGETALL", WORKSPACES)
+        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+        return dict(sorted(pairs.items()))
+
+    async def find(self, name_or_id: str) -> str:
+        """The id of the workspace with this name or id. Raises Invalid naming those that exist."""
+        known = await self.by_name()
+        if name_or_id in known.values():
+            return name_or_id
+        if name_or_id in known:
+            return known[name_or_id]
+        raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(known) or "none"}')
+
+    async def create(self, name: str) -> tuple[str, str]:
+        """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken."""
+        workspace_id, created = await self._claim(name)
+        if not created:
+            raise Invalid(f'There is a workspace "{name}" already, {workspace_id}')
+        _, raw_key = await self._keys.create(workspace_id, "first admin key", (Scope.ADMIN,))
+        return workspace_id, raw_key
+
+    async def ensure_default(self, raw_key: str) -> None:
+        """Workspace `default` exists and `raw_key` is an admin key of it; any number of replicas may ask at once.
+
+        Raises Invalid if the key already belongs to another workspace.
+        """
+        workspace_id, _ = await self._claim(DEFAULT)
+        digest = digest_of(raw_key)
+        # Made from the key, so that replicas that start together write the same record.
+        key_id = str(uuid.UUID(bytes=hashlib.sha256(digest.encode()).digest()[:16], version=4))
+        pointer = await self._client.call("GET", key_pointer(digest))
+        if pointer is not None:
+            owner, _, held_id = pointer.partition(" ")
+            if owner != workspace_id:
+                raise Invalid("REMIT_BOOTSTRAP_KEY already belongs to another workspace")
+            if await self._client.call("EXISTS", Keyspace(owner).key(held_id)):
+                return
+        now_ms = await store_time_ms(self._client)
+        key = ApiKey(
+            id=key_id,
+            name="REMIT_BOOTSTRAP_KEY",
+            prefix=raw_key[:PREFIX_LENGTH],
+            scopes=(Scope.ADMIN,),
+            created_ms=now_ms,
+        )
+        await self._keys.put(workspace_id, key, raw_key)
+
+    async def _claim(self, name: str) -> tuple[str, bool]:
+        """The id that the name has, and whether it was given just now."""
+        now_ms = await store_time_ms(self._client)
+        fresh = self._ids.new(now_ms)
+        if await self._client.call("HSETNX", WORKSPACES, name, fresh):
+            await self._client.call("HSET", Keyspace(fresh).workspace, "name", name, "created_ms", now_ms)
+            return fresh, True
+        return await self._client.call("HGET", WORKSPACES, name), False

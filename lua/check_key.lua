@@ -1,0 +1,34 @@
+#!lua
+--[[
+check_key: say whether the caller's key is valid now, and note that it was used.
+
+KEYS[1]       caller_key      hash; the key's record: gone = revoked
+
+ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+
+RETURNS       {status, scopes, time_us}
+  valid       scopes as they were granted, by comma
+  revoked     no such record; scopes is ""
+  expired     the key's time has passed; scopes is ""
+WRITES        last use of a valid key, at most once a second
+TIME          O(1)
+HOLDS         I7 a revoked key gets no decision
+]]
+local caller_key = KEYS[1]
+local time_us = tonumber(ARGV[1])
+if not time_us then
+  local clock = redis.call('TIME')
+  time_us = clock[1] * 1000000 + clock[2]
+end
+local time_ms = math.floor(time_us / 1000)
+local time_text = string.format('%.0f', time_us)
+
+local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms')
+if not key[1] then return {'revoked', '', time_text} end
+if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', time_text} end
+
+local since = time_ms - tonumber(key[3] or 0)
+if since >= 1000 or since < 0 then
+  redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
+end
+return {'valid', key[1], time_text}

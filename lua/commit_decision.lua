@@ -1,0 +1,124 @@
+#!lua
+--[[
+commit_decision: close a plan: take its quotas or none of them, append the audit entry, answer.
+
+KEYS[1]       caller_key      hash; the key's record: gone = revoked
+KEYS[2]       agent           hash; the agent's record with its version token
+KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us
+KEYS[4]       audit_stream    stream; id = <sequence>-0
+KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
+
+ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[2]       version         version token the plan was made from
+ARGV[3]       arrived_us      store time at which the request arrived, as the replica estimates it
+ARGV[4]       holds_from_us   the plan holds at store times in
+ARGV[5]       holds_until_us  [holds_from_us, holds_until_us)
+ARGV[6]       backlog_max     entries the stream may hold unsealed
+ARGV[7]       decision_id     echoed in the reply
+ARGV[8]       agent_id        of the entry
+ARGV[9]       key_id          of the entry
+ARGV[10]      action          of the entry
+ARGV[11]      tool_name       of the entry
+ARGV[12]      parameters      of the entry: JSON, passed through as bytes
+ARGV[13]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[14]      policy_id       "" = none
+ARGV[15]      rule            "<index> <type>", "" = none
+ARGV[16]      reason          a sentence
+ARGV[11+6i]   max_calls       quota i: calls in the window
+ARGV[12+6i]   window_us       quota i: us
+ARGV[13+6i]   full_result     outcome if quota i is the first that is full
+ARGV[14+6i]   full_policy_id
+ARGV[15+6i]   full_rule
+ARGV[16+6i]   full_reason
+
+RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
+  committed   the entry is in the log; full = first quota without room, 0 = none;
+              retry_us until every full quota has room again, 0 = none is full
+  revoked     the caller's key is gone; nothing written
+  expired     the caller's key has expired; nothing written
+  stale       the agent is gone or has another version; nothing written
+  moved       store time is outside the interval in which the plan holds; nothing written
+  backlog     the stream is at backlog_max; nothing written
+WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second
+TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
+HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
+              nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds
+]]
+local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local quotas = #KEYS - 4
+local decision_id = ARGV[7]
+
+local time_us = tonumber(ARGV[1])
+if not time_us then
+  local clock = redis.call('TIME')
+  time_us = clock[1] * 1000000 + clock[2]
+end
+local time_text = string.format('%.0f', time_us)
+local time_ms = math.floor(time_us / 1000)
+
+local function refuse(status)
+  return {status, decision_id, time_text, 0, 0, 0}
+end
+
+local key = redis.call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
+if not key[1] then return refuse('revoked') end
+if key[2] and time_ms >= tonumber(key[2]) then return refuse('expired') end
+if redis.call('HGET', agent, 'version') ~= ARGV[2] then return refuse('stale') end
+if time_us < tonumber(ARGV[4]) or time_us >= tonumber(ARGV[5]) then return refuse('moved') end
+if redis.call('XLEN', audit_stream) >= tonumber(ARGV[6]) then return refuse('backlog') end
+
+-- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
+-- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
+local last = redis.call('HMGET', commits, 'sequence', 'time_us', 'skew_us')
+local skew = tonumber(last[3] or 0)
+local behind = tonumber(last[2] or 0) - time_us
+if behind > 0 then skew = skew + behind end
+local quota_us = time_us + skew
+local quota_text = string.format('%.0f', quota_us)
+
+local full, retry_us = 0, 0
+for i = 1, quotas do
+  local max_calls, window_us = tonumber(ARGV[11 + 6 * i]), tonumber(ARGV[12 + 6 * i])
+  -- With LLEN in place of this element, lowering max_calls would admit too many.
+  local oldest = redis.call('LINDEX', KEYS[4 + i], max_calls - 1)
+  if oldest then
+    -- Closed at the old end: a call admitted exactly one window ago no longer counts.
+    local wait = tonumber(oldest) + window_us - quota_us
+    if wait > 0 then
+      if full == 0 then full = i end
+      if wait > retry_us then retry_us = wait end
+    end
+  end
+end
+
+local result, policy_id, rule, reason = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+if full > 0 then
+  local at = 13 + 6 * full
+  result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+end
+local latency_us = math.max(0, time_us - tonumber(ARGV[3]))
+local sequence = string.format('%.0f', tonumber(last[1] or 0) + 1)
+
+-- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
+redis.call('XADD', audit_stream, sequence .. '-0',
+  'id', decision_id, 'timeMs', string.format('%.0f', time_ms), 'agentId', ARGV[8], 'keyId', ARGV[9],
+  'action', ARGV[10], 'toolName', ARGV[11], 'parameters', ARGV[12], 'result', result,
+  'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us))
+redis.call('HSET', commits, 'sequence', sequence, 'time_us', time_text, 'skew_us', string.format('%.0f', skew))
+
+if result == 'allowed' then
+  for i = 1, quotas do
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
+    redis.call('LPUSH', quota, quota_text)
+    -- Only times that have left the window go, two a call, and never by count: raising max_calls stays exact.
+    for _ = 1, 2 do
+      if tonumber(redis.call('LINDEX', quota, -1)) > quota_us - window_us then break end
+      redis.call('RPOP', quota)
+    end
+    redis.call('PEXPIRE', quota, string.format('%.0f', math.ceil(window_us / 1000) + 1000))
+  end
+end
+if time_ms - tonumber(key[3] or 0) >= 1000 then
+  redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
+end
+return {'committed', decision_id, time_text, latency_us, full, math.ceil(retry_us)}

@@ -1,0 +1,52 @@
+#!lua
+--[[
+put_policy: create a policy, or replace one that has not changed since it was read.
+
+KEYS[1]       agent           hash; the agent's record, which gets the new version token
+KEYS[2]       policy          hash; the policy's record
+KEYS[3]       agent_policies  sorted set; member = policy id, score as below
+KEYS[4]       policies        the same for the whole workspace
+KEYS[4+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
+
+ARGV[1]       expected        policy version the caller read; 0 = create
+ARGV[2]       version_token   the agent's new version token
+ARGV[3]       id              policy id
+ARGV[4]       agent_id        the agent it governs
+ARGV[5]       name
+ARGV[6]       rules           JSON, passed through as bytes
+ARGV[7]       priority        0 to 1000
+ARGV[8]       enabled         1 or 0
+
+RETURNS       {status, created_ms, updated_ms, version}
+  done        the record is as given, with these times and this version
+  no_agent    the agent does not exist; nothing written, numbers are 0
+  stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
+WRITES        policy, both sorted sets, the agent's version token; dropped buckets go
+TIME          O(log N), N policies of the workspace
+HOLDS         I8 an acknowledged change binds every later decision
+
+The score sorts as evaluation does, highest priority first and then oldest first:
+(1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
+]]
+local agent, policy, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local expected, version_token, id, agent_id = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local name, rules, priority, enabled = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
+local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
+if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
+local created_ms = tonumber(held[2] or now_ms)
+-- Strictly later than before, so that two changes within a millisecond can be told apart.
+local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
+local score = string.format('%.0f', (1000 - tonumber(priority)) * 4398046511104 + created_ms)
+
+redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'name', name, 'rules', rules,
+  'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
+  'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1)
+redis.call('ZADD', agent_policies, score, id)
+redis.call('ZADD', policies, score, id)
+redis.call('HSET', agent, 'version', version_token)
+for i = 5, #KEYS do redis.call('DEL', KEYS[i]) end
+return {'done', created_ms, updated_ms, expected + 1}
