@@ -1,26 +1,197 @@
-"""`remit`: the console."""
+"""`remit`: the console. Results go to stdout, everything else to stderr; 0 = done, 1 = failed, 2 = misused."""
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import click
-import uvicorn
+import msgspec
+from msgspec.structs import replace
 
-from app.main import create_app
-from app.settings import Settings
+from app.errors import AppError
+from app.logs import configure_logging
+from app.main import open_services
+from app.model.keys import Scope
+from app.model.times import parse_time_ms, rfc3339
+from app.services import Services
+from app.settings import Settings, SettingsError
+from app.store.checkup import Severity, check_up
+from app.store.embedded import reachable_store
+from app.supervisor import serve as serve_machine
+
+T = TypeVar("T")
+
+WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-@click.group()
+class Console(click.Group):
+    """Ends with one sentence where a setting, the store or the request is at fault."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (SettingsError, AppError) as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=Console)
+@click.version_option(package_name="remit")
 def main() -> None:
-    """Remit decides whether an AI agent may call a tool, and keeps the record of every answer."""
+    """Remit decides whether an AI agent may call a tool, and keeps the record of every answer.
+
+    Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without
+    REMIT_REDIS_URL the store is embedded and keeps its files in REMIT_DATA_DIR (var).
+    """
 
 
 @main.command()
-def serve() -> None:
-    """Run the service."""
-    settings = Settings.from_env(os.environ)
-    uvicorn.run(
-        create_app(settings), host=settings.host, port=settings.port, loop="uvloop", http="httptools", access_log=False, log_level=settings.log_level
-    )
+@click.option("--workers", type=click.IntRange(1, 64), help="Replicas on this machine; REMIT_WORKERS, or 1.")
+def serve(workers: int | None) -> None:
+    """Run the service until Ctrl-C or SIGTERM.
+
+    Starts the embedded store where no REMIT_REDIS_URL is set. On the very first start with it, a workspace
+    "default" and its admin key are made, and the key is printed, once.
+    """
+    settings = _settings()
+    configure_logging(settings.log_level)
+    settings = settings if workers is None else replace(settings, workers=workers)
+    serve_machine(settings, lambda line: click.echo(line, err=False))
+
+
+@main.group()
+def workspace() -> None:
+    """Workspaces: tenants that see nothing of each other."""
+
+
+@workspace.command("create")
+@click.argument("name")
+@JSON
+def create_workspace(name: str, as_json: bool) -> None:
+    """Make a workspace and print its id and its first admin key, once."""
+
+    async def create(services: Services) -> tuple[str, str]:
+        return await services.workspaces.create(name)
+
+    workspace_id, raw_key = _with_services(create)
+    if as_json:
+        _print_json({"id": workspace_id, "name": name, "key": raw_key})
+    else:
+        click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown this once)")
+
+
+@workspace.command("list")
+@JSON
+def list_workspaces(as_json: bool) -> None:
+    """Print every workspace's id and name."""
+    known = _with_services(lambda services: services.workspaces.by_name())
+    if as_json:
+        _print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
+    else:
+        for name, workspace_id in known.items():
+            click.echo(f"{workspace_id}  {name}")
+
+
+@main.group()
+def key() -> None:
+    """API keys of a workspace: make one, list them, revoke one."""
+
+
+@key.command("create")
+@WORKSPACE
+@click.option("--name", required=True, help="What the key is for.")
+@click.option("--scope", "scopes", multiple=True, type=click.Choice(["admin", "read"]), default=["read"])
+@click.option("--expires-at", help="ISO 8601 time; never if left out.")
+@click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
+@JSON
+def create_key(
+    workspace: str, name: str, scopes: tuple[str, ...], expires_at: str | None, raw: bool, as_json: bool
+) -> None:
+    """Make a key and print it, once. --scope may be given twice; admin implies read."""
+    try:
+        expires_ms = None if expires_at is None else parse_time_ms(expires_at)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--expires-at") from None
+
+    async def create(services: Services) -> tuple[Any, str]:
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.keys.create(workspace_id, name, tuple(Scope(scope) for scope in scopes), expires_ms)
+
+    made, raw_key = _with_services(create)
+    if raw:
+        click.echo(raw_key)
+    elif as_json:
+        _print_json({"id": made.id, "name": made.name, "scopes": made.scopes, "key": raw_key})
+    else:
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
+
+
+@key.command("list")
+@WORKSPACE
+@JSON
+def list_keys(workspace: str, as_json: bool) -> None:
+    """Print a workspace's keys; raw keys are kept nowhere."""
+
+    async def read(services: Services) -> list[Any]:
+        return await services.keys.list_page(await services.workspaces.find(workspace))
+
+    keys = _with_services(read)
+    if as_json:
+        _print_json(keys)
+        return
+    for each in keys:
+        used = "never used" if each.last_used_ms is None else f"used {rfc3339(each.last_used_ms)}"
+        until = "" if each.expires_ms is None else f", expires {rfc3339(each.expires_ms)}"
+        click.echo(f"{each.id}  {each.prefix}…  {','.join(each.scopes):10}  {each.name} ({used}{until})")
+
+
+@key.command("revoke")
+@WORKSPACE
+@click.argument("key_id")
+def revoke_key(workspace: str, key_id: str) -> None:
+    """Revoke a key by its id; every request sent from now on with it is answered 401."""
+
+    async def revoke(services: Services) -> None:
+        await services.keys.revoke(await services.workspaces.find(workspace), key_id)
+
+    _with_services(revoke)
+    click.echo(f"revoked {key_id}")
+
+
+@main.command()
+@JSON
+def doctor(as_json: bool) -> None:
+    """Look at the store and say what is at risk. Exit code 1 if it should not be run so."""
+    findings = _with_services(lambda services: check_up(services.client))
+    if as_json:
+        _print_json(findings)
+    else:
+        for finding in findings:
+            click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
+    if any(finding.severity is Severity.BROKEN for finding in findings):
+        raise SystemExit(1)
+
+
+def _settings() -> Settings:
+    return Settings.from_env(os.environ)
+
+
+def _with_services(act: Callable[[Services], Awaitable[T]]) -> T:
+    """What `act` gives with the parts of a replica, on the store that the settings name."""
+    settings = _settings()
+    configure_logging("warning")
+
+    async def run(url: str) -> T:
+        async with open_services(replace(settings, redis_url=url)) as services:
+            return await act(services)
+
+    with reachable_store(settings) as url:
+        return asyncio.run(run(url))
+
+
+def _print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 import zoneinfo
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from urllib.parse import urlsplit
 
 from litestar import Litestar
 
@@ -11,14 +12,14 @@ from app.http.application import build_application
 from app.model.ids import Ids
 from app.pdp import Redactor, compile_agent
 from app.services import Services
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from app.store.agent_cache import AgentCache
 from app.store.agents import Agents
 from app.store.audit import AuditLog
 from app.store.callers import Callers
 from app.store.client import open_client
 from app.store.clock import StoreClock
-from app.store.commit import CommitDecision
+from app.store.commit import CommitDecision, Runner
 from app.store.keys import Keys
 from app.store.link import PipelinedLink
 from app.store.policies import Policies
@@ -36,11 +37,18 @@ def create_app(settings: Settings) -> Litestar:
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """The parts of a replica, connected to the store that the settings name. Raises StoreUnavailable."""
-    url = settings.redis_url or ""
+    if settings.redis_url is None:
+        raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
+    url = settings.redis_url
     client = open_client(url, settings.store_timeout_ms)
-    runner = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION])
-    await runner.open()
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(client.close)
+        runner: Runner = client
+        if "+" not in urlsplit(url).scheme:
+            link = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION])
+            stack.push_async_callback(link.close)
+            await link.open()
+            runner = link
         ids, clock = Ids(), StoreClock()
         keys, agents = Keys(client, ids), Agents(client, ids)
         redactor = Redactor(settings.redact.split(","))
@@ -65,6 +73,3 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             redactor=redactor,
             authorizer=Authorizer(cache, commit, clock, ids),
         )
-    finally:
-        await runner.close()
-        await client.close()

@@ -81,7 +81,7 @@ def names() -> list[str]:
 
 
 def _sentence(message: str, given: Mapping[str, Any]) -> str:
-    """msgspec's message with the variable's name, and without the value where it is a secret."""
+    """The message with the variable's name, and without the value where it is a secret."""
     match = re.search(r" - at `\$\.(\w+)`$", message)
     if match is None:
         return message

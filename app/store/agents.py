@@ -15,6 +15,7 @@ from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
 from app.store.records import as_record, read_page, read_records, store_time_ms
 from app.store.scripts import DELETE_AGENT, PUT_AGENT
 
+
 class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 

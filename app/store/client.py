@@ -86,13 +86,13 @@ def open_client(url: str, timeout_ms: int) -> Client:
     }
     parts = urlsplit(url)
     scheme, _, topology = parts.scheme.partition("+")
-    login = {"username": parts.username, "password": parts.password, "ssl": scheme == "rediss"}
+    login: dict[str, Any] = {"username": parts.username, "password": parts.password, "ssl": scheme == "rediss"}
     if topology == "cluster":
         return Client(RedisCluster(host=parts.hostname or "localhost", port=parts.port or 6379, **login, **options))
     if topology == "sentinel":
         hosts = [_host_port(node, 26379) for node in parts.netloc.rpartition("@")[2].split(",")]
         service, _, db = parts.path.strip("/").partition("/")
-        sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": timeout_s})
+        sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": timeout_s})  # type: ignore[no-untyped-call]
         return Client(sentinel.master_for(service or "mymaster", db=int(db or 0), **login, **options))
     return Client(Redis.from_url(url, **options))
 

@@ -3,7 +3,7 @@
 from app.errors import ApiKeyNotFound
 from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
-from app.store.client import Client
+from app.store.client import Client, Value
 from app.store.keyspace import Keyspace, key_pointer
 from app.store.records import number_or_none, read_page, read_records, store_time_ms
 
@@ -37,7 +37,7 @@ class Keys:
         keyspace, digest = Keyspace(workspace_id), digest_of(raw_key)
         # The pointer first: without its record it grants nothing, while a record without pointer is no key.
         await self._client.call("SET", key_pointer(digest), f"{workspace_id} {key.id}")
-        record = {
+        record: dict[str, Value] = {
             "id": key.id,
             "name": key.name,
             "prefix": key.prefix,

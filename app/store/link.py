@@ -8,7 +8,7 @@ twice takes two calls from a quota, so its caller gets 503 and decides.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import hiredis
@@ -57,7 +57,7 @@ class PipelinedLink:
         wire = self._wire
         if wire is None or wire.lost.done():
             raise StoreUnavailable(_AWAY)
-        return wire.send(hiredis.pack_command(args))
+        return wire.send(_packed(*args))
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any:
         """The reply of a script; where the store has lost it (restart, failover), it is sent in full once more."""
@@ -90,7 +90,7 @@ class PipelinedLink:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
                 wire = await _open_wire(kind, dict(options), self._timeout_s)
                 for script in self._scripts:
-                    await wire.send(hiredis.pack_command(("SCRIPT", "LOAD", script.text)))
+                    await wire.send(_packed("SCRIPT", "LOAD", script.text))
         except (OSError, TimeoutError) as error:
             raise StoreUnavailable(_AWAY) from error
         return wire
@@ -179,6 +179,10 @@ class _Wire(asyncio.Protocol):
 _NOTHING = object()
 
 
+def _packed(*args: Value) -> bytes:
+    return hiredis.pack_command(args)  # type: ignore[arg-type]  # its stub knows one argument only
+
+
 def _error_of(reply: hiredis.ReplyError) -> StoreUnavailable:
     code = str(reply).partition(" ")[0]
     if code == "NOSCRIPT":
@@ -192,7 +196,6 @@ async def _open_wire(kind: type[Connection], options: dict[str, Any], timeout_s:
     def made() -> _Wire:
         return _Wire(timeout_s)
 
-    connect: Callable[[], Any]
     if issubclass(kind, UnixDomainSocketConnection):
         _, wire = await loop.create_unix_connection(made, options["path"])
     else:
@@ -204,9 +207,9 @@ async def _open_wire(kind: type[Connection], options: dict[str, Any], timeout_s:
     try:
         if options.get("password"):
             login = (options["username"],) if options.get("username") else ()
-            await wire.send(hiredis.pack_command(("AUTH", *login, options["password"])))
+            await wire.send(_packed("AUTH", *login, options["password"]))
         if options.get("db"):
-            await wire.send(hiredis.pack_command(("SELECT", int(options["db"]))))
+            await wire.send(_packed("SELECT", int(options["db"])))
     except BaseException:
         wire.close()
         raise

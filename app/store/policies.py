@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.ids import Ids
 from app.model.policies import Policy, PolicyRule, quota_fingerprints
-from app.store.client import Client, check_reply
+from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.records import as_record, read_page, read_records, store_time_ms
 from app.store.scripts import DELETE_POLICY, PUT_POLICY
@@ -105,7 +105,7 @@ class Policies:
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             keys = [*_keys_of(keyspace, policy), *quota_keys(keyspace, policy_id, policy.rules)]
-            args = [policy.version, secrets.token_hex(16), policy_id]
+            args: list[Value] = [policy.version, secrets.token_hex(16), policy_id]
             reply = await self._client.run(DELETE_POLICY, keys, args)
             if check_reply(DELETE_POLICY, reply)[0] == "done":
                 return
@@ -114,7 +114,7 @@ class Policies:
     async def _put(self, workspace_id: str, policy: Policy, dropped: Sequence[str]) -> Policy | None:
         """The policy as it is stored now; None if it was no longer at its version."""
         keys = [*_keys_of(Keyspace(workspace_id), policy), *dropped]
-        args = [
+        args: list[Value] = [
             policy.version,
             secrets.token_hex(16),
             policy.id,

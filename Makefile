@@ -1,0 +1,51 @@
+# Every target sets up what it needs; nothing is installed outside .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+help: ## show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ctrl-C stops both)
+	@exec $(BIN)/remit serve
+
+test: $(VENV)/dev.stamp ## set up and run every test this machine can run
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory test
+
+fmt: $(VENV)/dev.stamp ## format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with hashes
+	$(PIP) uv
+	$(LOCK) --extra embedded --group dev --output-file requirements/dev.txt
+	$(LOCK) --extra embedded --group build --constraint requirements/dev.txt --output-file requirements/run.txt
+	$(LOCK) --group build --constraint requirements/dev.txt --output-file requirements/image.txt
+
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
+
+# The two stamps are levels of one environment: tests need all that running needs.
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml | $(VENV)/venv.stamp
+	$(PIP) --require-hashes --requirement requirements/run.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.txt pyproject.toml | $(VENV)/venv.stamp
+	$(PIP) --require-hashes --requirement requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/run.stamp
+
+$(VENV)/venv.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or later; name one with make PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+.PHONY: help run test check fmt lock
+.DEFAULT_GOAL := help
