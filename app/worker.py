@@ -34,6 +34,7 @@ def main() -> None:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=20,
     )
     Worker(config).run(sockets=[shared_socket(settings.host, settings.port)])

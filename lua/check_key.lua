@@ -27,8 +27,8 @@ local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_m
 if not key[1] then return {'revoked', '', time_text} end
 if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', time_text} end
 
-local since = time_ms - tonumber(key[3] or 0)
-if since >= 1000 or since < 0 then
+local since_ms = time_ms - tonumber(key[3] or 0)
+if since_ms >= 1000 or since_ms < 0 then
   redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
 end
 return {'valid', key[1], time_text}

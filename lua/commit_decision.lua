@@ -44,43 +44,45 @@ TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
               nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
+local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local quotas = #KEYS - 4
 local decision_id = ARGV[7]
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
-  local clock = redis.call('TIME')
+  local clock = call('TIME')
   time_us = clock[1] * 1000000 + clock[2]
 end
+-- Numbers above 2^46 go out through %.0f alone: tostring and redis.call may write them as 1.7e+15.
 local time_text = string.format('%.0f', time_us)
 local time_ms = math.floor(time_us / 1000)
+local time_ms_text = time_ms > 0 and string.sub(time_text, 1, -4) or '0'
 
 local function refuse(status)
   return {status, decision_id, time_text, 0, 0, 0}
 end
 
-local key = redis.call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
+local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
 if not key[1] then return refuse('revoked') end
 if key[2] and time_ms >= tonumber(key[2]) then return refuse('expired') end
-if redis.call('HGET', agent, 'version') ~= ARGV[2] then return refuse('stale') end
+if call('HGET', agent, 'version') ~= ARGV[2] then return refuse('stale') end
 if time_us < tonumber(ARGV[4]) or time_us >= tonumber(ARGV[5]) then return refuse('moved') end
-if redis.call('XLEN', audit_stream) >= tonumber(ARGV[6]) then return refuse('backlog') end
+if call('XLEN', audit_stream) >= tonumber(ARGV[6]) then return refuse('backlog') end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
 -- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
-local last = redis.call('HMGET', commits, 'sequence', 'time_us', 'skew_us')
-local skew = tonumber(last[3] or 0)
-local behind = tonumber(last[2] or 0) - time_us
-if behind > 0 then skew = skew + behind end
-local quota_us = time_us + skew
-local quota_text = string.format('%.0f', quota_us)
+local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us')
+local skew_us = tonumber(last[3] or 0)
+local behind_us = tonumber(last[2] or 0) - time_us
+if behind_us > 0 then skew_us = skew_us + behind_us end
+local quota_us = time_us + skew_us
 
 local full, retry_us = 0, 0
 for i = 1, quotas do
   local max_calls, window_us = tonumber(ARGV[11 + 6 * i]), tonumber(ARGV[12 + 6 * i])
   -- With LLEN in place of this element, lowering max_calls would admit too many.
-  local oldest = redis.call('LINDEX', KEYS[4 + i], max_calls - 1)
+  local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
   if oldest then
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
     local wait = tonumber(oldest) + window_us - quota_us
@@ -97,28 +99,31 @@ if full > 0 then
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
 local latency_us = math.max(0, time_us - tonumber(ARGV[3]))
-local sequence = string.format('%.0f', tonumber(last[1] or 0) + 1)
+local sequence = tostring(tonumber(last[1] or 0) + 1)
 
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
-redis.call('XADD', audit_stream, sequence .. '-0',
-  'id', decision_id, 'timeMs', string.format('%.0f', time_ms), 'agentId', ARGV[8], 'keyId', ARGV[9],
+call('XADD', audit_stream, sequence .. '-0',
+  'id', decision_id, 'timeMs', time_ms_text, 'agentId', ARGV[8], 'keyId', ARGV[9],
   'action', ARGV[10], 'toolName', ARGV[11], 'parameters', ARGV[12], 'result', result,
   'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us))
-redis.call('HSET', commits, 'sequence', sequence, 'time_us', time_text, 'skew_us', string.format('%.0f', skew))
+call('HSET', commits, 'sequence', sequence, 'time_us', time_text)
+if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end
 
-if result == 'allowed' then
+if result == 'allowed' and quotas > 0 then
+  local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
   for i = 1, quotas do
     local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
-    redis.call('LPUSH', quota, quota_text)
+    call('LPUSH', quota, quota_text)
     -- Only times that have left the window go, two a call, and never by count: raising max_calls stays exact.
     for _ = 1, 2 do
-      if tonumber(redis.call('LINDEX', quota, -1)) > quota_us - window_us then break end
-      redis.call('RPOP', quota)
+      if tonumber(call('LINDEX', quota, -1)) > quota_us - window_us then break end
+      call('RPOP', quota)
     end
-    redis.call('PEXPIRE', quota, string.format('%.0f', math.ceil(window_us / 1000) + 1000))
+    call('PEXPIRE', quota, tostring(math.ceil(window_us / 1000) + 1000))
   end
 end
-if time_ms - tonumber(key[3] or 0) >= 1000 then
-  redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
+local since_ms = time_ms - tonumber(key[3] or 0)
+if since_ms >= 1000 or since_ms < 0 then
+  call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
 return {'committed', decision_id, time_text, latency_us, full, math.ceil(retry_us)}

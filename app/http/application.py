@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from litestar import Litestar
 from litestar.datastructures import State
@@ -34,7 +35,18 @@ ROUTES = [
 ]
 
 
-def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Litestar:
+class Application(Litestar):
+    """Litestar, with the hot path's route answered before the router is asked."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one ASGI event."""
+        if scope["type"] == "http" and scope["path"] == authorize.PATH:
+            await authorize.answer(self.state.services, scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:
     """The application; its services are opened on the loop that serves it and closed with it."""
 
     @asynccontextmanager
@@ -43,7 +55,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             app.state.services = services
             yield
 
-    return Litestar(
+    return Application(
         ROUTES,
         lifespan=[lifespan],
         dependencies={

@@ -57,8 +57,13 @@ def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:
         case HTTPException() if error.status_code < 500:
             return Invalid.at("$", str(error.detail))
         case _:
-            log.error("unexpected %s", type(error).__name__, exc_info=error)
-            return AppError("Something went wrong on our side; it has been logged")
+            return unexpected(error)
+
+
+def unexpected(error: Exception) -> AppError:
+    """What nobody foresaw: logged with its trace, answered with a sentence that shows nothing of it."""
+    log.error("unexpected %s", type(error).__name__, exc_info=error)
+    return AppError("Something went wrong on our side; it has been logged")
 
 
 def allowed_methods(request: Request[Any, Any, Any]) -> set[str]:

@@ -10,7 +10,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan
 from app.model.keys import Caller
 from app.store.client import Value, check_reply
 from app.store.clock import StoreClock, monotonic_us
-from app.store.keyspace import Keyspace
+from app.store.keyspace import keyspace_of
 from app.store.scripts import COMMIT_DECISION, Script
 
 
@@ -58,7 +58,7 @@ class CommitDecision:
         Raises Unauthorized or ApiKeyExpired if the key is no longer valid; StoreUnavailable if the store gave
         no answer (then the decision may be in the log, and nobody has seen it) or the backlog is full.
         """
-        keyspace = Keyspace(caller.workspace_id)
+        keyspace = keyspace_of(caller.workspace_id)
         keys = [
             keyspace.key(caller.key_id),
             keyspace.agent(request.agent_id),

@@ -3,6 +3,8 @@
 All keys of a workspace carry its id as hash tag, so they are one slot: atomic together, sharded by workspace.
 """
 
+from functools import lru_cache
+
 WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
@@ -10,6 +12,12 @@ WORKSPACES = "remit:workspaces"
 def key_pointer(digest: str) -> str:
     """String: `<workspace id> <key id>` of the raw key with this SHA-256. It routes; the record decides."""
     return f"remit:key:{digest}"
+
+
+@lru_cache(maxsize=4096)
+def keyspace_of(workspace_id: str) -> "Keyspace":
+    """The workspace's key names, made once: a decision needs them every time."""
+    return Keyspace(workspace_id)
 
 
 class Keyspace:

@@ -32,12 +32,17 @@ class Script(Struct, frozen=True):
 
     @property
     def sha(self) -> str:
-        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        return _sha(self.name)
 
 
 @cache
 def _text(name: str) -> str:
     return (LUA / f"{name}.lua").read_text()
+
+
+@cache
+def _sha(name: str) -> str:
+    return hashlib.sha1(_text(name).encode(), usedforsecurity=False).hexdigest()
 
 
 COMMIT_DECISION = Script(
