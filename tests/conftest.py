@@ -5,24 +5,16 @@ No test flushes a store: every one makes a workspace of its own, and a workspace
 
 import os
 
-import fakeredis
 import pytest
+from fake_store import FakeClient
 from servers import Replica, Store, store_binaries
 
 from app.model.ids import Ids
 from app.settings import Settings
-from app.store.client import Client, open_client
-from app.store.scripts import Script
+from app.store.client import open_client
 
 STORES = ("fakeredis", "redis", "valkey")
 _missing: set[str] = set()
-
-
-class FakeClient(Client):
-    """The cold paths' client on fakeredis, which does not know the script line `#!lua`: stripped here, only here."""
-
-    def _source(self, script: Script) -> str:
-        return script.text.removeprefix("#!lua\n")
 
 
 def _binary(name: str) -> str:
@@ -55,7 +47,7 @@ def valkey_store(tmp_path_factory):
 async def client(request):
     """The cold paths' client, on every store."""
     if request.param == "fakeredis":
-        opened = FakeClient(fakeredis.FakeAsyncRedis(decode_responses=True))
+        opened = FakeClient()
     else:
         opened = open_client(request.getfixturevalue(f"{request.param}_store").url, 250)
     yield opened

@@ -1,0 +1,51 @@
+"""Every script test runs on every store, and where the store is real also over the decisions' own link."""
+
+from contextlib import AsyncExitStack
+
+import pytest
+from deciding import Scene
+from fake_store import FakeClient
+
+from app.store.client import open_client
+from app.store.link import PipelinedLink
+
+PATHS = ("fakeredis", "redis", "redis over the link", "valkey", "valkey over the link")
+
+
+@pytest.fixture(params=PATHS)
+async def path(request):
+    """A client, and what runs the commit: the client itself, or the pipelined link beside it."""
+    store, _, over_link = request.param.partition(" over ")
+    async with AsyncExitStack() as stack:
+        if store == "fakeredis":
+            client = FakeClient()
+            stack.push_async_callback(client.close)
+            yield client, client
+            return
+        url = request.getfixturevalue(f"{store}_store").url
+        client = open_client(url, 250)
+        stack.push_async_callback(client.close)
+        if not over_link:
+            yield client, client
+            return
+        # Scripts are not loaded beforehand, so that EVALSHA's miss is on the way too.
+        link = PipelinedLink(url, 2_000)
+        await link.open()
+        stack.push_async_callback(link.close)
+        yield client, link
+
+
+@pytest.fixture
+def client(path):
+    return path[0]
+
+
+@pytest.fixture
+def runner(path):
+    return path[1]
+
+
+@pytest.fixture
+async def scene(client, runner, workspace_id):
+    """A workspace with a caller and an agent."""
+    return await Scene(client, runner, workspace_id).enter()
