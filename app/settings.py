@@ -1,15 +1,20 @@
 """Everything that may differ between two deployments, read once from REMIT_* and passed down."""
 
+import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
 PREFIX = "REMIT_"
-RAW_KEY = r"^svc_[0-9a-f]{32}$"
+SECRETS = frozenset({"bootstrap_key", "redis_url"})
+"""Settings whose values are never shown: a URL may carry a password."""
+_LAST_PORT = 65535
+_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 
 class SettingsError(ValueError):
@@ -22,20 +27,25 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     """Address to listen on. The default is reachable from this machine alone."""
 
-    port: Annotated[int, Meta(ge=1, le=65535)] = 8080
+    port: Annotated[int, Meta(ge=1, le=_LAST_PORT)] = 8080
     """Port to listen on."""
 
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     """Processes that share the port; each is a replica of its own."""
 
-    redis_url: str | None = None
-    """Redis or Valkey to keep everything in; unset: a store of our own in `data_dir`."""
+    compact: bool = True
+    """Whether `remit serve` runs a compactor too; false where `remit compact` runs elsewhere."""
 
-    data_dir: str = "var"
+    redis_url: str | None = None
+    """Redis or Valkey to keep everything in; unset: a store of our own in `REMIT_DATA_DIR`."""
+
+    data_dir: Annotated[str, Meta(min_length=1)] = "var"
     """Where the embedded store keeps its files."""
 
-    bootstrap_key: Annotated[str, Meta(pattern=RAW_KEY)] | None = None
-    """Workspace `default` is made sure to exist with this admin key (svc_ + 32 hex digits)."""
+    bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
+        None
+    )
+    """Workspace `default` is made sure to exist with this admin key (svc_ and 32 lower-case hex digits)."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """A store silent for this long is unavailable: the caller gets 503."""
@@ -53,38 +63,91 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "password,passwd,passphrase,secret,token,api_key,apikey,access_key,private_key,authorization,"
         "credential,credentials,cookie,otp,pin,cvv,ssn"
     )
-    """Words, by comma; a parameter whose name contains one of them is stored as "[REDACTED]"."""
+    """Words, by comma; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 
-    log_level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$")] = "info"
-    """debug, info, warning or error."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Log lines of this level and above are written."""
+
+    log_format: Literal["text", "json"] = "text"
+    """Log lines for people, or one JSON object a line for machines."""
 
     @property
     def data_path(self) -> Path:
         return Path(self.data_dir)
 
+    def __repr__(self) -> str:
+        """The settings without their secrets, so that no traceback shows one."""
+        shown = (
+            f"{name}={'…' if name in SECRETS and value else repr(value)}"
+            for name, value in msgspec.structs.asdict(self).items()
+        )
+        return f"Settings({', '.join(shown)})"
+
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Settings":
         """The settings that `env` gives. Raises SettingsError naming the variable at fault."""
-        given = {k[len(PREFIX) :].lower(): v for k, v in env.items() if k.startswith(PREFIX)}
-        known = {field.name for field in msgspec.structs.fields(cls)}
-        for name in sorted(given.keys() - known):
-            raise SettingsError(f"{PREFIX}{name.upper()} is not a setting; the settings are {', '.join(names())}")
+        given = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+        known = names()
+        for name in sorted(given.keys() - known.keys()):
+            near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.8)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise SettingsError(f"{name} is not a setting; {hint}")
         try:
-            return msgspec.convert(given, cls, strict=False)
+            settings = msgspec.convert({known[name]: value for name, value in given.items()}, cls, strict=False)
         except msgspec.ValidationError as error:
-            raise SettingsError(_sentence(str(error), given)) from None
+            raise _wrong_value(error, given) from None
+        if settings.redis_url is not None:
+            _require_store_url(settings.redis_url)
+        return settings
 
 
-def names() -> list[str]:
-    """The environment variables that are read, in the order of the struct."""
-    return [PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
+def names() -> dict[str, str]:
+    """The fields of the settings by the environment variable that gives them, in the order of the struct."""
+    return {PREFIX + field.name.upper(): field.name for field in msgspec.structs.fields(Settings)}
 
 
-def _sentence(message: str, given: Mapping[str, Any]) -> str:
-    """The message with the variable's name, and without the value where it is a secret."""
-    match = re.search(r" - at `\$\.(\w+)`$", message)
+def _wrong_value(error: msgspec.ValidationError, given: Mapping[str, str]) -> SettingsError:
+    """A sentence with the variable's name and what it must be, and its value unless that is a secret."""
+    match = re.search(r" - at `\$\.(\w+)`$", str(error))
     if match is None:
-        return message
-    name = match[1]
-    shown = "" if name in {"bootstrap_key", "redis_url"} else f" (it is {given[name]!r})"
-    return f"{PREFIX}{name.upper()}: {message[: match.start()]}{shown}"
+        return SettingsError(str(error))
+    field, name = match[1], PREFIX + match[1].upper()
+    shown = "" if field in SECRETS else f", and not {given[name]!r}"
+    return SettingsError(f"{name} must be {_wanted(field)}{shown}")
+
+
+def _wanted(field: str) -> str:
+    """What a setting must be, in words, as its type says it."""
+    info = msgspec.inspect.type_info(Settings)
+    kind = next(each.type for each in info.fields if each.name == field)  # type: ignore[attr-defined]
+    if isinstance(kind, msgspec.inspect.UnionType):
+        kind = kind.types[0]
+    match kind:
+        case msgspec.inspect.Metadata(extra_json_schema={"description": text}):
+            return str(text)
+        case msgspec.inspect.IntType(le=None):
+            return f"a whole number of at least {kind.ge}"
+        case msgspec.inspect.IntType():
+            return f"a whole number from {kind.ge} to {kind.le}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.LiteralType():
+            return f"one of {', '.join(map(str, kind.values))}"
+        case _:
+            return "a text that is not empty"
+
+
+def _require_store_url(url: str) -> None:
+    """Raise SettingsError unless the URL names a store in a way that `app.store` knows; never shows it."""
+    name = f"{PREFIX}REDIS_URL"
+    scheme, _, rest = url.partition("://")
+    if scheme not in _SCHEMES:
+        raise SettingsError(f"{name} must begin with {', '.join(f'{each}://' for each in _SCHEMES)}")
+    if scheme == "unix":
+        if not urlsplit(url).path:
+            raise SettingsError(f"{name} must name a socket: unix:///path/to/socket")
+        return
+    for node in re.split("[/?#]", rest)[0].rpartition("@")[2].split(","):
+        match = re.fullmatch(r"([^\s:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?", node)
+        if match is None or not 0 < int(match[2] or 6379) <= _LAST_PORT:
+            raise SettingsError(f"{name} must name host and port of the store: {scheme}://host:6379")

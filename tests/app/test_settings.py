@@ -1,0 +1,132 @@
+"""Settings: a wrong or unknown REMIT_* stops the start with a sentence that names it, and shows no secret."""
+
+import pytest
+
+from app.settings import Settings, SettingsError, names
+
+SECRET = "hunter2"
+
+
+def fault(**env: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env(env)
+    return str(caught.value)
+
+
+def test_without_any_variable_every_setting_has_its_default():
+    """A machine that was never configured can start."""
+    assert Settings.from_env({}) == Settings()
+
+
+def test_variables_of_others_are_left_alone():
+    """Only names that begin with REMIT_ are ours."""
+    assert Settings.from_env({"PATH": "/bin", "PORT": "9", "XREMIT_PORT": "9"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "field", "expected"),
+    [
+        ("REMIT_PORT", "65535", "port", 65535),
+        ("REMIT_COMPACT", "false", "compact", False),
+        ("REMIT_COMPACT", "0", "compact", False),
+        ("REMIT_COMPACT", "true", "compact", True),
+        ("REMIT_LOG_FORMAT", "json", "log_format", "json"),
+        ("REMIT_REDACT", "", "redact", ""),
+        ("REMIT_REDIS_URL", "redis://h", "redis_url", "redis://h"),
+        (
+            "REMIT_REDIS_URL",
+            "rediss://user:p%40ss@h.example:6380/3",
+            "redis_url",
+            "rediss://user:p%40ss@h.example:6380/3",
+        ),
+        ("REMIT_REDIS_URL", "redis://[::1]:6379/0", "redis_url", "redis://[::1]:6379/0"),
+        ("REMIT_REDIS_URL", "unix:///run/a%20b.sock?db=1", "redis_url", "unix:///run/a%20b.sock?db=1"),
+        ("REMIT_REDIS_URL", "redis+sentinel://a:26379,b/main/0", "redis_url", "redis+sentinel://a:26379,b/main/0"),
+        ("REMIT_REDIS_URL", "redis+cluster://node:7000", "redis_url", "redis+cluster://node:7000"),
+    ],
+)
+def test_a_value_is_taken_as_its_type(name, value, field, expected):
+    """Variables are text; what is read from them is not."""
+    assert getattr(Settings.from_env({name: value}), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("REMIT_PORT", "0", "REMIT_PORT must be a whole number from 1 to 65535, and not '0'"),
+        ("REMIT_PORT", "65536", "REMIT_PORT must be a whole number from 1 to 65535, and not '65536'"),
+        ("REMIT_PORT", "http", "REMIT_PORT must be a whole number from 1 to 65535, and not 'http'"),
+        ("REMIT_PORT", "80.5", "REMIT_PORT must be a whole number from 1 to 65535, and not '80.5'"),
+        ("REMIT_PORT", "", "REMIT_PORT must be a whole number from 1 to 65535, and not ''"),
+        ("REMIT_WORKERS", "65", "REMIT_WORKERS must be a whole number from 1 to 64, and not '65'"),
+        ("REMIT_AGENT_CACHE_BYTES", "-1", "REMIT_AGENT_CACHE_BYTES must be a whole number of at least 0, and not '-1'"),
+        ("REMIT_COMPACT", "off", "REMIT_COMPACT must be true or false, and not 'off'"),
+        ("REMIT_HOST", "", "REMIT_HOST must be a text that is not empty, and not ''"),
+        ("REMIT_LOG_FORMAT", "xml", "REMIT_LOG_FORMAT must be one of json, text, and not 'xml'"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_it_must_be(name, value, sentence):
+    """Whoever starts the service can mend it from the sentence alone."""
+    assert fault(**{name: value}) == sentence
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_setting_that_can_be_wrong_says_its_own_name(name):
+    """No setting falls through to a message of a library's."""
+    free_text = {"REMIT_HOST", "REMIT_DATA_DIR", "REMIT_REDACT"}
+    wrong = "" if name in free_text else "\N{SNOWMAN}"
+    if name == "REMIT_REDACT":
+        assert Settings.from_env({name: wrong}).redact == ""
+    else:
+        assert fault(**{name: wrong}).startswith(f"{name} must ")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("REMIT_PROT", "REMIT_PROT is not a setting; did you mean REMIT_PORT?"),
+        ("REMIT_port", "REMIT_port is not a setting; did you mean REMIT_PORT?"),
+        ("REMIT_REDIS_URLS", "REMIT_REDIS_URLS is not a setting; did you mean REMIT_REDIS_URL?"),
+        ("REMIT_", f"REMIT_ is not a setting; there are {', '.join(names())}"),
+    ],
+)
+def test_an_unknown_setting_is_named_with_the_nearest_or_all(name, sentence):
+    """A misspelt setting must not pass as if it had been applied."""
+    assert fault(**{name: SECRET}) == sentence
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "null",
+        "localhost:6379",
+        f"http://:{SECRET}@h",
+        f"redis://:{SECRET}@",
+        f"redis://:{SECRET}@h:0",
+        f"redis://:{SECRET}@h:70000",
+        f"redis://:{SECRET}@h:port",
+        f"redis://:{SECRET}@[::1",
+        f"redis+sentinel://:{SECRET}@a,,b/main",
+        "unix://",
+    ],
+)
+def test_a_store_url_that_names_no_store_is_refused_and_not_shown(url):
+    """The URL may carry a password, so only its name is in the sentence."""
+    sentence = fault(REMIT_REDIS_URL=url)
+    assert sentence.startswith("REMIT_REDIS_URL must ")
+    assert SECRET not in sentence
+
+
+@pytest.mark.parametrize("key", [SECRET, "svc_" + "A" * 32, "svc_" + "0" * 31, "svc_" + "0" * 33])
+def test_a_bootstrap_key_of_another_form_is_refused_and_not_shown(key):
+    """A key that nearly fits is a secret all the same."""
+    assert fault(REMIT_BOOTSTRAP_KEY=key) == "REMIT_BOOTSTRAP_KEY must be svc_ and 32 hex digits"
+
+
+def test_settings_print_without_their_secrets():
+    """A traceback or a log line that holds the settings gives nothing away."""
+    settings = Settings(redis_url=f"redis://:{SECRET}@h", bootstrap_key="svc_" + "ab" * 16, port=9)
+    assert SECRET not in repr(settings)
+    assert "abab" not in f"{settings}"
+    assert "port=9" in repr(settings)
