@@ -7,14 +7,16 @@ from typing import Any
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.types import ControllerRouterHandler
 
 from app.http import agents, audit, authorize, health, keys, policies
 from app.http.authentication import provide_caller
-from app.http.bodies import MAX_BODY_BYTES
+from app.http.bodies import MAX_BODY_BYTES, BodyRequest
+from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS
 from app.services import Services
 
-ROUTES = [
+ROUTES: list[ControllerRouterHandler] = [
     authorize.authorize,
     keys.create_key,
     keys.list_keys,
@@ -56,7 +58,8 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             yield
 
     return Application(
-        ROUTES,
+        [options_handler(ROUTES), *ROUTES],  # in this order Litestar adds no OPTIONS of its own
+        request_class=BodyRequest,
         lifespan=[lifespan],
         dependencies={
             "services": Provide(_services, sync_to_thread=False),

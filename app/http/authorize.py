@@ -4,23 +4,26 @@ A plain ASGI handler that the application calls before its router: typed handler
 as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import AgentNotFound, AppError, Invalid, MethodNotAllowed, PayloadTooLarge
+from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
 from app.http.authentication import raw_key_of
 from app.http.bodies import (
-    MAX_BODY_BYTES,
     count_keys,
-    invalid,
+    decode_json,
+    not_json,
+    read_body,
     require_readable,
     require_unique_keys,
     two_spellings,
 )
+from app.http.explanations import explain
+from app.http.methods import not_allowed
 from app.http.problems import encode_error, unexpected
 from app.model.decisions import AuthorizeRequest, Decision, Result, RuleRef
 from app.model.ids import canonical_uuid
@@ -36,7 +39,13 @@ DEFAULT_ACTION = "authorize"
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
-    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has."""
+    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has.
+
+    The two spellings of a field are both fields here, because this body is decoded in one step.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
+    required: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
 
     agent_id: str | UnsetType = UNSET
     agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
@@ -86,13 +95,14 @@ async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
 async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
     """Authenticate, decode, authorize, encode: what `authorize` does, for who has the services at hand."""
     arrived_us = monotonic_us()
+    if scope["method"] == "OPTIONS":
+        return await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
     try:
-        if scope["method"] != "POST":
-            raise MethodNotAllowed(f"{scope['method']} is not possible here; POST is", "POST")
+        _require_post(scope["method"])
         raw_key = raw_key_of(scope["headers"])
         caller = services.callers.recall(raw_key) or await services.callers.check(raw_key)
         try:
-            request = decode_request(await _read(receive), services.redactor)
+            request = decode_request(await read_body(receive), services.redactor)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
@@ -103,11 +113,15 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
         problem = error if isinstance(error, AppError) else unexpected(error)
         status, body = problem.status, encode_error(problem)
         headers = [*_JSON, *((k.lower().encode(), v.encode()) for k, v in problem.headers.items())]
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    return await _send(send, status, [*headers, (b"content-length", b"%d" % len(body))], body)
+
+
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
+_ALLOW = "OPTIONS, POST"
 _JSON = [(b"content-type", b"application/json")]
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AuthorizeBody).decode
@@ -118,8 +132,8 @@ def decode_request(raw: bytes, redactor: Redactor) -> AuthorizeRequest:
     require_readable(raw)
     try:
         body = _decode(raw)
-    except msgspec.MsgspecError as error:
-        raise invalid(error) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _refused(raw, error) from None
     parameters = {} if body.parameters is UNSET else body.parameters
     require_unique_keys(raw, _fields_given(body) + count_keys(parameters))
 
@@ -156,22 +170,22 @@ def _fields_given(body: AuthorizeBody) -> int:
 def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
     if snake is UNSET:
         if camel is UNSET:
-            raise Invalid.at(f"$.{name}", "is missing")
+            raise Invalid.at(f"$.{name}", f"is missing; {alias} will do as well")
         return camel
     if camel is not UNSET and camel != snake:
         raise two_spellings(name, alias)
     return snake
 
 
-async def _read(receive: Receive) -> bytes:
-    """The request's body, no more of it than may be read."""
-    chunks = b""
-    while True:
-        message: Any = await receive()
-        if message["type"] == "http.disconnect":
-            raise Invalid.at("$", "the body ended before it was complete")
-        chunks += message.get("body", b"")
-        if len(chunks) > MAX_BODY_BYTES:
-            raise PayloadTooLarge(f"The body has more than {MAX_BODY_BYTES} bytes")
-        if not message.get("more_body", False):
-            return chunks
+def _require_post(method: str) -> None:
+    if method != "POST":
+        raise not_allowed(method, _ALLOW)
+
+
+def _refused(raw: bytes, error: Exception) -> Invalid:
+    """Why `raw` was not decoded; slow, since it is read again for that."""
+    value = decode_json(raw)
+    if not isinstance(error, msgspec.ValidationError):
+        return not_json(error)
+    detail = explain(error, AuthorizeBody, value)
+    return Invalid.at(detail.path, detail.message)

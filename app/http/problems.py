@@ -1,17 +1,20 @@
 """The one place that turns a failure into an answer."""
 
 import logging
+import re
 from typing import Any
 
 import msgspec
 from litestar import MediaType, Request, Response
-from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.exceptions import ClientException, HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
-from app.errors import AppError, Detail, Invalid, MethodNotAllowed, NotFound, PayloadTooLarge
+from app.errors import AppError, Detail, Invalid, NotFound
+from app.http.methods import not_allowed
 
 log = logging.getLogger(__name__)
+_raw_key = re.compile(rb"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Problem(Struct, frozen=True):
@@ -29,7 +32,9 @@ class ErrorBody(Struct, frozen=True):
 
 
 def encode_error(error: AppError) -> bytes:
-    return msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
+    """The body of an error; whatever it quotes, no raw key leaves with it."""
+    body = msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
+    return _raw_key.sub(rb"\1...", body)
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -50,11 +55,8 @@ def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:
         case NotFoundException():
             return NotFound("Nothing is served at this path; /docs lists what is")
         case MethodNotAllowedException():
-            allow = ", ".join(sorted(allowed_methods(request)))
-            return MethodNotAllowed(f"{request.method} is not possible here; {allow} is", allow)
-        case HTTPException() if error.status_code == PayloadTooLarge.status:
-            return PayloadTooLarge("The body is larger than this service reads")
-        case HTTPException() if error.status_code < 500:
+            return not_allowed(request.method, (error.headers or {}).get("allow", "OPTIONS"))
+        case ClientException():
             return Invalid.at("$", str(error.detail))
         case _:
             return unexpected(error)
@@ -64,18 +66,6 @@ def unexpected(error: Exception) -> AppError:
     """What nobody foresaw: logged with its trace, answered with a sentence that shows nothing of it."""
     log.error("unexpected %s", type(error).__name__, exc_info=error)
     return AppError("Something went wrong on our side; it has been logged")
-
-
-def allowed_methods(request: Request[Any, Any, Any]) -> set[str]:
-    """The methods that exist at the request's path."""
-    path = request.scope["path"].rstrip("/").split("/")
-    for route in request.app.routes:
-        parts = route.path.rstrip("/").split("/")
-        if len(parts) == len(path) and all(
-            wanted == given or wanted.startswith("{") for wanted, given in zip(parts, path, strict=True)
-        ):
-            return set(getattr(route, "methods", ())) - {"OPTIONS"}
-    return set()
 
 
 EXCEPTION_HANDLERS: ExceptionHandlersMap = {AppError: render, HTTPException: render, Exception: render}

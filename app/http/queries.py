@@ -1,15 +1,24 @@
 """Query parameters: known ones only, each once, with its own sentence when it is wrong."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from litestar import Request
 
 from app.errors import Invalid
+from app.http.explanations import visible
 from app.model.ids import canonical_uuid
+from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
 
 MAX_LIMIT = 1000
+MAX_OFFSET = 10**12
+MAX_TEXT = 255
+_MAX_FIELDS = 50
+_digits = re.compile(r"[0-9]{1,15}").fullmatch
+_lost_plus = re.compile(r".*\d \d\d:?\d\d").fullmatch
 
 
 class Query:
@@ -19,26 +28,41 @@ class Query:
     """
 
     def __init__(
-        self, request: Request[Any, Any, Any], known: Collection[str], aliases: dict[str, str] | None = None
+        self, request: Request[Any, Any, Any], known: Collection[str], aliases: Mapping[str, str] | None = None
     ) -> None:
         aliases = aliases or {}
+        spellings: set[str] = set()
         self._values: dict[str, str] = {}
-        for given, value in request.query_params.multi_items():
+        for given, value in _pairs(request.scope["query_string"]):
             name = aliases.get(given, given)
             if name not in known:
-                raise Invalid.at(given, f"is not a query parameter here; there are {', '.join(known)}")
+                there_are = f"there are {', '.join(known)}" if known else "there are none"
+                raise Invalid.at(visible(given), f"is not a query parameter here; {there_are}")
+            if given in spellings:
+                raise Invalid.at(given, "is given twice; give it once")
+            spellings.add(given)
             if self._values.setdefault(name, value) != value:
-                raise Invalid.at(name, "is given twice with different values")
+                raise Invalid.at(name, f"is given in two spellings that differ; leave {given} out")
 
     def text(self, name: str) -> str | None:
-        return self._values.get(name)
+        """Text as a name can be, so that a filter can match something: 1 to 255 visible characters."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not 1 <= len(value) <= MAX_TEXT:
+            raise Invalid.at(name, f"must have 1 to {MAX_TEXT} characters, not {len(value)}; leave it out to match all")
+        try:
+            require_visible(name, value)
+        except FieldError as error:
+            raise Invalid.at(name, error.message) from None
+        return value
 
     def number(self, name: str, *, least: int, most: int) -> int | None:
         """A whole number in decimal digits; Invalid outside the bounds."""
         value = self._values.get(name)
         if value is None:
             return None
-        if value.isascii() and value.isdigit() and len(value) <= 15 and least <= int(value) <= most:
+        if _digits(value) and least <= int(value) <= most:
             return int(value)
         raise Invalid.at(name, f"must be a whole number from {least} to {most}")
 
@@ -46,20 +70,24 @@ class Query:
         return self.number("limit", least=1, most=MAX_LIMIT)
 
     def offset(self) -> int:
-        return self.number("offset", least=0, most=10**12) or 0
+        return self.number("offset", least=0, most=MAX_OFFSET) or 0
 
     def uuid(self, name: str) -> str | None:
         value = self._values.get(name)
         if value is None:
             return None
-        return canonical_uuid(value) or _raise(name, "must be a UUID")
+        canonical = canonical_uuid(value)
+        if canonical is None:
+            raise Invalid.at(name, "must be a UUID")
+        return canonical
 
     def time_ms(self, name: str) -> int | None:
         value = self._values.get(name)
         try:
             return None if value is None else parse_time_ms(value)
         except ValueError as error:
-            raise Invalid.at(name, str(error)) from None
+            hint = "; a + in a query is written %2B" if _lost_plus(value or "") else ""
+            raise Invalid.at(name, f"{error}{hint}") from None
 
     def choice(self, name: str, choices: Collection[str]) -> str | None:
         value = self._values.get(name)
@@ -68,5 +96,10 @@ class Query:
         raise Invalid.at(name, f"must be one of {', '.join(choices)}")
 
 
-def _raise(path: str, message: str) -> Any:
-    raise Invalid.at(path, message)
+def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except UnicodeDecodeError:
+        raise Invalid.at("?", "the query string is not UTF-8") from None
+    except ValueError:
+        raise Invalid.at("?", f"the query string has more than {_MAX_FIELDS} parameters") from None

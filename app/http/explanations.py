@@ -1,0 +1,172 @@
+"""Why a body was refused: where, what would be right there, and what stood there instead.
+
+msgspec says which place is at fault; what it should have been is read off the struct's own type, so no sentence
+here can drift from what is accepted. Values are described, not repeated, unless they are short words or numbers:
+a key that was put into the wrong field must not come back in an error.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from app.errors import Detail
+from app.model.text import FieldError, with_hidden_shown
+
+_PLACE = re.compile(r"^(?P<said>.*?)(?: - at (?:`(?P<key>key)` in )?`(?P<path>\$[^`]*)`)?$", re.DOTALL)
+_STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
+_FIELD = re.compile(r"^Object (?P<fault>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
+_WORD = re.compile(r"[\w. :/*-]{1,32}", re.ASCII)
+_MAX_SHOWN = 64
+
+
+def explain(error: msgspec.ValidationError, kind: type, value: Any) -> Detail:
+    """The place in `value` that made `msgspec.convert(value, kind)` raise `error`, and a sentence about it."""
+    place = _PLACE.match(str(error))
+    said, path = (place["said"], place["path"] or "$") if place else (str(error), "$")
+    spot = _walk(_info(kind), value, path)
+    if isinstance(error.__cause__, FieldError):
+        return Detail(f"{spot.path}.{visible(error.__cause__.field, 300)}", visible(error.__cause__.message, 1000))
+    if place and place["key"]:
+        return Detail(spot.path, f"has a name in it that is not {_wanted(spot.key_info)}")
+    if field := _FIELD.match(said):
+        path, holder = f"{spot.path}.{visible(field['name'])}", _chosen(spot.info, spot.value)
+        if field["fault"] == "contains unknown":
+            return Detail(path, f"is not a field here; there are {', '.join(_field_names(holder))}")
+        return Detail(path, f"is missing; it must be {_wanted(_field_info(holder, field['name']))}")
+    return Detail(spot.path, f"must be {_wanted(spot.info)}, not {_given(spot.value)}")
+
+
+def visible(text: str, most: int = _MAX_SHOWN) -> str:
+    """`text` with every hidden character written as its code, cut to `most` characters."""
+    return with_hidden_shown(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+class _Spot(msgspec.Struct):
+    """A place in a value: what should be there, what is, and how to write the place."""
+
+    info: Any
+    value: Any
+    path: str
+
+    @property
+    def key_info(self) -> Any:
+        return getattr(self.info, "key_type", None)
+
+
+def _walk(info: Any, value: Any, path: str) -> _Spot:
+    spot = _Spot(info, value, "$")
+    for step in _STEP.finditer(path):
+        holder = _chosen(spot.info, spot.value)
+        if step["field"] is not None:
+            inner = _field_info(holder, step["field"])
+            held = spot.value.get(step["field"]) if isinstance(spot.value, dict) else None
+            spot = _Spot(inner, held, f"{spot.path}.{step['field']}")
+        elif step["index"] is not None:
+            index = int(step["index"])
+            held = spot.value[index] if isinstance(spot.value, list) and index < len(spot.value) else None
+            spot = _Spot(getattr(holder, "item_type", None), held, f"{spot.path}[{index}]")
+        else:
+            name, held = _first_refused(holder, spot.value)
+            spot = _Spot(getattr(holder, "value_type", None), held, f"{spot.path}.{visible(name)}")
+    return spot
+
+
+def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
+    """The entry of an object that does not convert; msgspec does not name it."""
+    kind = getattr(getattr(info, "value_type", None), "cls", Any)
+    for name, inner in value.items():
+        try:
+            msgspec.convert(inner, kind)
+        except msgspec.ValidationError:
+            return name, inner
+    return "*", None
+
+
+def _chosen(info: Any, value: Any) -> Any:
+    """The member of a union that `value` is meant to be; `info` itself if it is no union or nothing says which."""
+    if isinstance(info, inspect.UnionType) and isinstance(value, dict):
+        for member in _structs(info):
+            if member.tag_field is None or value.get(member.tag_field) == member.tag:
+                return member
+    return info
+
+
+def _structs(info: Any) -> Iterator[inspect.StructType]:
+    members = info.types if isinstance(info, inspect.UnionType) else (info,)
+    return (member for member in members if isinstance(member, inspect.StructType))
+
+
+def _field_names(info: Any) -> Sequence[str]:
+    info = next(_structs(info), None)
+    if info is None:
+        return ()
+    tag = () if info.tag_field is None else (info.tag_field,)
+    return (*tag, *(field.encode_name for field in info.fields))
+
+
+def _field_info(info: Any, name: str) -> Any:
+    """What a field must be. The field that says which struct of a union is meant can be any of their tags."""
+    for struct in _structs(info):
+        for field in struct.fields:
+            if field.encode_name == name:
+                return field.type
+    return inspect.LiteralType(tuple(struct.tag for struct in _structs(info) if struct.tag_field == name))
+
+
+@cache
+def _info(kind: type) -> Any:
+    return inspect.type_info(kind)
+
+
+_WANTED: dict[type, str] = {inspect.FloatType: "a number", inspect.BoolType: "true or false", inspect.NoneType: "null"}
+
+
+def _wanted(info: Any) -> str:
+    match info:
+        case inspect.StrType():
+            return f"text{_span(info.min_length, info.max_length, 'character')}"
+        case inspect.IntType():
+            return "a whole number" + (f" from {info.ge} to {info.le}" if info.ge is not None else "")
+        case inspect.EnumType():
+            return f"one of {', '.join(member.value for member in info.cls)}"
+        case inspect.LiteralType():
+            return f"one of {', '.join(map(str, info.values))}"
+        case inspect.ListType():
+            return f"a list{_span(info.min_length, info.max_length, 'item')}"
+        case inspect.DictType():
+            return f"an object{_span(info.min_length, info.max_length, 'field')}"
+        case inspect.UnionType():
+            members = list(dict.fromkeys(_wanted(member) for member in info.types))
+            if "a number" in members and "a whole number" in members:
+                members.remove("a whole number")
+            return ", ".join(members[:-1]) + (" or " if members[:-1] else "") + members[-1]
+        case _:
+            return _WANTED.get(type(info), "an object")
+
+
+def _span(least: int | None, most: int | None, unit: str) -> str:
+    if least and most:
+        return f" of {least} to {most} {unit}s"
+    if most:
+        return f" of up to {most} {unit}s"
+    return f" of at least {least} {unit}{'' if least == 1 else 's'}" if least else ""
+
+
+def _given(value: Any) -> str:
+    match value:
+        case None | bool():
+            return msgspec.json.encode(value).decode()
+        case int() | float():
+            return visible(repr(value))
+        case str():
+            if _WORD.fullmatch(value):
+                return f'"{value}"'
+            return f"text of {len(value)} characters" if value else "empty text"
+        case list():
+            return f"a list of {len(value)} items" if value else "an empty list"
+        case _:
+            return "an object" if value else "an empty object"

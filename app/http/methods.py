@@ -1,0 +1,35 @@
+"""Methods: what OPTIONS answers, and the refusal of a method that does not exist at a path."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from litestar import Request, Response
+from litestar.handlers import HTTPRouteHandler
+from litestar.types import ControllerRouterHandler
+
+from app.errors import MethodNotAllowed
+
+
+def options_handler(routes: Iterable[ControllerRouterHandler]) -> HTTPRouteHandler:
+    """A handler of OPTIONS for the paths of `routes`; Litestar's own names the methods of one handler only."""
+    paths = sorted({path for route in routes if isinstance(route, HTTPRouteHandler) for path in route.paths})
+    return HTTPRouteHandler(paths, http_method="OPTIONS", status_code=204)(list_methods)
+
+
+async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
+    """The header Allow names the methods of this path; no key is needed to ask."""
+    methods = {
+        method
+        for route in request.app.routes
+        if route.path_format == request.scope["path_template"]
+        for method in getattr(route, "methods", ())
+    }
+    return Response(None, headers={"Allow": ", ".join(sorted(methods))})
+
+
+def not_allowed(method: str, allow: str) -> MethodNotAllowed:
+    """The refusal of `method` where only those of `allow` exist, a list by comma."""
+    methods = sorted(allow.replace(" ", "").split(","))
+    *others, last = [each for each in methods if each != "OPTIONS"]
+    possible = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return MethodNotAllowed(f"{method} is not possible here; {possible}", ", ".join(methods))
