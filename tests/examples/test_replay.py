@@ -1,0 +1,206 @@
+"""The replay command, run as a newcomer runs it: a process, a running replica, and the README's own lines."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from servers import ADMIN_KEY
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+README = (EXAMPLES / "README.md").read_text()
+SHOWN = dict(re.findall(r"```sh\n(python3 examples/replay.py[^\n]*)\n```\n\n```text\n(.*?)\n```", README, re.DOTALL))
+AIRLINE = ["--policies", "examples/airline/policies.json", "--any-hour", "examples/data/airline.jsonl"]
+
+
+def environment(replica, key=ADMIN_KEY):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "URL": replica.base_url, "KEY": key}
+
+
+def run(replica, *arguments, key=ADMIN_KEY, url=None):
+    """The command with these arguments, from the project's root."""
+    command = [
+        sys.executable,
+        "examples/replay.py",
+        "--url",
+        url or replica.base_url,
+        "--key",
+        key,
+        *map(str, arguments),
+    ]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def summary_of(replica, *arguments):
+    done = run(replica, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def without_latencies(report):
+    """The part of a report that is the same in every run."""
+    kept, mark, _ = report.partition("\nlatency in ms")
+    assert mark, report
+    return kept
+
+
+def test_the_readme_shows_every_replay_with_its_output():
+    """A command without its output beside it would be compared with nothing."""
+    assert len(SHOWN) == README.count("\npython3 examples/replay.py") > 0
+
+
+@pytest.mark.parametrize("command", SHOWN, ids=lambda command: command.partition("--policies ")[2][:60])
+def test_the_readme_shows_what_its_command_prints(replica, command):
+    """Run by a shell exactly as printed."""
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env=environment(replica),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, without_latencies(done.stdout)) == (0, without_latencies(SHOWN[command])), done.stderr
+
+
+def test_the_readme_counts_the_injected_calls_that_pass(replica):
+    """Its sentences on the attacked assistants, from the service's own answers."""
+    counts = {}
+    for asked in (False, True):
+        counts[asked] = Counter()
+        for suite, ask in (
+            ("banking", "Ask before the password changes"),
+            ("workspace", "Ask before anything leaves or is lost"),
+        ):
+            enable = ("--enable", ask) if asked else ()
+            policies = f"examples/assistants/{suite}.json"
+            selected = ("--only", f"suite={suite}", "--by", "kind", "examples/data/injections.jsonl")
+            for row in summary_of(replica, "--policies", policies, *enable, *selected)["rows"]:
+                counts[asked] += Counter(
+                    {(row["kind"], result): row[result] for result in ("allowed", "denied", "escalated")}
+                )
+
+    users = sum(count for (kind, _), count in counts[False].items() if kind == "user")
+    attackers = sum(count for (kind, _), count in counts[False].items() if kind == "injection")
+    passed = counts[False]["injection", "allowed"]
+    assert counts[False]["user", "allowed"] == users
+    assert f"let all {users} calls of the users pass. Of the {attackers} that the attacker\nwanted" in README
+    assert f"{attackers - passed} are stopped and {passed} pass." in README
+    assert f"Which {passed} pass" in README
+    assert sum(int(n) for n in re.findall(r"^\| `.*` \| (\d+) \|", README, re.MULTILINE)) == passed
+    assert f"only the {counts[True]['injection', 'allowed']} reads of the attacker pass" in README
+    assert f"{users - counts[True]['user', 'allowed']} of the users' {users} calls wait for a person" in README
+
+
+def test_many_calls_at_a_time_give_the_same_counts(replica):
+    """Every quota of the example covers one tool, so it matters to no count which of its calls came first."""
+    one, many = (summary_of(replica, *AIRLINE, "--concurrency", n) for n in (1, 16))
+    assert many["results"] == one["results"]
+    assert many["rows"] == one["rows"]
+
+
+def test_the_log_holds_what_the_report_says(replica):
+    """Each decision once, under the agent that the report names."""
+    summary = summary_of(replica, *AIRLINE)
+    entries, cursor = [], {}
+    with replica.client() as client:
+        while True:
+            page = client.get("/v1/audit-logs", params={"agent_id": summary["agentId"], "limit": 1000, **cursor})
+            entries += page.json()
+            if "X-Next-Cursor" not in page.headers:
+                break
+            cursor = {"cursor": page.headers["X-Next-Cursor"]}
+    assert len({entry["id"] for entry in entries}) == len(entries) == summary["calls"]
+    assert Counter(entry["result"] for entry in entries) == summary["results"]
+
+
+def test_latencies_of_both_sides_are_in_the_report(replica):
+    """p50 is at most p99 is at most the largest; the caller waits longer than the decision took."""
+    latency = summary_of(replica, *AIRLINE)["latency"]
+    for side in ("caller", "latencyMs"):
+        assert 0 < latency[side]["p50"] <= latency[side]["p99"] <= latency[side]["max"]
+    assert latency["latencyMs"]["p50"] < latency["caller"]["p50"]
+
+
+def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
+    """A tool name that the service refuses leaves one call unanswered, and the others are answered."""
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text('{"tool": "think", "arguments": {}}\n\n{"tool": "", "arguments": {}}\n')
+    done = run(replica, "--policies", "examples/airline/policies.json", "--json", calls)
+    summary = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert summary["results"] == {"allowed": 1, "denied": 0, "escalated": 0, "unanswered": 1}
+    assert "VALIDATION_ERROR" in summary["reasons"][-1]["first"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "policies", "options", "says"),
+    [
+        ('{"tool": "think", "arguments": {}}\n{"tool": "think"}', "{}", [], "line 2"),
+        ("not JSON", "{}", [], "line 1"),
+        ("[]", "{}", [], "line 1"),
+        ("", "{}", [], "has no call"),
+        ('{"tool": "think", "arguments": {}}', "{}", [], '"policies"'),
+        ('{"tool": "think", "arguments": {}}', '{"policies": []}', ["--enable", "Stop"], '"Stop"'),
+        ('{"tool": "think", "arguments": {}}', '{"policies": []}', ["--only", "kind=user"], "kind=user"),
+        (
+            '{"tool": "think", "arguments": {}}',
+            '{"policies": [{"name": "Odd", "rules": [{"type": "tool_denylist", "tools": ["a*"]}]}]}',
+            [],
+            'policy "Odd" was refused: 400 VALIDATION_ERROR',
+        ),
+    ],
+)
+def test_what_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path, calls, policies, options, says):
+    """On stderr, with nothing on stdout that a script could take for a report."""
+    (tmp_path / "calls.jsonl").write_text(calls)
+    (tmp_path / "policies.json").write_text(policies)
+    done = run(replica, "--policies", tmp_path / "policies.json", *options, tmp_path / "calls.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_a_key_that_is_not_valid_is_said_before_any_call(replica):
+    """The service's own words."""
+    done = run(replica, *AIRLINE, key="svc_" + "0" * 32)
+    assert done.returncode == 2
+    assert "401 UNAUTHORIZED" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://127.0.0.1:eighty"])
+def test_where_no_service_is_it_ends_with_2_naming_the_address(replica, url):
+    """Whether nothing listens there or it is no address at all."""
+    done = run(replica, *AIRLINE, url=url)
+    assert done.returncode == 2
+    assert url.removeprefix("http://") in done.stderr
+
+
+def test_the_key_can_come_from_a_file(replica, tmp_path):
+    """So that it is in no process list."""
+    file = tmp_path / "key"
+    file.write_text(ADMIN_KEY + "\n")
+    assert run(replica, *AIRLINE, key=f"@{file}").returncode == 0
+
+
+def test_an_interrupt_reports_the_calls_until_then(replica, tmp_path):
+    """Ctrl-C ends with 130, and what was decided is not thrown away."""
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text('{"tool": "think", "arguments": {}}\n' * 20_000)
+    command = [sys.executable, "examples/replay.py", "--url", replica.base_url, "--key", ADMIN_KEY, "--json"]
+    command += ["--policies", "examples/airline/policies.json", str(calls)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while "calls" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert 0 < json.loads(out)["calls"] < 20_000
