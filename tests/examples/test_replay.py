@@ -1,5 +1,6 @@
 """The replay command, run as a newcomer runs it: a process, a running replica, and the README's own lines."""
 
+import importlib
 import json
 import os
 import re
@@ -124,11 +125,29 @@ def test_the_log_holds_what_the_report_says(replica):
 
 
 def test_latencies_of_both_sides_are_in_the_report(replica):
-    """p50 is at most p99 is at most the largest; the caller waits longer than the decision took."""
+    """What this command saw, and what the service says of itself."""
     latency = summary_of(replica, *AIRLINE)["latency"]
-    for side in ("caller", "latencyMs"):
-        assert 0 < latency[side]["p50"] <= latency[side]["p99"] <= latency[side]["max"]
-    assert latency["latencyMs"]["p50"] < latency["caller"]["p50"]
+    assert {side: list(values) for side, values in latency.items()} == {
+        "caller": ["p50", "p99", "max"],
+        "latencyMs": ["p50", "p99", "max"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        (range(1, 101), {"p50": 50, "p99": 99, "max": 100}),
+        (range(1, 102), {"p50": 51, "p99": 100, "max": 101}),
+        ([3, 1, 2], {"p50": 2, "p99": 3, "max": 3}),
+        ([7], {"p50": 7, "p99": 7, "max": 7}),
+        ([], {}),
+    ],
+)
+def test_a_percentile_is_one_of_the_values(monkeypatch, values, wanted):
+    """Nearest rank: at least so many in a hundred are not above it."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    report = importlib.import_module("report")
+    assert report.percentiles(values) == wanted
 
 
 def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
