@@ -6,6 +6,7 @@ import socket
 
 import uvicorn
 
+from app.corked import CorkedHttpProtocol
 from app.logs import configure_logging
 from app.main import create_app
 from app.settings import Settings
@@ -29,7 +30,7 @@ def main() -> None:
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",  # the plain loop loses TCP_NODELAY: 43 ms a request
-        http="httptools",
+        http=CorkedHttpProtocol,
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -115,10 +115,15 @@ def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
 def count_keys(value: Any) -> int:
     """How many keys the objects in a decoded value have together."""
     if type(value) is dict:
-        return len(value) + sum(count_keys(inner) for inner in value.values() if type(inner) in (dict, list))
-    if type(value) is list:
-        return sum(count_keys(inner) for inner in value if type(inner) in (dict, list))
-    return 0
+        count, inside = len(value), value.values()
+    elif type(value) is list:
+        count, inside = 0, value
+    else:
+        return 0
+    for inner in inside:
+        if type(inner) is dict or type(inner) is list:
+            count += count_keys(inner)
+    return count
 
 
 def too_large() -> PayloadTooLarge:

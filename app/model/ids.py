@@ -5,6 +5,9 @@ import re
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _POOL_BYTES = 4096
+_DIGITS = 19
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""The digit that holds the variant, 10xx in binary, made of two random bits."""
 
 
 class Ids:
@@ -15,24 +18,24 @@ class Ids:
     """
 
     def __init__(self) -> None:
-        self._pool = b""
+        self._pool = ""
         self._next = 0
 
     def new(self, now_ms: int) -> str:
         """An id never handed out before, whose first 12 digits are `now_ms`."""
         start = self._next
-        if start + 10 > len(self._pool):
-            self._pool = os.urandom(_POOL_BYTES)
+        if start + _DIGITS > len(self._pool):
+            self._pool = os.urandom(_POOL_BYTES).hex()
             start = 0
-        self._next = start + 10
-        random = int.from_bytes(self._pool[start : start + 10], "big")
-        rand_a = random >> 68
-        rand_b = (random >> 6) & 0x3FFF_FFFF_FFFF_FFFF
-        text = f"{(now_ms << 80) | 0x7000_8000_0000_0000_0000 | (rand_a << 64) | rand_b:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        self._next = start + _DIGITS
+        random = self._pool[start : start + _DIGITS]
+        time = f"{now_ms:012x}"
+        return f"{time[:8]}-{time[8:]}-7{random[:3]}-{_VARIANT[random[3]]}{random[4:7]}-{random[7:]}"
 
 
 def canonical_uuid(text: str) -> str | None:
     """`text` in lower case if it is a UUID with dashes, else None."""
-    lowered = text if _CANONICAL(text) else text.lower()
-    return lowered if _CANONICAL(lowered) and text.isascii() else None
+    if _CANONICAL(text):
+        return text
+    lowered = text.lower()
+    return lowered if text.isascii() and _CANONICAL(lowered) else None

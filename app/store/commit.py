@@ -109,4 +109,4 @@ class CommitDecision:
 
 def _outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:
     rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
-    return outcome.result.value, outcome.policy_id or "", rule, outcome.reason
+    return outcome.result, outcome.policy_id or "", rule, outcome.reason
