@@ -59,6 +59,8 @@ class Service:
             raise CannotBegin(f"--url {url}: write it as http://host:port") from None
         if parts.scheme not in {"http", "https"} or not self._host:
             raise CannotBegin(f"--url {url}: write it as http://host:port")
+        if not (key.isascii() and key.isprintable() and key):
+            raise CannotBegin("--key: is not an API key; it reads svc_ and 32 hex digits")
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self._thread = threading.local()
@@ -99,7 +101,9 @@ FAULTS = (OSError, http.client.HTTPException, ValueError)
 def refusal(status: int, answer: Any) -> str:
     """The service's error in one line."""
     error = answer.get("error") if isinstance(answer, dict) else None
-    return f"{status} {error['code']}: {error['message']}" if error else f"status {status}"
+    if not isinstance(error, dict):
+        return f"status {status}"
+    return f"{status} {error.get('code')}: {error.get('message')}"
 
 
 def create_agent(service: Service, bodies: dict[str, Any]) -> tuple[str, dict[str, str]]:

@@ -188,11 +188,12 @@ def test_what_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path, calls, 
     assert says in done.stderr
 
 
-def test_a_key_that_is_not_valid_is_said_before_any_call(replica):
-    """The service's own words."""
-    done = run(replica, *AIRLINE, key="svc_" + "0" * 32)
+@pytest.mark.parametrize(("key", "says"), [("svc_" + "0" * 32, "401 UNAUTHORIZED"), ("svc_…", "--key"), ("", "--key")])
+def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
+    """In the service's own words where it could be asked."""
+    done = run(replica, *AIRLINE, key=key)
     assert done.returncode == 2
-    assert "401 UNAUTHORIZED" in done.stderr
+    assert says in done.stderr
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://127.0.0.1:eighty"])
