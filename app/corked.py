@@ -38,7 +38,7 @@ class CorkedTransport:
 class CorkedHttpProtocol(HttpToolsProtocol):
     """uvicorn's httptools protocol on a corked transport."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Cork the connection before uvicorn sees it."""
         corked = CorkedTransport(cast("asyncio.Transport", transport), self.loop)
         super().connection_made(cast("asyncio.Transport", corked))

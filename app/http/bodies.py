@@ -115,7 +115,7 @@ def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
 def count_keys(value: Any) -> int:
     """How many keys the objects in a decoded value have together."""
     if type(value) is dict:
-        count, inside = len(value), value.values()
+        count, inside = len(value), list(value.values())
     elif type(value) is list:
         count, inside = 0, value
     else:

@@ -1,0 +1,85 @@
+"""README.md is run as a newcomer would run it."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from servers import clean_env, wait_until_ready
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = "end of block"
+
+
+@pytest.fixture
+def newcomer(tmp_path):
+    """A folder with nothing but the environment that `make` sets up, and the service as `make run` starts it."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    env = clean_env()
+    service = subprocess.Popen(
+        [tmp_path / ".venv/bin/remit", "serve"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True
+    )
+    wait_until_ready("http://127.0.0.1:8080", service)
+    yield tmp_path
+    service.send_signal(signal.SIGINT)
+    said, _ = service.communicate(timeout=30)
+    assert service.returncode == 0
+    assert "admin key svc_" in said
+
+
+def test_the_session_prints_what_the_readme_says(newcomer):
+    """Every shell block of the first session, in one shell, followed by the answer printed below it."""
+    session = README.split("## A first session")[1].split("## The hot path")[0]
+    blocks = BLOCK.findall(session)
+    script = "".join(f"{text}echo '{MARK}'\n" for kind, text in blocks if kind == "sh")
+
+    ran = subprocess.run(["bash", "-eu"], input=script, cwd=newcomer, env=clean_env(), capture_output=True, text=True)
+
+    assert ran.returncode == 0, ran.stderr
+    answers = [text.strip() for text in ran.stdout.split(MARK)[:-1]]
+    assert [as_example(answer) for answer in answers] == [as_example(text) for text in expected(blocks)]
+
+
+def expected(blocks):
+    """For each shell block the json block after it, or nothing."""
+    following = [*blocks[1:], ("", "")]
+    return [
+        after if after_kind == "json" else ""
+        for (kind, _), (after_kind, after) in zip(blocks, following, strict=True)
+        if kind == "sh"
+    ]
+
+
+def as_example(text):
+    """JSON with every id, time and latency replaced: equal ones stay equal, in the order in which they appear."""
+    if not text:
+        return ""
+    seen = {}
+
+    def number(match):
+        return seen.setdefault(match[0], f"<{len(seen)}>")
+
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", number, text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", text)
+    return json.loads(re.sub(r'("latencyMs": )[\d.]+', r"\g<1>0", text))
+
+
+def test_every_link_of_the_readme_leads_somewhere():
+    """A newcomer who follows the map finds the page."""
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_two_commands_of_the_readme_are_targets_of_the_makefile():
+    """`make run` and `make test`, as the start section says."""
+    start = README.split("## Start")[1].split("## A first session")[0]
+    commands = re.findall(r"^make (\w+)", start, re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert commands == ["run", "test"]
+    assert all(re.search(rf"^{command}:", makefile, re.MULTILINE) for command in commands)
