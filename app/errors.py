@@ -95,6 +95,13 @@ class MethodNotAllowed(AppError):
         self.headers = {"Allow": allow}
 
 
+class IdempotencyConflict(AppError):
+    """The Idempotency-Key was used before, for another question."""
+
+    status = 409
+    code = "IDEMPOTENCY_CONFLICT"
+
+
 class PayloadTooLarge(AppError):
     """The body is larger than this service reads."""
 

@@ -7,6 +7,7 @@ KEYS[2]       agent           hash; the agent's record with its version token
 KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us
 KEYS[4]       audit_stream    stream; id = <sequence>-0
 KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
+KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 ARGV[2]       version         version token the plan was made from
@@ -24,12 +25,13 @@ ARGV[13]      result          outcome if every quota has room: allowed, denied, 
 ARGV[14]      policy_id       "" = none
 ARGV[15]      rule            "<index> <type>", "" = none
 ARGV[16]      reason          a sentence
-ARGV[11+6i]   max_calls       quota i: calls in the window
-ARGV[12+6i]   window_us       quota i: us
-ARGV[13+6i]   full_result     outcome if quota i is the first that is full
-ARGV[14+6i]   full_policy_id
-ARGV[15+6i]   full_rule
-ARGV[16+6i]   full_reason
+ARGV[17]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[12+6i]   max_calls       quota i: calls in the window
+ARGV[13+6i]   window_us       quota i: us
+ARGV[14+6i]   full_result     outcome if quota i is the first that is full
+ARGV[15+6i]   full_policy_id
+ARGV[16+6i]   full_rule
+ARGV[17+6i]   full_reason
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = first quota without room, 0 = none;
@@ -39,15 +41,19 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   stale       the agent is gone or has another version; nothing written
   moved       store time is outside the interval in which the plan holds; nothing written
   backlog     the stream is at backlog_max; nothing written
-WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second
+  repeated    first_answer holds the answer to the same question; nothing written
+  conflict    first_answer holds the answer to another question; nothing written
+WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
+              first_answer for 24 hours
 TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
               nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local quotas = #KEYS - 4
-local decision_id = ARGV[7]
+local decision_id, body_digest = ARGV[7], ARGV[17]
+local first_answer = body_digest ~= '' and KEYS[#KEYS]
+local quotas = #KEYS - (first_answer and 5 or 4)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -66,6 +72,10 @@ end
 local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
 if not key[1] then return refuse('revoked') end
 if key[2] and time_ms >= tonumber(key[2]) then return refuse('expired') end
+if first_answer then
+  local asked = call('HGET', first_answer, 'body_digest')
+  if asked then return refuse(asked == body_digest and 'repeated' or 'conflict') end
+end
 if call('HGET', agent, 'version') ~= ARGV[2] then return refuse('stale') end
 if time_us < tonumber(ARGV[4]) or time_us >= tonumber(ARGV[5]) then return refuse('moved') end
 if call('XLEN', audit_stream) >= tonumber(ARGV[6]) then return refuse('backlog') end
@@ -80,7 +90,7 @@ local quota_us = time_us + skew_us
 
 local full, retry_us = 0, 0
 for i = 1, quotas do
-  local max_calls, window_us = tonumber(ARGV[11 + 6 * i]), tonumber(ARGV[12 + 6 * i])
+  local max_calls, window_us = tonumber(ARGV[12 + 6 * i]), tonumber(ARGV[13 + 6 * i])
   -- With LLEN in place of this element, lowering max_calls would admit too many.
   local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
   if oldest then
@@ -95,7 +105,7 @@ end
 
 local result, policy_id, rule, reason = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 if full > 0 then
-  local at = 13 + 6 * full
+  local at = 14 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
 local latency_us = math.max(0, time_us - tonumber(ARGV[3]))
@@ -112,7 +122,7 @@ if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', ske
 if result == 'allowed' and quotas > 0 then
   local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
   for i = 1, quotas do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[13 + 6 * i])
     call('LPUSH', quota, quota_text)
     -- Only times that have left the window go, two a call, and never by count: raising max_calls stays exact.
     for _ = 1, 2 do
@@ -121,6 +131,12 @@ if result == 'allowed' and quotas > 0 then
     end
     call('PEXPIRE', quota, tostring(math.ceil(window_us / 1000) + 1000))
   end
+end
+if first_answer then
+  call('HSET', first_answer, 'body_digest', body_digest, 'id', decision_id, 'result', result, 'policyId', policy_id,
+    'rule', rule, 'reason', reason, 'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us),
+    'retryUs', string.format('%.0f', math.ceil(retry_us)))
+  call('PEXPIRE', first_answer, '86400000')
 end
 local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then

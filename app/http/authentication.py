@@ -7,21 +7,34 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from app.errors import InsufficientScope, Unauthorized
+from app.errors import InsufficientScope, Invalid, Unauthorized
+from app.http.queries import Query
 from app.model.keys import Caller, Scope, is_raw_key
 
+AUTHORIZATION = b"authorization"
+_ONLY = frozenset({AUTHORIZATION})
 _SCHEME = b"bearer "
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
 
 
-def raw_key_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The API key that the one Authorization header carries. Raises Unauthorized; never shows what was sent."""
-    given: bytes | None = None
+def single_headers(headers: Iterable[tuple[bytes, bytes]], names: frozenset[bytes]) -> dict[bytes, bytes]:
+    """The headers of these names. Raises Unauthorized or Invalid if one of them is given twice:
+
+    who reads the first and who reads the last would not agree on what was asked.
+    """
+    found: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name == b"authorization":
-            if given is not None:
-                raise Unauthorized("There is more than one Authorization header")
-            given = value
+        if name in names:
+            if name in found:
+                if name == AUTHORIZATION:
+                    raise Unauthorized("There is more than one Authorization header")
+                raise Invalid.at(name.decode(), "is given more than once")
+            found[name] = value
+    return found
+
+
+def raw_key_of(given: bytes | None) -> str:
+    """The API key that the Authorization header carries. Raises Unauthorized; never shows what was sent."""
     if given is None:
         raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
     if given[:7].lower() != _SCHEME:
@@ -36,14 +49,18 @@ def requires(scope: Scope) -> Guard:
     """A guard that lets a request pass whose key is valid now and has the scope (admin implies read).
 
     It runs before the body is read: who is not authenticated must not be able to make us parse 256 KiB of JSON.
+    A handler that does not take the request cannot read its query, so there every parameter is refused:
+    `DELETE …?dry_run=true` must not delete.
     """
 
-    async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-        raw_key = raw_key_of(connection.scope["headers"])
+    async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+        raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
         caller = await connection.app.state.services.callers.check(raw_key)
         if not caller.has(scope):
             raise InsufficientScope(f"This endpoint requires the scope {scope}; the key has {_listed(caller)}")
         connection.scope["state"]["caller"] = caller
+        if connection.scope["query_string"] and "request" not in handler.parsed_fn_signature.parameters:
+            Query(connection, known=())
 
     guard.scope = scope  # type: ignore[attr-defined]
     return guard

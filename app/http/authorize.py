@@ -4,55 +4,26 @@ A plain ASGI handler that the application calls before its router: typed handler
 as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
-from app.http.authentication import raw_key_of
-from app.http.bodies import (
-    count_keys,
-    decode_json,
-    not_json,
-    read_body,
-    require_readable,
-    require_unique_keys,
-    two_spellings,
-)
-from app.http.explanations import explain
+from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
+from app.http.bodies import read_body
 from app.http.methods import not_allowed
 from app.http.problems import encode_error, unexpected
-from app.model.decisions import AuthorizeRequest, Decision, Result, RuleRef
-from app.model.ids import canonical_uuid
-from app.model.text import FieldError, Name, require_visible
+from app.http.tool_calls import decode_tool_call
+from app.model.decisions import Decision, Result, RuleRef
 from app.model.times import rfc3339
-from app.pdp import Redactor
 from app.services import Services
 from app.store.clock import monotonic_us
 
 PATH = "/v1/authorize"
-MAX_PARAMETERS_BYTES = 64 * 1024
-DEFAULT_ACTION = "authorize"
-
-
-class AuthorizeBody(Struct, frozen=True, kw_only=True):
-    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has.
-
-    The two spellings of a field are both fields here, because this body is decoded in one step.
-    """
-
-    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
-    required: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
-
-    agent_id: str | UnsetType = UNSET
-    agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
-    tool_name: Name | UnsetType = UNSET
-    toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling
-    action: Name | UnsetType = UNSET
-    parameters: dict[str, Any] | UnsetType = UNSET
+IDEMPOTENCY_KEY = b"idempotency-key"
 
 
 class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -99,16 +70,17 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
         return await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
     try:
         _require_post(scope["method"])
-        raw_key = raw_key_of(scope["headers"])
+        given = single_headers(scope["headers"], _READ)
+        raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.callers.recall(raw_key) or await services.callers.check(raw_key)
         try:
-            request = decode_request(await read_body(receive), services.redactor)
+            request = decode_tool_call(await read_body(receive), given.get(IDEMPOTENCY_KEY), services.redactor)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.callers.check(raw_key)
             raise
-        status, body, headers = 200, _encode(DecisionView.of(decision)), _JSON
+        status, body, headers = 200, _encode(DecisionView.of(decision)), _REPEATED if decision.repeated else _JSON
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)
         status, body = problem.status, encode_error(problem)
@@ -122,70 +94,12 @@ async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], bod
 
 
 _ALLOW = "OPTIONS, POST"
+_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY})
 _JSON = [(b"content-type", b"application/json")]
+_REPEATED = [*_JSON, (b"idempotency-replayed", b"true")]
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(AuthorizeBody).decode
-
-
-def decode_request(raw: bytes, redactor: Redactor) -> AuthorizeRequest:
-    """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
-    require_readable(raw)
-    try:
-        body = _decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _refused(raw, error) from None
-    parameters = {} if body.parameters is UNSET else body.parameters
-    require_unique_keys(raw, _fields_given(body) + count_keys(parameters))
-
-    agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
-    tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
-    action = DEFAULT_ACTION if body.action is UNSET else body.action
-    try:
-        require_visible("tool_name", tool_name)
-        require_visible("action", action)
-    except FieldError as error:
-        raise Invalid.at(f"$.{error.field}", error.message) from None
-    canonical = canonical_uuid(agent_id)
-    if canonical is None:
-        raise Invalid.at("$.agent_id", "must be a UUID")
-
-    recorded = _encode(redactor.redacted(parameters))
-    if len(recorded) > MAX_PARAMETERS_BYTES:
-        raise Invalid.at("$.parameters", f"have {len(recorded)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept")
-    return AuthorizeRequest(canonical, tool_name, action, parameters, recorded)
-
-
-def _fields_given(body: AuthorizeBody) -> int:
-    # Written out, because a loop over the struct costs more than decoding it did.
-    return (
-        (body.agent_id is not UNSET)
-        + (body.agentId is not UNSET)
-        + (body.tool_name is not UNSET)
-        + (body.toolName is not UNSET)
-        + (body.action is not UNSET)
-        + (body.parameters is not UNSET)
-    )
-
-
-def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
-    if snake is UNSET:
-        if camel is UNSET:
-            raise Invalid.at(f"$.{name}", f"is missing; {alias} will do as well")
-        return camel
-    if camel is not UNSET and camel != snake:
-        raise two_spellings(name, alias)
-    return snake
 
 
 def _require_post(method: str) -> None:
     if method != "POST":
         raise not_allowed(method, _ALLOW)
-
-
-def _refused(raw: bytes, error: Exception) -> Invalid:
-    """Why `raw` was not decoded; slow, since it is read again for that."""
-    value = decode_json(raw)
-    if not isinstance(error, msgspec.ValidationError):
-        return not_json(error)
-    detail = explain(error, AuthorizeBody, value)
-    return Invalid.at(detail.path, detail.message)

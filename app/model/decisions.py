@@ -17,11 +17,19 @@ class Result(StrEnum):
     ESCALATED = "escalated"
 
 
+class Idempotency(Struct, frozen=True):
+    """What makes a request the same as one before: the SHA-256 of its Idempotency-Key and of what it asks."""
+
+    key_digest: str
+    body_digest: str
+
+
 class AuthorizeRequest(Struct, frozen=True):
     """One tool call to judge.
 
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
+    idempotency: None = every time it is sent it is another call.
     """
 
     agent_id: str
@@ -29,6 +37,7 @@ class AuthorizeRequest(Struct, frozen=True):
     action: str
     parameters: dict[str, Any]
     recorded_parameters: bytes
+    idempotency: Idempotency | None = None
 
 
 class RuleRef(Struct, frozen=True):
@@ -76,10 +85,14 @@ class Plan(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock."""
+    """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
+
+    repeated: it is the answer that an earlier request with the same Idempotency-Key got.
+    """
 
     id: str
     outcome: Outcome
     retry_after_us: int | None
     latency_us: int
     time_us: int
+    repeated: bool = False

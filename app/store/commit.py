@@ -1,23 +1,26 @@
 """The commit: the one call that closes a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan
+from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, RuleRef
 from app.model.keys import Caller
 from app.store.client import Value, check_reply
 from app.store.clock import StoreClock, monotonic_us
 from app.store.keyspace import keyspace_of
+from app.store.records import as_record
 from app.store.scripts import COMMIT_DECISION, Script
 
 
 class Runner(Protocol):
-    """Runs a script and gives its reply. Raises StoreUnavailable where there is none."""
+    """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none."""
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any: ...
+
+    def call(self, *args: Value) -> Awaitable[Any]: ...
 
 
 class Stale(Struct, frozen=True):
@@ -55,9 +58,49 @@ class CommitDecision:
         version: the token of the agent record that the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
         now_us: for tests; in production the store is the clock.
-        Raises Unauthorized or ApiKeyExpired if the key is no longer valid; StoreUnavailable if the store gave
-        no answer (then the decision may be in the log, and nobody has seen it) or the backlog is full.
+        With an idempotency key that was used before, the decision is the one made then.
+        Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
+        key was used for another question; StoreUnavailable if the store gave no answer (then the decision may be
+        in the log, and nobody has seen it) or the backlog is full.
         """
+        keys, args = self._command(caller, request, version, plan, decision_id, arrived_us, now_us)
+        sent_us = monotonic_us()
+        reply = check_reply(COMMIT_DECISION, await self._runner.run(COMMIT_DECISION, keys, args))
+        status, echoed_id, time_text, latency_us, full, retry_us = reply
+        if echoed_id != decision_id:
+            raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        time_us = int(time_text)
+        if now_us is None:
+            self._clock.observe(sent_us, monotonic_us(), time_us)
+
+        match status:
+            case "committed":
+                outcome = plan.quotas[full - 1].when_full if full else plan.outcome
+                return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+            case "stale" | "moved":
+                return Stale(time_us, version_moved=status == "stale")
+            case "repeated":
+                return _first_decision(as_record(await self._runner.call("HGETALL", keys[-1])))
+            case "conflict":
+                raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
+            case "revoked":
+                raise Unauthorized("The API key is unknown or has been revoked")
+            case "expired":
+                raise ApiKeyExpired("The API key has expired")
+            case _:
+                raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+    def _command(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        version: str,
+        plan: Plan,
+        decision_id: str,
+        arrived_us: int,
+        now_us: int | None,
+    ) -> tuple[list[str], list[Value]]:
+        """The script's keys and arguments, as its header names them."""
         keyspace = keyspace_of(caller.workspace_id)
         keys = [
             keyspace.key(caller.key_id),
@@ -79,32 +122,36 @@ class CommitDecision:
             request.tool_name,
             request.recorded_parameters,
             *_outcome_args(plan.outcome),
+            "" if request.idempotency is None else request.idempotency.body_digest,
         ]
         for quota in plan.quotas:
             keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
             args += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
 
-        sent_us = monotonic_us()
-        reply = check_reply(COMMIT_DECISION, await self._runner.run(COMMIT_DECISION, keys, args))
-        status, echoed_id, time_text, latency_us, full, retry_us = reply
-        if echoed_id != decision_id:
-            raise StoreUnavailable("The store answered another decision than the one that was asked for")
-        time_us = int(time_text)
-        if now_us is None:
-            self._clock.observe(sent_us, monotonic_us(), time_us)
+        if request.idempotency is not None:
+            keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
+        return keys, args
 
-        match status:
-            case "committed":
-                outcome = plan.quotas[full - 1].when_full if full else plan.outcome
-                return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
-            case "stale" | "moved":
-                return Stale(time_us, version_moved=status == "stale")
-            case "revoked":
-                raise Unauthorized("The API key is unknown or has been revoked")
-            case "expired":
-                raise ApiKeyExpired("The API key has expired")
-            case _:
-                raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+def _first_decision(record: dict[str, str]) -> Decision:
+    """The decision that a request with the same Idempotency-Key got."""
+    if not record:
+        raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
+    index, _, kind = record["rule"].partition(" ")
+    outcome = Outcome(
+        Result(record["result"]),
+        record["policyId"] or None,
+        RuleRef(int(index), kind) if kind else None,
+        record["reason"],
+    )
+    return Decision(
+        record["id"],
+        outcome,
+        int(record["retryUs"]) or None,
+        int(record["latencyUs"]),
+        int(record["timeUs"]),
+        repeated=True,
+    )
 
 
 def _outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:

@@ -8,6 +8,9 @@ from functools import lru_cache
 WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
+READINESS_PROBE = "remit:ready"
+"""Never exists: /readyz writes it only if it is there already, to see whether the store would take a write."""
+
 
 def key_pointer(digest: str) -> str:
     """String: `<workspace id> <key id>` of the raw key with this SHA-256. It routes; the record decides."""
@@ -23,7 +26,19 @@ def keyspace_of(workspace_id: str) -> "Keyspace":
 class Keyspace:
     """The key names of one workspace."""
 
-    __slots__ = ("_prefix", "agents", "audit_stream", "commits", "keys", "policies", "workspace")
+    __slots__ = (
+        "_prefix",
+        "agents",
+        "audit_head",
+        "audit_lease",
+        "audit_parts",
+        "audit_poison",
+        "audit_stream",
+        "commits",
+        "keys",
+        "policies",
+        "workspace",
+    )
 
     def __init__(self, workspace_id: str) -> None:
         self._prefix = prefix = f"remit:{{{workspace_id}}}:"
@@ -33,6 +48,10 @@ class Keyspace:
         self.policies = f"{prefix}policies"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
+        self.audit_head = f"{prefix}audit:head"
+        self.audit_parts = f"{prefix}audit:parts"
+        self.audit_poison = f"{prefix}audit:poison"
+        self.audit_lease = f"{prefix}audit:lease"
 
     def key(self, key_id: str) -> str:
         """Hash: one API key's record."""
@@ -50,6 +69,25 @@ class Keyspace:
         """Hash: one policy."""
         return f"{self._prefix}policy:{policy_id}"
 
+    def first_answer(self, key_id: str, idempotency_digest: str) -> str:
+        """Hash: the answer that an API key's request with this Idempotency-Key got; 24 hours."""
+        return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"
+
     def quota(self, policy_id: str, fingerprint: str) -> str:
         """List: times of the admitted calls of one rate limit."""
         return f"{self._prefix}quota:{policy_id}:{fingerprint}"
+
+    def audit_segment(self, number: int) -> str:
+        """Hash: one sealed segment."""
+        return f"{self._prefix}audit:segment:{number}"
+
+    def audit_by_all(self, part: int) -> str:
+        """Sorted set: every segment of a part of the log."""
+        return f"{self._prefix}audit:by:all:{part}"
+
+    def audit_by(self, dimension: str, value: str, part: int) -> str:
+        """Sorted set: the segments of a part that hold entries with this value.
+
+        What callers chose (tools, actions) stands in the name as its SHA-256, 32 digits of it.
+        """
+        return f"{self._prefix}audit:by:{dimension}:{value}:{part}"

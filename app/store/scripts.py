@@ -14,7 +14,8 @@ LUA = next(folder for folder in (_APP / "lua", _APP.parent / "lua") if folder.is
 class Script(Struct, frozen=True):
     """One file of `lua/`. A test compares this declaration with the file's header.
 
-    keys, args: names of KEYS[1]… and ARGV[1]…; those after `repeated` come once per item, any number of times.
+    keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
+    times; last_keys come at the end, if at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
     """
 
@@ -24,6 +25,7 @@ class Script(Struct, frozen=True):
     replies: tuple[str, ...]
     width: int
     repeated_keys: tuple[str, ...] = ()
+    last_keys: tuple[str, ...] = ()
     repeated_args: tuple[str, ...] = ()
 
     @property
@@ -65,10 +67,12 @@ COMMIT_DECISION = Script(
         "policy_id",
         "rule",
         "reason",
+        "body_digest",
     ),
-    replies=("committed", "revoked", "expired", "stale", "moved", "backlog"),
+    replies=("committed", "revoked", "expired", "stale", "moved", "backlog", "repeated", "conflict"),
     width=6,
     repeated_keys=("quota",),
+    last_keys=("first_answer",),
     repeated_args=("max_calls", "window_us", "full_result", "full_policy_id", "full_rule", "full_reason"),
 )
 CHECK_KEY = Script(
@@ -110,4 +114,29 @@ DELETE_POLICY = Script(
     width=1,
     repeated_keys=("quota",),
 )
-SCRIPTS = (COMMIT_DECISION, CHECK_KEY, PUT_AGENT, DELETE_AGENT, PUT_POLICY, DELETE_POLICY)
+SEAL_SEGMENT = Script(
+    name="seal_segment",
+    keys=("audit_stream", "audit_head", "audit_segment", "audit_parts"),
+    args=(
+        "built_upon",
+        "oldest_id",
+        "number",
+        "first_sequence",
+        "last_sequence",
+        "first_ms",
+        "last_ms",
+        "count",
+        "codec",
+        "sha256",
+        "frames",
+        "data",
+        "part",
+        "span",
+        "names",
+    ),
+    replies=("sealed", "stale", "moved"),
+    width=2,
+    repeated_keys=("index",),
+    repeated_args=("member",),
+)
+SCRIPTS = (COMMIT_DECISION, CHECK_KEY, PUT_AGENT, DELETE_AGENT, PUT_POLICY, DELETE_POLICY, SEAL_SEGMENT)

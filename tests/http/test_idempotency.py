@@ -1,0 +1,66 @@
+"""Idempotency-Key on POST /v1/authorize."""
+
+import pytest
+
+
+@pytest.fixture
+def ask(replica, other_replica):
+    """Send the same question to either replica with this key; one call an hour is allowed."""
+    with replica.client() as client, other_replica.client() as other:
+        agent_id = client.post("/v1/agents", json={"name": "retrying"}).json()["id"]
+        rules = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}]
+        client.post("/v1/policies", json={"agent_id": agent_id, "name": "one", "rules": rules}).raise_for_status()
+
+        def send(key, parameters=None, *, to_other=False):
+            body = {"agent_id": agent_id, "tool_name": "mail.send", "parameters": parameters or {}}
+            return (other if to_other else client).post("/v1/authorize", json=body, headers={"Idempotency-Key": key})
+
+        send.agent_id, send.client = agent_id, client
+        yield send
+
+
+def test_a_retry_on_another_replica_gets_the_first_answer(ask):
+    """Same entry, byte for byte the same answer, and a header that says so."""
+    first = ask("order-1")
+    again = ask("order-1", to_other=True)
+
+    assert first.json()["allowed"] is True
+    assert again.content == first.content
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    entries = ask.client.get("/v1/audit-logs", params={"agent_id": ask.agent_id}).json()
+    assert [entry["id"] for entry in entries] == [first.json()["id"]]
+
+
+def test_the_order_of_names_does_not_make_another_question(ask):
+    """A client that writes its JSON anew asks the same."""
+    first = ask("order-2", {"a": 1, "b": {"c": 2, "d": 3}})
+    again = ask("order-2", {"b": {"d": 3, "c": 2}, "a": 1})
+
+    assert again.content == first.content
+
+
+def test_another_body_with_the_same_key_is_409(ask):
+    """The caller mixed up its keys; nothing is decided."""
+    ask("order-3", {"amount": 1})
+    answer = ask("order-3", {"amount": 2})
+
+    assert answer.status_code == 409
+    assert answer.json()["error"]["code"] == "IDEMPOTENCY_CONFLICT"
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "caf\u00e9"], ids=["empty", "long", "control", "not ascii"])
+def test_a_key_that_is_not_visible_ascii_is_400(ask, key):
+    """1 to 255 characters that a person can compare."""
+    answer = ask(key.encode())
+
+    assert answer.status_code == 400
+    assert "Idempotency-Key" in answer.json()["error"]["message"]
+
+
+def test_two_keys_in_one_request_are_400(ask):
+    """Two readers would not agree on which of them counts."""
+    headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = ask.client.post("/v1/authorize", json={"agent_id": ask.agent_id, "tool_name": "x"}, headers=headers)
+
+    assert answer.status_code == 400
