@@ -18,6 +18,7 @@ from app.services import Services
 from app.settings import Settings, SettingsError
 from app.store.checkup import Severity, check_up
 from app.store.embedded import reachable_store
+from app.supervisor import StartFailed
 from app.supervisor import serve as serve_machine
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Console(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, AppError) as error:
+        except (SettingsError, AppError, StartFailed) as error:
             raise click.ClickException(str(error)) from None
 
 
@@ -55,7 +56,7 @@ def serve(workers: int | None) -> None:
     "default" and its admin key are made, and the key is printed, once.
     """
     settings = _settings()
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     settings = settings if workers is None else replace(settings, workers=workers)
     serve_machine(settings, lambda line: click.echo(line, err=False))
 

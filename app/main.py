@@ -9,6 +9,7 @@ from litestar import Litestar
 
 from app.authorizer import Authorizer
 from app.http.application import build_application
+from app.metrics import Metrics
 from app.model.ids import Ids
 from app.pdp import Redactor, compile_agent
 from app.services import Services
@@ -27,15 +28,18 @@ from app.store.scripts import COMMIT_DECISION
 from app.store.workspaces import Workspaces
 
 
-def create_app(settings: Settings) -> Litestar:
-    """The ASGI application of one replica; it connects to the store when it starts."""
+def create_app(settings: Settings, metrics: Metrics | None = None) -> Litestar:
+    """The ASGI application of one replica; it connects to the store when it starts.
+
+    metrics: where it counts; None = in memory of its own.
+    """
     # One set of time zones on every replica, the one that is locked; what the system has may be older.
     zoneinfo.reset_tzpath(())
-    return build_application(lambda: open_services(settings))
+    return build_application(lambda: open_services(settings, metrics))
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
+async def open_services(settings: Settings, metrics: Metrics | None = None) -> AsyncIterator[Services]:
     """The parts of a replica, connected to the store that the settings name. Raises StoreUnavailable."""
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
@@ -58,6 +62,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
             settings.agent_cache_bytes,
         )
+        callers = Callers(client, settings.caller_cache_size)
+        metrics = metrics or Metrics()
+        metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
+        metrics.watch("remit_agent_cache_entries", lambda: len(cache))
+        metrics.watch("remit_caller_cache_entries", lambda: len(callers))
         commit = CommitDecision(runner, clock, settings.audit_backlog_max)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
@@ -66,10 +75,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             client=client,
             workspaces=workspaces,
             keys=keys,
-            callers=Callers(client, settings.caller_cache_size),
+            callers=callers,
             agents=agents,
             policies=Policies(client, ids),
             audit=AuditLog(client),
             redactor=redactor,
             authorizer=Authorizer(cache, commit, clock, ids),
+            metrics=metrics,
         )

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from app.authorizer import Authorizer
+from app.metrics import Metrics
 from app.pdp import Redactor
 from app.settings import Settings
 from app.store.agents import Agents
@@ -27,3 +28,4 @@ class Services(Struct, frozen=True, kw_only=True):
     audit: AuditLog
     redactor: Redactor
     authorizer: Authorizer
+    metrics: Metrics

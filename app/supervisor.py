@@ -2,51 +2,86 @@
 
 import asyncio
 import contextlib
+import errno
 import http.client
-import logging
-import os
+import shlex
 import signal
-import subprocess
-import sys
+import socket
 import time
 from collections.abc import Callable
 from types import FrameType
 
 from msgspec.structs import replace
 
+from app.children import Children
 from app.main import open_services
 from app.settings import Settings, SettingsError
 from app.store.checkup import Severity, check_up
-from app.store.embedded import EmbeddedStore, die_with_parent
+from app.store.embedded import EmbeddedStore
 from app.store.workspaces import DEFAULT
-from app.worker import shared_socket
 
-log = logging.getLogger(__name__)
-_DRAIN_SECONDS = 25.0
-_READY_SECONDS = 60.0
-_RESPAWN_SECONDS = 1.0
+_BACKLOG = 2048
+_TICK_SECONDS = 0.05
+_STOPPING_SECONDS = 2.0
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
 Say = Callable[[str], None]
+
+
+class StartFailed(Exception):
+    """A process of ours ended before the service was up; its own messages say why."""
+
+
+class _Told(KeyboardInterrupt):
+    """SIGINT or SIGTERM came before the service was up."""
+
+
+class _Signals:
+    """SIGINT and SIGTERM end the start; once the service is up they ask it to drain, and a second one hurries."""
+
+    def __init__(self) -> None:
+        self.starting = True
+        self.told = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        self.told += 1
+        if self.starting:
+            self.starting = False
+            raise _Told
 
 
 def serve(settings: Settings, say: Say) -> None:
     """Serve until SIGINT or SIGTERM, then drain: replicas first, the compactor next, the store last.
 
     say: takes the lines meant for the person who started it.
-    Raises SettingsError if the port or the data directory is taken, StoreUnavailable if there is no store.
+    Raises SettingsError if the port or the data directory cannot be used, StoreUnavailable if there is no store,
+    StartFailed if a replica does not start.
     """
-    _require_free_port(settings)
-    with contextlib.ExitStack() as stack:
+    signals = _Signals()
+    with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
+        listeners = _listeners(settings)
         store = None
         if settings.redis_url is None:
             store = stack.enter_context(EmbeddedStore(settings.data_path))
             settings = replace(settings, redis_url=store.url)
-            say(f"store     embedded in {store.folder}/, look inside with: redis-cli -s {store.socket_path}")
+            look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
+            say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
-        family = _Family(settings, store)
-        family.start()
+        children = stack.enter_context(Children(settings, listeners))
+        while not _is_ready(settings):
+            if dead := children.dead():
+                raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
+            time.sleep(_TICK_SECONDS)
+        signals.starting = False
         _announce(settings, raw_key, say)
-        family.run_until_told_to_stop()
-        say("stopped: every request that was accepted has been answered")
+        while not signals.told:
+            if store is not None:
+                store.keep()
+            children.keep()
+            time.sleep(_TICK_SECONDS)
+        children.stop(hurry=lambda: signals.told > 1)
+        say("stopped   every request that was accepted has been answered")
 
 
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
@@ -57,99 +92,64 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
                 say(f"{finding.severity:9} {finding.sentence}")
         if first_start and not await services.workspaces.by_name():
             _, raw_key = await services.workspaces.create(DEFAULT)
+            # At once, because it is kept nowhere and the start may still fail.
+            say(f"admin key {raw_key} (shown this once; `remit key create` makes more)")
             return raw_key
     return None
 
 
 def _announce(settings: Settings, raw_key: str | None, say: Say) -> None:
-    url = f"http://{settings.host}:{settings.port}"
+    host = _ANYWHERE.get(settings.host, settings.host)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     say(f"serving   {url} (API page {url}/docs), stop with Ctrl-C")
     if raw_key is not None:
-        say(f"admin key {raw_key} (shown this once; `remit key create` makes more)")
         say(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
 
 
-def _require_free_port(settings: Settings) -> None:
-    # Our replicas share the port among themselves, so the kernel would let a stranger in as well.
+def _listeners(settings: Settings) -> list[socket.socket]:
+    """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
     try:
-        shared_socket(settings.host, settings.port, shared=False).close()
+        # Replicas share the port among themselves, so the kernel would let a second service in as well.
+        _wait_for_port(settings)
+        listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
     except OSError as error:
-        message = f"REMIT_PORT: {settings.host}:{settings.port} cannot be bound ({error.strerror})"
+        at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
+        message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
         raise SettingsError(message) from None
+    for listener in listeners:
+        listener.listen(_BACKLOG)
+    return listeners
 
 
-class _Family:
-    """The child processes of one `remit serve`."""
-
-    def __init__(self, settings: Settings, store: EmbeddedStore | None) -> None:
-        self._settings = settings
-        self._store = store
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._born: dict[str, float] = {}
-        self._stopping = False
-
-    def start(self) -> None:
-        """Every child runs and the service answers. Raises StoreUnavailable if it does not in time."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._told_to_stop)
-        for name in self._names():
-            self._spawn(name)
-        deadline = time.monotonic() + _READY_SECONDS
-        while not self._stopping and not _ready(self._settings):
-            dead = [name for name, child in self._children.items() if child.poll() is not None]
-            if dead or time.monotonic() > deadline:
-                self._stop_children()
-                raise SettingsError(f"{', '.join(dead) or 'the service'} did not start; its messages stand above")
-            time.sleep(0.02)
-
-    def run_until_told_to_stop(self) -> None:
-        """Return after SIGINT or SIGTERM, with every child gone; until then start again what dies."""
-        while not self._stopping:
-            time.sleep(0.1)
-            if self._store is not None:
-                self._store.keep()
-            for name, child in list(self._children.items()):
-                if child.poll() is None or self._stopping:
-                    continue
-                if time.monotonic() - self._born[name] < _RESPAWN_SECONDS:
-                    continue  # it died at once: do not spin
-                log.error("%s (pid %s) ended with %s; starting another", name, child.pid, child.returncode)
-                self._spawn(name)
-        self._stop_children()
-
-    def _names(self) -> list[str]:
-        return [f"replica {number}" for number in range(1, self._settings.workers + 1)]
-
-    def _spawn(self, name: str) -> None:
-        env = dict(os.environ) | {"REMIT_REDIS_URL": self._settings.redis_url or ""}
-        module = "app.worker"
-        self._children[name] = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", module],
-            env=env,
-            start_new_session=True,  # Ctrl-C is for us; children are told in order
-            preexec_fn=die_with_parent,
-        )
-        self._born[name] = time.monotonic()
-
-    def _told_to_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stopping = True
-
-    def _stop_children(self) -> None:
-        for child in self._children.values():
-            child.terminate()
-        deadline = time.monotonic() + _DRAIN_SECONDS
-        for name, child in self._children.items():
-            try:
-                child.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                log.error("%s (pid %s) did not end in %s s; killed", name, child.pid, _DRAIN_SECONDS)  # noqa: TRY400
-                child.kill()
-                child.wait()
+def _wait_for_port(settings: Settings) -> None:
+    """Nobody listens on the port; a service that is just stopping is waited for. Raises OSError."""
+    deadline = time.monotonic() + _STOPPING_SECONDS
+    while True:
+        try:
+            _bound(settings.host, settings.port, shared=False).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(_TICK_SECONDS)
+        else:
+            return
 
 
-def _ready(settings: Settings) -> bool:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-    connection = http.client.HTTPConnection(host, settings.port, timeout=1)
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _is_ready(settings: Settings) -> bool:
+    connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == http.client.OK

@@ -9,11 +9,12 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from app.http import agents, audit, authorize, health, keys, policies
+from app.http import agents, audit, authorize, health, keys, metrics, policies
 from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS
+from app.http.request_ids import answer_with_request_id
 from app.services import Services
 
 ROUTES: list[ControllerRouterHandler] = [
@@ -34,6 +35,7 @@ ROUTES: list[ControllerRouterHandler] = [
     audit.query_audit_log,
     health.livez,
     health.readyz,
+    metrics.metrics,
 ]
 
 
@@ -42,10 +44,12 @@ class Application(Litestar):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one ASGI event."""
-        if scope["type"] == "http" and scope["path"] == authorize.PATH:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+        elif scope["path"] == authorize.PATH:
             await authorize.answer(self.state.services, scope, receive, send)
         else:
-            await super().__call__(scope, receive, send)
+            await answer_with_request_id(super().__call__, scope, receive, send)
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:

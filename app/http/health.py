@@ -4,6 +4,7 @@ from litestar import get
 from msgspec import Struct
 
 from app.services import Services
+from app.store.readiness import require_ready
 
 
 class Health(Struct, frozen=True):
@@ -14,12 +15,12 @@ class Health(Struct, frozen=True):
 
 @get("/livez")
 async def livez() -> Health:
-    """The process answers; it asks nobody else."""
+    """The process answers; it asks nobody else. If this fails, start the process again."""
     return Health("ok")
 
 
 @get("/readyz")
 async def readyz(services: Services) -> Health:
-    """The store answers too, so decisions can be made; 503 otherwise."""
-    await services.client.call("PING")
+    """Decisions can be made: the store takes writes and knows the scripts. Otherwise 503, and why."""
+    await require_ready(services.client)
     return Health("ok")

@@ -35,6 +35,9 @@ class AgentCache(Generic[Compiled]):
         self._loads: dict[_Key, asyncio.Task[Compiled]] = {}
         self.bytes_held = 0
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def recall(self, workspace_id: str, agent_id: str) -> Compiled | None:
         """The compiled agent if this replica has it."""
         key = (workspace_id, agent_id)

@@ -22,6 +22,9 @@ class Callers:
         self._cache_size = cache_size
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._remembered)
+
     def recall(self, raw_key: str) -> Caller | None:
         """The caller as it was last seen, without asking the store; None if this replica has not seen it."""
         digest = digest_of(raw_key)

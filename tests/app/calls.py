@@ -1,0 +1,101 @@
+"""Callers that go on asking for decisions while a test breaks things, and remember every answer they got."""
+
+import http.client
+import json
+import threading
+import time
+from typing import Self
+
+import httpx
+
+TOOL = "orders.read"
+
+
+def make_agent(client: httpx.Client, *rules: dict) -> str:
+    """The id of a new agent with one policy of these rules; without any, one that allows TOOL."""
+    agent = client.post("/v1/agents", json={"name": "broken things"})
+    assert agent.status_code == 201, agent.text
+    agent_id = agent.json()["id"]
+    policy = {
+        "agent_id": agent_id,
+        "name": "what it may",
+        "rules": list(rules) or [{"type": "tool_allowlist", "tools": [TOOL]}],
+    }
+    made = client.post("/v1/policies", json=policy)
+    assert made.status_code == 201, made.text
+    return agent_id
+
+
+def decide(client: httpx.Client, agent_id: str) -> dict:
+    """The answer to one call."""
+    answer = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": TOOL})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def entries(client: httpx.Client, agent_id: str) -> dict[str, dict]:
+    """Every entry of the agent in the log, by id; no id comes twice."""
+    found, cursor = {}, None
+    while True:
+        parameters = {"agent_id": agent_id, "limit": 1000} | ({} if cursor is None else {"cursor": cursor})
+        page = client.get("/v1/audit-logs", params=parameters)
+        assert page.status_code == 200, page.text
+        for entry in page.json():
+            assert entry["id"] not in found
+            found[entry["id"]] = entry
+        cursor = page.headers.get("X-Next-Cursor")
+        if cursor is None:
+            return found
+
+
+class Callers:
+    """Threads that ask for decisions over connections they keep open, until they are told to stop.
+
+    answered: id → answer, of every decision that a caller has seen.
+    cut: requests sent on a connection that had already served one, and left without any answer.
+    """
+
+    def __init__(self, port: int, key: str, agent_id: str, count: int = 4) -> None:
+        self.answered: dict[str, dict] = {}
+        self.cut = 0
+        self._port, self._key = port, key
+        self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._call, daemon=True) for _ in range(count)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(20)
+
+    def after(self, answers: int, seconds: float = 30) -> None:
+        """Return when that many more answers than now have been seen."""
+        wanted, deadline = len(self.answered) + answers, time.monotonic() + seconds
+        while len(self.answered) < wanted:
+            assert time.monotonic() < deadline, f"{len(self.answered)} answers, {wanted} wanted"
+            time.sleep(0.01)
+
+    def _call(self) -> None:
+        connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        while not self._stopping.is_set():
+            try:
+                if connection.sock is None:
+                    served = 0
+                connection.request("POST", "/v1/authorize", self._body, headers)
+                response = connection.getresponse()
+                body = response.read()
+                served += 1
+                if response.status == 200:
+                    answer = json.loads(body)
+                    self.answered[answer["id"]] = answer
+            except (OSError, http.client.HTTPException):
+                self.cut += served > 0
+                connection.close()
+                self._stopping.wait(0.01)
+        connection.close()
