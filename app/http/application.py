@@ -72,6 +72,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
+        logging_config=None,  # app.logs has set it up; Litestar would put a queue and a thread in its place
     )
 
 

@@ -1,0 +1,128 @@
+"""`remit serve` on a store that others run: replicas share a port, are replaced, and answer what they accepted."""
+
+import json
+import signal
+import socket
+
+import httpx
+import pytest
+from calls import Callers, entries, make_agent
+from servers import ADMIN_KEY
+from serving import REPLICA, Service, all_gone, kill
+
+
+@pytest.fixture
+def service(tmp_path, store):
+    """Two replicas on one port, not started yet; their log lines are JSON."""
+    made = Service(
+        tmp_path,
+        "--workers=2",
+        REMIT_REDIS_URL=store.url,
+        REMIT_BOOTSTRAP_KEY=ADMIN_KEY,
+        REMIT_COMPACT="false",
+        REMIT_LOG_LEVEL="debug",
+        REMIT_LOG_FORMAT="json",
+    )
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.stop()
+
+
+def log_lines(service: Service) -> list[dict]:
+    return [json.loads(line) for line in service.complained.splitlines()]
+
+
+def pids_that_answered(service: Service) -> set[int]:
+    """The replicas that took a request, each on a connection of its own."""
+    for _ in range(64):
+        httpx.get(f"{service.base_url}/v1/agents", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+    return {line["pid"] for line in log_lines(service) if line["message"] == "GET /v1/agents"}
+
+
+def test_replicas_share_the_port_and_a_dead_one_is_replaced(service):
+    """The kernel spreads connections over both, and over the successor of one that was killed."""
+    service.start()
+    replicas = service.children(REPLICA)
+    assert len(replicas) == 2
+    assert pids_that_answered(service) == set(replicas)
+
+    kill(replicas[0])
+    service.until(lambda: len(set(service.children(REPLICA)) - set(replicas)) == 1, "a new replica runs")
+    [new] = set(service.children(REPLICA)) - set(replicas)
+    assert pids_that_answered(service) == {*replicas, new}
+    assert any(line["level"] == "error" and "starting another" in line["message"] for line in log_lines(service))
+
+
+def test_a_drain_answers_every_request_that_was_accepted(service):
+    """SIGTERM under load: connections end after an answer that says so, and every answer is in the log."""
+    service.start()
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+    with Callers(service.port, ADMIN_KEY, agent_id, count=16) as callers:
+        callers.after(200)
+        assert service.stop(signal.SIGTERM) == 0
+    assert callers.cut == 0
+
+    service.start()
+    with service.client(ADMIN_KEY) as client:
+        assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_second_signal_ends_it_although_a_caller_dawdles(service):
+    """A drain waits for a body that is on its way; who asks twice does not."""
+    service.start()
+    replicas = service.children(REPLICA)
+    with socket.create_connection(("127.0.0.1", service.port)) as slow:
+        head = ("POST /v1/authorize HTTP/1.1", "Host: x", f"Authorization: Bearer {ADMIN_KEY}", "Content-Length: 9")
+        slow.sendall("\r\n".join((*head, "", "{")).encode())
+        service.until(lambda: httpx.get(f"{service.base_url}/livez").status_code == 200, "the head has been read")
+        service.process.send_signal(signal.SIGINT)
+        service.until(lambda: not port_is_open(service.port), "it accepts nothing more")
+        assert service.process.poll() is None
+        service.process.send_signal(signal.SIGINT)
+        assert service.ended() == 0
+    assert all_gone(replicas, 0)
+
+
+def port_is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_taken_port_is_named(service):
+    """Replicas share the port with each other and with nobody else."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", service.port))
+        other.listen()
+        service.launch()
+        assert service.ended() == 1
+    sentence = f"REMIT_PORT: 127.0.0.1:{service.port} cannot be listened on (Address already in use)"
+    assert service.complained == f"Error: {sentence}\n"
+
+
+def test_a_host_that_is_not_ours_is_named(service):
+    """An address of the documentation range is no address of this machine."""
+    service.env["REMIT_HOST"] = "192.0.2.1"
+    service.launch()
+    assert service.ended() == 1
+    assert service.complained.startswith(f"Error: REMIT_HOST: 192.0.2.1:{service.port} cannot be listened on (")
+
+
+def test_a_store_that_is_not_there_stops_the_start(service):
+    """One sentence, and nothing keeps running."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        service.env["REMIT_REDIS_URL"] = f"redis://:hunter2@127.0.0.1:{nobody.getsockname()[1]}/0"
+        service.launch()
+        assert service.ended() == 1
+    assert service.complained == "Error: The store cannot be reached; nothing was decided\n"
+
+
+def test_a_wrong_setting_stops_the_start(service):
+    """Before anything is started, with the sentence of the settings."""
+    service.env["REMIT_STORE_TIMEOUT_MS"] = "soon"
+    service.launch()
+    assert service.ended() == 1
+    assert service.complained == (
+        "Error: REMIT_STORE_TIMEOUT_MS must be a whole number from 10 to 10000, and not 'soon'\n"
+    )
