@@ -1,0 +1,247 @@
+"""Every operation of the API, one entry each: the OpenAPI document and /docs are made from this table.
+
+A test compares it with the application's routes: a route without an entry fails, and so does an entry without one.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from app.errors import (
+    AgentNotFound,
+    ApiKeyExpired,
+    ApiKeyNotFound,
+    AppError,
+    InsufficientScope,
+    Invalid,
+    PayloadTooLarge,
+    PolicyNotFound,
+    StoreUnavailable,
+    Unauthorized,
+    VersionConflict,
+)
+from app.http.agents import AgentView, CreateAgent, UpdateAgent
+from app.http.authorize import DecisionView
+from app.http.health import Health
+from app.http.keys import ApiKeyView, CreateApiKey, CreatedApiKey
+from app.http.parameters import AGENT_ID, ETAG, FILTERS, IF_MATCH, LIMIT, NEXT_CURSOR, OFFSET, PAGE, Parameter
+from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
+from app.http.tool_calls import AuthorizeBody
+from app.model.audit import AuditEntry
+from app.model.keys import Scope
+
+JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Operation(Struct, frozen=True):
+    """What one method of one path takes and gives.
+
+    scope: what the key needs, None if no key is needed. answer: the type of the body, None if there is none.
+    errors: those that are its own; `errors_of` adds what its scope and body bring with them.
+    headers: names of headers that the answer can carry, each with a sentence. request_headers: those it heeds.
+    """
+
+    method: str
+    path: str
+    summary: str
+    scope: Scope | None
+    tag: str
+    body: Any = None
+    query: tuple[Parameter, ...] = ()
+    status: int = 200
+    answer: Any = None
+    media: str = JSON
+    errors: tuple[type[AppError], ...] = ()
+    headers: dict[str, str] = {}
+    request_headers: tuple[Parameter, ...] = ()
+    description: str = ""
+
+
+ADMIN, READ = Scope.ADMIN, Scope.READ
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/authorize",
+        "Ask whether an agent may call a tool",
+        READ,
+        "Decisions",
+        body=AuthorizeBody,
+        answer=DecisionView,
+        errors=(AgentNotFound,),
+        description=(
+            "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
+            "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
+            "everything. 503 means that nothing was decided: the call must not be made."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/agents",
+        "Create an agent",
+        ADMIN,
+        "Agents",
+        body=CreateAgent,
+        status=201,
+        answer=AgentView,
+        headers=ETAG,
+    ),
+    Operation(
+        "GET", "/v1/agents", "List agents, oldest first", READ, "Agents", query=(LIMIT, OFFSET), answer=list[AgentView]
+    ),
+    Operation(
+        "GET",
+        "/v1/agents/{agent_id}",
+        "Read an agent",
+        READ,
+        "Agents",
+        answer=AgentView,
+        errors=(AgentNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/agents/{agent_id}",
+        "Change an agent",
+        ADMIN,
+        "Agents",
+        body=UpdateAgent,
+        answer=AgentView,
+        errors=(AgentNotFound, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description="Only the fields that are given change; `{}` changes nothing. The status `revoked` is final.",
+    ),
+    Operation(
+        "DELETE",
+        "/v1/agents/{agent_id}",
+        "Delete an agent with its policies",
+        ADMIN,
+        "Agents",
+        status=204,
+        errors=(AgentNotFound, VersionConflict),
+        request_headers=(IF_MATCH,),
+        description="Its audit entries stay.",
+    ),
+    Operation(
+        "POST",
+        "/v1/policies",
+        "Create a policy",
+        ADMIN,
+        "Policies",
+        body=CreatePolicy,
+        status=201,
+        answer=PolicyView,
+        errors=(AgentNotFound,),
+        headers=ETAG,
+        description="It governs every decision that is asked for after the answer.",
+    ),
+    Operation(
+        "GET",
+        "/v1/policies",
+        "List policies in the order in which they are evaluated",
+        READ,
+        "Policies",
+        query=(AGENT_ID, LIMIT, OFFSET),
+        answer=list[PolicyView],
+    ),
+    Operation(
+        "GET",
+        "/v1/policies/{policy_id}",
+        "Read a policy",
+        READ,
+        "Policies",
+        answer=PolicyView,
+        errors=(PolicyNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/policies/{policy_id}",
+        "Change a policy",
+        ADMIN,
+        "Policies",
+        body=UpdatePolicy,
+        answer=PolicyView,
+        errors=(PolicyNotFound, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description=(
+            "Only the fields that are given change; `{}` changes nothing. `rules` replaces the whole list. "
+            "The agent of a policy cannot be changed."
+        ),
+    ),
+    Operation(
+        "DELETE",
+        "/v1/policies/{policy_id}",
+        "Delete a policy",
+        ADMIN,
+        "Policies",
+        status=204,
+        errors=(PolicyNotFound, VersionConflict),
+        request_headers=(IF_MATCH,),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs",
+        "Query the audit log, newest first",
+        READ,
+        "Audit log",
+        query=(*FILTERS, *PAGE),
+        answer=list[AuditEntry],
+        headers=NEXT_CURSOR,
+        description=(
+            "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
+            "replica. A page shorter than `limit` is the last."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/api-keys",
+        "Create an API key",
+        ADMIN,
+        "API keys",
+        body=CreateApiKey,
+        status=201,
+        answer=CreatedApiKey,
+        description="The raw key is in this answer and nowhere else, ever.",
+    ),
+    Operation(
+        "GET",
+        "/v1/api-keys",
+        "List API keys, oldest first",
+        ADMIN,
+        "API keys",
+        query=(LIMIT, OFFSET),
+        answer=list[ApiKeyView],
+    ),
+    Operation(
+        "DELETE",
+        "/v1/api-keys/{key_id}",
+        "Revoke an API key",
+        ADMIN,
+        "API keys",
+        status=204,
+        errors=(ApiKeyNotFound,),
+        description="Every request that is sent with it after the answer gets 401, from every replica.",
+    ),
+    Operation("GET", "/livez", "Whether the process answers", None, "Service", answer=Health),
+    Operation(
+        "GET", "/readyz", "Whether decisions can be made", None, "Service", answer=Health, errors=(StoreUnavailable,)
+    ),
+    Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=PROMETHEUS),
+    Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
+    Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=HTML),
+)
+
+
+def errors_of(operation: Operation) -> list[type[AppError]]:
+    """Everything that an operation can be refused with, by status."""
+    errors: list[type[AppError]] = [AppError, *operation.errors]
+    if operation.scope is not None:
+        errors += (Invalid, Unauthorized, ApiKeyExpired, StoreUnavailable)
+    if operation.scope is ADMIN:
+        errors.append(InsufficientScope)
+    if operation.body is not None:
+        errors.append(PayloadTooLarge)
+    return sorted(errors, key=lambda error: error.status)

@@ -1,0 +1,54 @@
+"""Query parameters as the OpenAPI document describes them; `queries` is what reads them."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from app.http.audit import DEFAULT_LIMIT
+from app.http.fields import VISIBLE
+from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.decisions import Result
+
+
+class Parameter(Struct, frozen=True):
+    """A query parameter, or a header that a request may carry. also: its other spelling."""
+
+    name: str
+    schema: dict[str, Any]
+    description: str
+    also: str | None = None
+
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
+_TIME = {"type": "string", "format": "date-time"}
+
+AGENT_ID = Parameter("agent_id", {"type": "string", "format": "uuid"}, "Only those of this agent.", also="agentId")
+LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "At most so many; all if left out.")
+OFFSET = Parameter(
+    "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."
+)
+FILTERS = (
+    AGENT_ID,
+    Parameter("action", _TEXT, "Only entries with this action."),
+    Parameter("tool_name", _TEXT, "Only entries for this tool.", also="toolName"),
+    Parameter("result", {"type": "string", "enum": [each.value for each in Result]}, "Only entries with this result."),
+    Parameter("from", _TIME, "Only entries at or after this time; without an offset it is UTC."),
+    Parameter("to", _TIME, "Only entries at or before this time; without an offset it is UTC."),
+)
+PAGE = (
+    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many entries."),
+    Parameter("offset", OFFSET.schema, "Skip so many entries first."),
+    Parameter(
+        "cursor",
+        {"type": "integer", "minimum": 1, "maximum": 10**15},
+        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an entry.",
+    ),
+)
+IF_MATCH = Parameter(
+    "If-Match",
+    {"type": "string", "example": '"3"'},
+    "The version that is to be changed, as an ETag showed it; several by comma. At another version nothing is "
+    "changed and the answer is 412. `*` or left out: at any.",
+)
+ETAG = {"ETag": "The version, in quotes. Send it as If-Match, so as not to undo what others change in between."}
+NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` for the page after this one. Not there on the last page."}
