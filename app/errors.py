@@ -102,6 +102,13 @@ class IdempotencyConflict(AppError):
     code = "IDEMPOTENCY_CONFLICT"
 
 
+class VersionConflict(AppError):
+    """If-Match names other versions than the current one: it was changed since it was read. Nothing was written."""
+
+    status = 412
+    code = "VERSION_CONFLICT"
+
+
 class PayloadTooLarge(AppError):
     """The body is larger than this service reads."""
 
@@ -114,3 +121,10 @@ class StoreUnavailable(AppError):
 
     status = 503
     code = "STORE_UNAVAILABLE"
+
+
+class AuditLogDamaged(AppError):
+    """What is stored of the audit log is not what was sealed; `remit audit verify` says where it begins."""
+
+    status = 500
+    code = "AUDIT_LOG_DAMAGED"

@@ -2,18 +2,20 @@
 
 from typing import Annotated, Any
 
-from litestar import Request, delete, get, patch, post
+from litestar import Request, Response, delete, get, patch, post
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.errors import AgentNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.queries import Query
+from app.http.versions import version_header
 from app.model.agents import Agent, AgentStatus
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.text import Name, require_visible
 from app.model.times import rfc3339
+from app.model.versions import Versions
 from app.services import Services
 
 Description = Annotated[str, Meta(max_length=2000)]
@@ -47,6 +49,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     description: str | None
     status: AgentStatus
+    version: int
     created_at: str
     updated_at: str
 
@@ -57,15 +60,16 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
             name=agent.name,
             description=agent.description,
             status=agent.status,
+            version=agent.revision,
             created_at=rfc3339(agent.created_ms),
             updated_at=rfc3339(agent.updated_ms),
         )
 
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def create_agent(data: CreateAgent, caller: Caller, services: Services) -> AgentView:
+async def create_agent(data: CreateAgent, caller: Caller, services: Services) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
-    return AgentView.of(await services.agents.create(caller.workspace_id, data.name, data.description))
+    return _answer(await services.agents.create(caller.workspace_id, data.name, data.description))
 
 
 @get("/v1/agents", guards=[requires(Scope.READ)])
@@ -77,24 +81,35 @@ async def list_agents(request: Request[Any, Any, Any], caller: Caller, services:
 
 
 @get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ)])
-async def get_agent(agent_id: str, caller: Caller, services: Services) -> AgentView:
+async def get_agent(agent_id: str, caller: Caller, services: Services) -> Response[AgentView]:
     """One agent as it is now."""
-    return AgentView.of(await services.agents.get(caller.workspace_id, _known(agent_id)))
+    return _answer(await services.agents.get(caller.workspace_id, _known(agent_id)))
 
 
 @patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def update_agent(agent_id: str, data: UpdateAgent, caller: Caller, services: Services) -> AgentView:
+async def update_agent(
+    agent_id: str, data: UpdateAgent, caller: Caller, services: Services, if_match: Versions
+) -> Response[AgentView]:
     """The agent has the given fields; every decision asked for from now on knows it."""
     agent = await services.agents.update(
-        caller.workspace_id, _known(agent_id), name=data.name, description=data.description, status=data.status
+        caller.workspace_id,
+        _known(agent_id),
+        name=data.name,
+        description=data.description,
+        status=data.status,
+        if_match=if_match,
     )
-    return AgentView.of(agent)
+    return _answer(agent)
 
 
 @delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)])
-async def delete_agent(agent_id: str, caller: Caller, services: Services) -> None:
+async def delete_agent(agent_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
-    await services.agents.delete(caller.workspace_id, _known(agent_id))
+    await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match)
+
+
+def _answer(agent: Agent) -> Response[AgentView]:
+    return Response(AgentView.of(agent), headers=version_header(agent.revision))
 
 
 def _known(agent_id: str) -> str:

@@ -14,6 +14,7 @@ from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS
+from app.http.versions import provide_if_match
 from app.http.request_ids import answer_with_request_id
 from app.services import Services
 
@@ -68,6 +69,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         dependencies={
             "services": Provide(_services, sync_to_thread=False),
             "caller": Provide(provide_caller, sync_to_thread=False),
+            "if_match": Provide(provide_if_match, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,

@@ -2,18 +2,20 @@
 
 from typing import Any, ClassVar
 
-from litestar import Request, delete, get, patch, post
+from litestar import Request, Response, delete, get, patch, post
 from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.queries import Query
+from app.http.versions import version_header
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyRule, Priority, Rules
 from app.model.text import FieldError, Name, require_visible
 from app.model.times import rfc3339
+from app.model.versions import Versions
 from app.services import Services
 
 
@@ -56,6 +58,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: list[PolicyRule]
     priority: int
     enabled: bool
+    version: int
     created_at: str
     updated_at: str
 
@@ -68,13 +71,14 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             rules=list(policy.rules),
             priority=policy.priority,
             enabled=policy.enabled,
+            version=policy.version,
             created_at=rfc3339(policy.created_ms),
             updated_at=rfc3339(policy.updated_ms),
         )
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def create_policy(data: CreatePolicy, caller: Caller, services: Services) -> PolicyView:
+async def create_policy(data: CreatePolicy, caller: Caller, services: Services) -> Response[PolicyView]:
     """A new policy governs the agent from the next decision on."""
     policy = await services.policies.create(
         caller.workspace_id,
@@ -84,7 +88,7 @@ async def create_policy(data: CreatePolicy, caller: Caller, services: Services) 
         priority=data.priority,
         enabled=data.enabled,
     )
-    return PolicyView.of(policy)
+    return _answer(policy)
 
 
 @get("/v1/policies", guards=[requires(Scope.READ)])
@@ -97,13 +101,15 @@ async def list_policies(request: Request[Any, Any, Any], caller: Caller, service
 
 
 @get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ)])
-async def get_policy(policy_id: str, caller: Caller, services: Services) -> PolicyView:
+async def get_policy(policy_id: str, caller: Caller, services: Services) -> Response[PolicyView]:
     """One policy as it is now."""
-    return PolicyView.of(await services.policies.get(caller.workspace_id, _known(policy_id)))
+    return _answer(await services.policies.get(caller.workspace_id, _known(policy_id)))
 
 
 @patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def update_policy(policy_id: str, data: UpdatePolicy, caller: Caller, services: Services) -> PolicyView:
+async def update_policy(
+    policy_id: str, data: UpdatePolicy, caller: Caller, services: Services, if_match: Versions
+) -> Response[PolicyView]:
     """The policy has the given fields; every decision asked for from now on knows it."""
     policy = await services.policies.update(
         caller.workspace_id,
@@ -112,14 +118,19 @@ async def update_policy(policy_id: str, data: UpdatePolicy, caller: Caller, serv
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        if_match=if_match,
     )
-    return PolicyView.of(policy)
+    return _answer(policy)
 
 
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)])
-async def delete_policy(policy_id: str, caller: Caller, services: Services) -> None:
+async def delete_policy(policy_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
     """The policy and its quotas are gone."""
-    await services.policies.delete(caller.workspace_id, _known(policy_id))
+    await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match)
+
+
+def _answer(policy: Policy) -> Response[PolicyView]:
+    return Response(PolicyView.of(policy), headers=version_header(policy.version))
 
 
 def _known(policy_id: str) -> str:

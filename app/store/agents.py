@@ -9,10 +9,11 @@ from app.errors import AgentNotFound, Invalid
 from app.model.agents import Agent, AgentStatus
 from app.model.ids import Ids
 from app.model.policies import Policy
+from app.model.versions import Versions
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
-from app.store.records import as_record, read_page, read_records, store_time_ms
+from app.store.records import as_record, read_page, read_records, require_version, store_time_ms
 from app.store.scripts import DELETE_AGENT, PUT_AGENT
 
 
@@ -50,13 +51,16 @@ class Agents:
         name: str | UnsetType = UNSET,
         description: str | None | UnsetType = UNSET,
         status: AgentStatus | UnsetType = UNSET,
+        if_match: Versions = None,
     ) -> Agent:
         """The agent with the given fields changed; with none given, as it is.
 
-        Raises AgentNotFound; Invalid if a revoked agent should become anything else.
+        Raises AgentNotFound; VersionConflict; Invalid if a revoked agent should become anything else.
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
+            # Good for the script too: it writes only while the version token is the one that was read here.
+            require_version(agent.revision, if_match)
             if name is UNSET and description is UNSET and status is UNSET:
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
@@ -72,11 +76,15 @@ class Agents:
                 return changed
         return contended()
 
-    async def delete(self, workspace_id: str, agent_id: str) -> None:
-        """The agent, its policies and its quotas are gone; its audit entries stay. Raises AgentNotFound."""
+    async def delete(self, workspace_id: str, agent_id: str, *, if_match: Versions = None) -> None:
+        """The agent, its policies and its quotas are gone; its audit entries stay.
+
+        Raises AgentNotFound, VersionConflict.
+        """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             agent, policies = await self.load(workspace_id, agent_id)
+            require_version(agent.revision, if_match)
             records = [keyspace.policy(policy.id) for policy in policies]
             records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
             keys = [
@@ -125,10 +133,10 @@ class Agents:
             fields += ["description", agent.description]
         keys = [keyspace.agent(agent.id), keyspace.agents]
         reply = await self._client.run(PUT_AGENT, keys, [expected, version, agent.id, *fields])
-        status, created_ms, updated_ms = check_reply(PUT_AGENT, reply)
+        status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, reply)
         if status == "stale":
             return None
-        return replace(agent, created_ms=created_ms, updated_ms=updated_ms, version=version)
+        return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
 
 
 def _agent_of(record: dict[str, str]) -> Agent:
@@ -139,5 +147,6 @@ def _agent_of(record: dict[str, str]) -> Agent:
         status=AgentStatus(record["status"]),
         created_ms=int(record["created_ms"]),
         updated_ms=int(record["updated_ms"]),
+        revision=int(record.get("revision", 1)),
         version=record["version"],
     )

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.ids import Ids
 from app.model.policies import Policy, PolicyRule, quota_fingerprints
+from app.model.versions import Versions
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
-from app.store.records import as_record, read_page, read_records, store_time_ms
+from app.store.records import as_record, read_page, read_records, require_version, store_time_ms
 from app.store.scripts import DELETE_POLICY, PUT_POLICY
 
 ATTEMPTS = 8
@@ -78,10 +79,16 @@ class Policies:
         rules: Sequence[PolicyRule] | UnsetType = UNSET,
         priority: int | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
+        if_match: Versions = None,
     ) -> Policy:
-        """The policy with the given fields changed; with none given, as it is. Raises PolicyNotFound."""
+        """The policy with the given fields changed; with none given, as it is.
+
+        Raises PolicyNotFound, VersionConflict.
+        """
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
+            # Good for the script too: it writes only while the version is the one that was read here.
+            require_version(policy.version, if_match)
             if name is UNSET and rules is UNSET and priority is UNSET and enabled is UNSET:
                 return policy
             wanted = replace(
@@ -99,11 +106,12 @@ class Policies:
                 return changed
         return contended()
 
-    async def delete(self, workspace_id: str, policy_id: str) -> None:
-        """The policy and its quotas are gone. Raises PolicyNotFound."""
+    async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None) -> None:
+        """The policy and its quotas are gone. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
+            require_version(policy.version, if_match)
             keys = [*_keys_of(keyspace, policy), *quota_keys(keyspace, policy_id, policy.rules)]
             args: list[Value] = [policy.version, secrets.token_hex(16), policy_id]
             reply = await self._client.run(DELETE_POLICY, keys, args)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from app.errors import VersionConflict
+from app.model.versions import Versions
 from app.store.client import Client
 
 
@@ -29,6 +31,12 @@ async def read_records(client: Client, names: Sequence[str]) -> list[dict[str, s
 def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:
     """A hash as the store gave it: a flat list, or what redis-py has already made of one."""
     return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+def require_version(current: int, wanted: Versions) -> None:
+    """Raise VersionConflict unless the version is one that the caller wants to change."""
+    if wanted is not None and current not in wanted:
+        raise VersionConflict(f"The version is {current} now, and If-Match does not name it; read it again")
 
 
 def number_or_none(text: str | None) -> int | None:

@@ -87,7 +87,7 @@ PUT_AGENT = Script(
     keys=("agent", "agents"),
     args=("expected", "version", "id"),
     replies=("done", "stale"),
-    width=3,
+    width=4,
     repeated_args=("field", "value"),
 )
 DELETE_AGENT = Script(

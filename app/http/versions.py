@@ -1,0 +1,34 @@
+"""ETag and If-Match: two admins who change the same thing never overwrite each other unawares."""
+
+import re
+from typing import Any
+
+from litestar import Request
+
+from app.errors import Invalid
+from app.model.versions import Versions
+
+_tag = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"').fullmatch
+_number = re.compile(r"[1-9][0-9]{0,14}").fullmatch
+
+
+def version_header(version: int) -> dict[str, str]:
+    """The header that shows the version."""
+    return {"ETag": f'"{version}"'}
+
+
+def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
+    """The versions that If-Match names; None if it is not there or is `*`. Raises Invalid.
+
+    A tag that is none of ours is allowed and matches nothing (RFC 9110 §13.1.1), and neither does a weak one.
+    """
+    given = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
+    if not given:
+        return None
+    tags = [each.strip(" \t") for each in ",".join(given).split(",")]
+    if tags == ["*"]:
+        return None
+    found = [_tag(each) for each in tags if each]
+    if not found or None in found:
+        raise Invalid.at("If-Match", 'must be the ETag of an answer, with its quotes, such as "3"; or *')
+    return frozenset(int(tag[2]) for tag in found if tag is not None and tag[1] is None and _number(tag[2]))

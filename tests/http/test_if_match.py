@@ -1,0 +1,119 @@
+"""ETag and If-Match on agents and policies: two admins never overwrite each other unawares."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
+
+
+@pytest.fixture
+def client(replica):
+    with replica.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def agent(client):
+    """A new agent, as its creation answered."""
+    return client.post("/v1/agents", json={"name": "versioned"})
+
+
+@pytest.fixture(params=["agent", "policy"])
+def made(request, client, agent):
+    """The path of a new agent or policy, and the answer to its creation."""
+    if request.param == "agent":
+        return f"/v1/agents/{agent.json()['id']}", agent
+    answer = client.post("/v1/policies", json={"agent_id": agent.json()["id"], "name": "p", "rules": RULES})
+    return f"/v1/policies/{answer.json()['id']}", answer
+
+
+def test_every_answer_with_one_agent_or_policy_shows_its_version(client, made):
+    """POST, GET and PATCH carry the ETag, and its number is the field `version`."""
+    path, created = made
+    read = client.get(path)
+    changed = client.patch(path, json={"name": "other"})
+
+    assert [answer.status_code for answer in (created, read, changed)] == [201, 200, 200]
+    assert [answer.headers["ETag"] for answer in (created, read, changed)] == ['"1"', '"1"', '"2"']
+    assert [answer.json()["version"] for answer in (created, read, changed)] == [1, 1, 2]
+
+
+def test_an_empty_patch_leaves_the_version(client, made):
+    """It changes nothing, so nobody's ETag goes out of date."""
+    path, _ = made
+    assert client.patch(path, json={}, headers={"If-Match": '"1"'}).headers["ETag"] == '"1"'
+
+
+def test_an_agents_version_does_not_count_changes_of_its_policies(client, agent):
+    """It is about the agent's own fields; another admin's new policy is no reason to refuse a new name."""
+    agent_id = agent.json()["id"]
+    policy = {"agent_id": agent_id, "name": "p", "rules": RULES}
+    assert client.post("/v1/policies", json=policy).status_code == 201
+
+    assert client.get(f"/v1/agents/{agent_id}").headers["ETag"] == '"1"'
+    assert client.patch(f"/v1/agents/{agent_id}", json={"name": "b"}, headers={"If-Match": '"1"'}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize("stale", ['"1"', '"3"', 'W/"2"', '"theirs"', '"1", "3"'])
+def test_a_version_that_is_not_the_current_one_is_412_and_changes_nothing(client, made, method, stale):
+    """Weak tags and tags that are none of ours match nothing."""
+    path, _ = made
+    current = client.patch(path, json={"name": "two"}).json()
+    body = {"json": {"name": "three"}} if method == "PATCH" else {}
+
+    answer = client.request(method, path, headers={"If-Match": stale}, **body)
+
+    assert answer.status_code == 412
+    assert answer.json()["error"]["code"] == "VERSION_CONFLICT"
+    assert client.get(path).json() == current
+
+
+@pytest.mark.parametrize("fresh", ['"2"', '"1","2"', "*", ',"x" , "2",'])
+def test_the_current_version_among_those_named_lets_the_change_through(client, made, fresh):
+    """Several tags, empty places between them and `*` are as RFC 9110 has them."""
+    path, _ = made
+    client.patch(path, json={"name": "two"})
+    assert client.patch(path, json={"name": "three"}, headers={"If-Match": fresh}).status_code == 200
+
+
+def test_tags_in_two_headers_count_together(client, made):
+    """A list may be split over headers."""
+    path, _ = made
+    headers = [("If-Match", '"7"'), ("If-Match", '"1"')]
+    assert client.request("DELETE", path, headers=headers).status_code == 204
+
+
+@pytest.mark.parametrize("malformed", ["", "1", '"1', '"1" "2"', "W/1", '"1", *'])
+def test_what_is_no_entity_tag_is_400(client, made, malformed):
+    """A forgotten quote must not pass for a tag that matches nothing."""
+    path, _ = made
+    answer = client.patch(path, json={"name": "b"}, headers={"If-Match": malformed})
+    assert answer.status_code == 400
+    assert [detail["path"] for detail in answer.json()["error"]["details"]] == ["If-Match"]
+
+
+@pytest.mark.parametrize("path", [f"/v1/agents/{UNKNOWN}", f"/v1/policies/{UNKNOWN}"])
+def test_what_does_not_exist_is_404_whatever_if_match_says(client, path):
+    """The same answer as without the header."""
+    plain = client.patch(path, json={"name": "b"})
+    assert client.patch(path, json={"name": "b"}, headers={"If-Match": '"1"'}).content == plain.content
+    assert plain.status_code == 404
+
+
+def test_of_many_admins_with_the_same_version_one_gets_through(replica, other_replica, client, made):
+    """Over two replicas at once: one 200, everybody else 412, and the name is the winner's."""
+    path, _ = made
+
+    def rename(number):
+        with (replica, other_replica)[number % 2].client() as admin:
+            return admin.patch(path, json={"name": f"admin {number}"}, headers={"If-Match": '"1"'})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(rename, range(16)))
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [412] * 15
+    winner = next(answer for answer in answers if answer.status_code == 200)
+    assert client.get(path).json() == winner.json()

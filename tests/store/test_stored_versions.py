@@ -1,0 +1,91 @@
+"""Versions in the store: what a change was made for is checked by the script that makes it."""
+
+import asyncio
+
+import pytest
+
+from app.errors import VersionConflict
+from app.model.policies import ToolAllowlist
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+RULES = [ToolAllowlist(tools=["file.read"])]
+ONE = frozenset({1})
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+async def wins(changes):
+    """How many of these changes were made; all others met VersionConflict."""
+    outcomes = await asyncio.gather(*changes, return_exceptions=True)
+    assert all(isinstance(each, VersionConflict) for each in outcomes if isinstance(each, Exception))
+    return sum(not isinstance(each, Exception) for each in outcomes)
+
+
+async def test_one_of_many_changes_of_an_agents_version_is_made(agents, workspace_id):
+    """All have read version 1; whoever comes second sees 2."""
+    agent = await agents.create(workspace_id, "a", None)
+    changes = [agents.update(workspace_id, agent.id, name=str(each), if_match=ONE) for each in range(20)]
+    assert await wins(changes) == 1
+    assert (await agents.get(workspace_id, agent.id)).revision == 2
+
+
+async def test_one_of_many_changes_of_a_policys_version_is_made(agents, policies, workspace_id):
+    """All have read version 1; whoever comes second sees 2."""
+    agent = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    changes = [policies.update(workspace_id, policy.id, priority=each, if_match=ONE) for each in range(20)]
+    assert await wins(changes) == 1
+    assert (await policies.get(workspace_id, policy.id)).version == 2
+
+
+async def test_a_change_between_reading_and_deleting_is_seen(agents, policies, workspace_id):
+    """Deleting checks the version that was meant, not the one it finds at the second try."""
+    agent = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    assert (
+        await wins(
+            [
+                policies.update(workspace_id, policy.id, priority=7, if_match=ONE),
+                policies.delete(workspace_id, policy.id, if_match=ONE),
+            ]
+        )
+        == 1
+    )
+    assert (
+        await wins(
+            [
+                agents.update(workspace_id, agent.id, name="b", if_match=ONE),
+                agents.delete(workspace_id, agent.id, if_match=ONE),
+            ]
+        )
+        == 1
+    )
+
+
+async def test_changes_without_a_version_all_get_through(agents, workspace_id):
+    """Nobody who does not ask is refused: every field of every admin is there, and each counted."""
+    agent = await agents.create(workspace_id, "a", None)
+    await asyncio.gather(
+        agents.update(workspace_id, agent.id, name="b"), agents.update(workspace_id, agent.id, description="d")
+    )
+    held = await agents.get(workspace_id, agent.id)
+    assert (held.name, held.description, held.revision) == ("b", "d", 3)
+
+
+async def test_an_agent_from_before_there_were_versions_has_version_one(client, agents, workspace_id):
+    """A record without the field was written by an older release; its next change makes 2 of it."""
+    agent = await agents.create(workspace_id, "a", None)
+    await client.call("HDEL", Keyspace(workspace_id).agent(agent.id), "revision")
+
+    assert (await agents.get(workspace_id, agent.id)).revision == 1
+    assert (await agents.update(workspace_id, agent.id, name="b", if_match=ONE)).revision == 2
