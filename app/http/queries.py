@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from litestar import Request
+from litestar.connection import ASGIConnection
 
 from app.errors import Invalid
 from app.http.explanations import visible
@@ -28,7 +28,10 @@ class Query:
     """
 
     def __init__(
-        self, request: Request[Any, Any, Any], known: Collection[str], aliases: Mapping[str, str] | None = None
+        self,
+        request: ASGIConnection[Any, Any, Any, Any],
+        known: Collection[str],
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         aliases = aliases or {}
         spellings: set[str] = set()
