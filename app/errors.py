@@ -128,3 +128,11 @@ class AuditLogDamaged(AppError):
 
     status = 500
     code = "AUDIT_LOG_DAMAGED"
+
+
+def codes() -> list[str]:
+    """Every code that an answer can carry."""
+    classes: list[type[AppError]] = [AppError]
+    for each in classes:
+        classes += each.__subclasses__()
+    return sorted({each.code for each in classes})

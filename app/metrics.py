@@ -9,21 +9,10 @@ import mmap
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
+from app.errors import codes
+
 RESULTS = ("allowed", "denied", "escalated")
-CODES = (
-    "VALIDATION_ERROR",
-    "UNAUTHORIZED",
-    "API_KEY_EXPIRED",
-    "INSUFFICIENT_SCOPE",
-    "AGENT_NOT_FOUND",
-    "METHOD_NOT_ALLOWED",
-    "PAYLOAD_TOO_LARGE",
-    "IDEMPOTENCY_CONFLICT",
-    "RATE_LIMITED",
-    "STORE_UNAVAILABLE",
-    "INTERNAL_ERROR",
-    "other",
-)
+CODES = (*codes(), "other")
 REASONS = ("version", "clock")
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
 ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)

@@ -1,0 +1,92 @@
+"""Log lines: one a line whatever was sent, without raw keys, as text or as JSON."""
+
+import json
+import logging
+import re
+import subprocess
+import sys
+
+import pytest
+
+from app.logs import REQUEST_ID, JsonLines, TextLines
+
+RAW_KEY = "svc_0123456789abcdef0123456789abcdef"
+
+
+def record(message: str, *arguments: object, exc_info=None, **extra: object) -> logging.LogRecord:
+    return logging.getLogger("app.test").makeRecord(
+        "app.test", logging.WARNING, "file.py", 1, message, arguments, exc_info, extra=extra
+    )
+
+
+def test_a_line_of_text_has_time_level_place_and_the_events_own_fields():
+    """What a person reads."""
+    line = TextLines().format(record("lost %s", "it", status=503))
+    assert line[4] == "-"
+    assert line.endswith("Z WARNING app.test: lost it status=503")
+
+
+def test_a_line_of_json_has_the_same_as_fields():
+    """What a machine reads; `pid` tells the processes of one machine apart."""
+    line = json.loads(JsonLines().format(record("lost %s", "it", status=503)))
+    assert line.keys() == {"time", "level", "logger", "message", "pid", "status"}
+    assert (line["level"], line["logger"], line["message"], line["status"]) == ("warning", "app.test", "lost it", 503)
+
+
+def failure(message: str):
+    """What `logging` is given of an exception that was raised."""
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        fail(message)
+    return caught._excinfo
+
+
+def fail(message: str) -> None:
+    raise ValueError(message)
+
+
+@pytest.mark.parametrize("style", [TextLines, JsonLines])
+def test_a_line_carries_the_id_of_the_request_it_was_written_in(style):
+    """Everything one request caused can be found by its X-Request-ID."""
+    outer = REQUEST_ID.set("req-1")
+    line = style().format(record("lost it"))
+    REQUEST_ID.reset(outer)
+    assert "req-1" in line
+    assert "req-1" not in style().format(record("lost it"))
+
+
+@pytest.mark.parametrize("style", [TextLines, JsonLines])
+def test_what_a_caller_sent_starts_no_line_of_its_own(style):
+    """Log injection: line ends and control characters are shown, not written."""
+    sent = "x\r\n2026-11-20T12:34:56.789Z INFO app.test: forged\x1b[2J\u2028\x85"
+    line = style().format(record("no such path %s", sent, path=sent))
+    assert not any(sign in line for sign in "\r\n\x1b\x85\u2028") or json.loads(line)["path"] == sent
+    assert len(line.split("\n")) == 1
+
+
+@pytest.mark.parametrize("style", [TextLines, JsonLines])
+def test_a_raw_key_is_cut_wherever_it_stands(style):
+    """In the message, in a field and in a traceback; its prefix stays, to find it by."""
+    line = style().format(record("refused %s", RAW_KEY, exc_info=failure(RAW_KEY), given=RAW_KEY))
+    assert RAW_KEY not in line
+    assert line.count("svc_01234567...") == 3
+
+
+def test_a_traceback_is_indented_in_text_and_a_field_in_json():
+    """No line of it can be taken for an event."""
+    failed = record("unexpected", exc_info=failure("first\nsecond"))
+    _, *rest = TextLines().format(failed).split("\n")
+    assert len(rest) > 2
+    assert all(line.startswith("  ") for line in rest)
+    assert "ValueError: first\nsecond" in json.loads(JsonLines().format(failed))["exception"]
+
+
+def test_lines_go_to_stderr_from_the_level_on():
+    """Standard output belongs to results; libraries are heard from warning on."""
+    program = (
+        "import logging; from app.logs import configure_logging; configure_logging('info', 'json');"
+        "logging.getLogger('app.x').debug('no'); logging.getLogger('app.x').info('yes');"
+        "logging.getLogger('litestar').info('no')"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+    assert [json.loads(line)["message"] for line in ran.stderr.splitlines()] == ["yes"]

@@ -1,0 +1,116 @@
+"""What a replica counts, and how GET /metrics writes it down."""
+
+import itertools
+import os
+import re
+
+import pytest
+
+from app.metrics import CODES, FAMILIES, RESULTS, ROW_BYTES, Metrics
+from app.model.decisions import Result
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    """Every sample by its name and labels."""
+    lines = [line for line in metrics.render().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_a_decision_is_counted_by_its_result_and_its_latency():
+    """The latency is the one that the answer and the entry carry."""
+    metrics = Metrics()
+    metrics.decided("allowed", 800)
+    metrics.decided("denied", 10_000)
+    metrics.decided("denied", 10_001)
+    read = samples(metrics)
+    assert read['remit_decisions_total{result="allowed"}'] == 1
+    assert read['remit_decisions_total{result="denied"}'] == 2
+    assert read['remit_decision_latency_seconds_bucket{le="0.0005"}'] == 0
+    assert read['remit_decision_latency_seconds_bucket{le="0.001"}'] == 1
+    assert read['remit_decision_latency_seconds_bucket{le="0.01"}'] == 2
+    assert read['remit_decision_latency_seconds_bucket{le="+Inf"}'] == 3
+    assert read["remit_decision_latency_seconds_count"] == 3
+    assert read["remit_decision_latency_seconds_sum"] == pytest.approx(0.020801)
+
+
+def test_what_is_not_a_decision_is_counted_too():
+    """Refusals by code, plans made again, round trips, batches."""
+    metrics = Metrics()
+    metrics.refused("STORE_UNAVAILABLE")
+    metrics.refused("A_CODE_OF_TOMORROW")
+    metrics.went_stale(version_moved=True)
+    metrics.went_stale(version_moved=False)
+    metrics.answered(150)
+    metrics.sent(3)
+    read = samples(metrics)
+    assert read['remit_refusals_total{code="STORE_UNAVAILABLE"}'] == 1
+    assert read['remit_refusals_total{code="other"}'] == 1
+    assert read['remit_stale_retries_total{moved="version"}'] == 1
+    assert read['remit_stale_retries_total{moved="clock"}'] == 1
+    assert read['remit_store_round_trip_seconds_bucket{le="0.0001"}'] == 0
+    assert read['remit_store_round_trip_seconds_bucket{le="0.0002"}'] == 1
+    assert read['remit_store_batch_commands_bucket{le="2"}'] == 0
+    assert read['remit_store_batch_commands_bucket{le="4"}'] == 1
+    assert read["remit_store_batch_commands_sum"] == 3
+
+
+def test_processes_that_share_memory_are_summed_whichever_is_asked():
+    """One port, several replicas: a scrape reaches one of them and gets the numbers of all."""
+    shared = os.memfd_create("test")
+    os.ftruncate(shared, 2 * ROW_BYTES)
+    first, second = Metrics(shared, 2, 0), Metrics(shared, 2, 1)
+    first.decided("allowed", 1)
+    second.decided("allowed", 1)
+    second.watch("remit_agent_cache_entries", lambda: 7)
+    second.refresh()
+    assert samples(first)['remit_decisions_total{result="allowed"}'] == 2
+    assert samples(first)["remit_agent_cache_entries"] == 7
+
+    successor = Metrics(shared, 2, 1)
+    successor.decided("allowed", 1)
+    assert samples(first)['remit_decisions_total{result="allowed"}'] == 3
+    os.close(shared)
+
+
+def test_a_gauge_is_what_it_is_when_it_is_read():
+    """The process that is asked brings its own up to date first."""
+    metrics, held = Metrics(), []
+    metrics.watch("remit_caller_cache_entries", lambda: len(held))
+    assert samples(metrics)["remit_caller_cache_entries"] == 0
+    held.append("one")
+    assert samples(metrics)["remit_caller_cache_entries"] == 1
+
+
+def test_every_result_and_every_code_has_a_place():
+    """None must vanish in `other`, or fail to be counted."""
+    assert set(RESULTS) == {result.value for result in Result}
+    assert {"STORE_UNAVAILABLE", "INTERNAL_ERROR", "API_KEY_EXPIRED"} < set(CODES)
+
+
+def test_the_text_is_what_prometheus_reads():
+    """Every sample stands under its family's HELP and TYPE, histograms only grow with their bounds."""
+    metrics = Metrics()
+    for latency_us in (100, 3_000, 9_999, 2_000_000):
+        metrics.decided("allowed", latency_us)
+    text = metrics.render()
+    assert text.endswith("\n")
+    family = None
+    for line in text.splitlines():
+        if match := re.fullmatch(r"# HELP (remit_[a-z_]+) [A-Z][^\\]+\.", line):
+            family = match[1]
+        elif match := re.fullmatch(r"# TYPE (remit_[a-z_]+) (counter|gauge|histogram)", line):
+            assert match[1] == family
+        else:
+            name = re.fullmatch(r'([a-z_]+)(\{[a-z]+="[^"\\]+"\})? [0-9.]+', line)[1]
+            assert name in {family, f"{family}_bucket", f"{family}_sum", f"{family}_count"}
+    buckets = [value for name, value in samples(metrics).items() if name.startswith("remit_decision_latency_seconds_b")]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == 4
+
+
+def test_no_two_numbers_share_a_place():
+    """Families lie one after the other in a row."""
+    edges = [(family.start, family.end) for family in FAMILIES]
+    assert edges[0][0] == 0
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(edges))
+    assert edges[-1][1] * 8 == ROW_BYTES

@@ -1,0 +1,92 @@
+"""/livez, /readyz and /metrics: what balancers and monitors ask, without a key."""
+
+import httpx
+import pytest
+from servers import ADMIN_KEY, Replica, Store, store_binaries
+
+from app.errors import StoreUnavailable
+from app.store.client import open_client
+from app.store.readiness import require_ready
+from app.store.scripts import SCRIPTS
+
+
+@pytest.fixture(params=["redis", "valkey"])
+def own_store(request, tmp_path):
+    """A store that a test may break."""
+    binary = store_binaries().get(request.param)
+    if binary is None:
+        pytest.skip(f"{request.param} is not on this machine")
+    running = Store(binary, tmp_path, "--appendonly", "yes")
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+
+
+@pytest.fixture
+async def own_client(own_store):
+    opened = open_client(own_store.url, 250)
+    yield opened
+    await opened.close()
+
+
+async def test_a_store_that_takes_writes_is_ready_and_nothing_is_written(own_client):
+    """The probe leaves no trace in memory or on disk."""
+    await require_ready(own_client)
+    assert await own_client.call("DBSIZE") == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        (("REPLICAOF", "127.0.0.1", "1"), "ReadOnlyError"),
+        (("CONFIG", "SET", "maxmemory", "1"), "OutOfMemoryError"),
+        (("CONFIG", "SET", "min-replicas-to-write", "1"), "NOREPLICAS"),
+    ],
+    ids=["read-only", "full", "without its replicas"],
+)
+async def test_a_store_that_refuses_writes_is_not_ready_and_says_why(own_client, setting, code):
+    """A store that answers PING may still refuse every commit."""
+    await own_client.call(*setting)
+    assert await own_client.call("PING")
+    with pytest.raises(StoreUnavailable, match=rf"\({code}\)"):
+        await require_ready(own_client)
+
+
+async def test_scripts_that_the_store_has_lost_are_loaded_again(own_client):
+    """After a failover or a restart the store knows no script."""
+    await own_client.call("SCRIPT", "FLUSH")
+    await require_ready(own_client)
+    assert await own_client.call("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS)) == [1] * len(SCRIPTS)
+
+
+def test_without_its_store_a_replica_lives_but_is_not_ready(own_store):
+    """A balancer takes it out; nothing starts it again, since that would not help; it recovers by itself."""
+    replica = Replica(own_store.url, REMIT_COMPACT="false")
+    try:
+        own_store.kill()
+        with replica.client() as client:
+            assert client.get("/livez").json() == {"status": "ok"}
+            refused = client.get("/readyz")
+            assert refused.status_code == 503
+            assert refused.json()["error"]["code"] == "STORE_UNAVAILABLE"
+            own_store.start()
+            assert client.get("/readyz").json() == {"status": "ok"}
+    finally:
+        replica.stop()
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
+def test_health_and_metrics_need_no_key(replica, path):
+    """Who asks them has none."""
+    assert httpx.get(f"{replica.base_url}{path}").status_code == 200
+
+
+def test_metrics_are_text_and_show_no_key_and_no_name(replica):
+    """They may be scraped by who may not read policies."""
+    with replica.client() as client:
+        client.post("/v1/agents", json={"name": "a name that tells"})
+    answer = httpx.get(f"{replica.base_url}/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert 'remit_decisions_total{result="allowed"}' in answer.text
+    assert "a name that tells" not in answer.text
+    assert ADMIN_KEY[:12] not in answer.text
