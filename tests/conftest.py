@@ -3,7 +3,11 @@
 No test flushes a store: every one makes a workspace of its own, and a workspace sees nothing else.
 """
 
+import asyncio
+import functools
+import inspect
 import os
+import shutil
 
 import pytest
 from fake_store import FakeClient
@@ -14,17 +18,44 @@ from app.settings import Settings
 from app.store.client import open_client
 
 STORES = ("fakeredis", "redis", "valkey")
+PATIENCE_S = 30
 _missing: set[str] = set()
 
 
+def pytest_collection_modifyitems(items):
+    """An asynchronous test that hangs fails."""
+    for item in items:
+        if inspect.iscoroutinefunction(getattr(item, "obj", None)):
+            item.obj = _patient(item.obj)
+
+
+def _patient(test):
+    @functools.wraps(test)
+    async def patient(*args, **kwargs):
+        async with asyncio.timeout(PATIENCE_S):
+            await test(*args, **kwargs)
+
+    return patient
+
+
 def _binary(name: str) -> str:
-    path = store_binaries().get(name)
+    return _present(store_binaries().get(name), name, f"everything on {name}")
+
+
+def _present(path: str | None, name: str, what: str) -> str:
+    """The path of a program; without it the test is skipped and `what` is listed, in CI it fails."""
     if path is None:
-        _missing.add(f"everything on {name}: its server is not on this machine")
+        _missing.add(f"{what}: {name} is not on this machine")
         if os.environ.get("CI"):
-            pytest.fail(f"CI has every store, but {name} is missing")
+            pytest.fail(f"CI has everything, but {name} is missing")
         pytest.skip(f"{name} is not on this machine")
     return path
+
+
+@pytest.fixture(scope="session")
+def program():
+    """Finds a program that tests of `what` need: `program("redis-cli", "the commands of docs/keyspace.md")`."""
+    return lambda name, what: _present(shutil.which(name), name, what)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from redis import exceptions
@@ -17,12 +17,6 @@ from app.store.scripts import Script
 Value = str | int | bytes
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
-
-
-class Link(Protocol):
-    """A way to run one command. Raises StoreUnavailable if no answer came; then it may have run, or not."""
-
-    async def call(self, *args: Value) -> Any: ...
 
 
 class Client:
@@ -55,6 +49,10 @@ class Client:
                 reply = await self._redis.execute_command("EVAL", self._source(script), len(keys), *keys, *args)
         return check_reply(script, reply)
 
+    async def distrust(self) -> None:
+        """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""
+        await self._redis.aclose()
+
     async def close(self) -> None:
         await self._redis.aclose()
 
@@ -64,9 +62,15 @@ class Client:
 
 def check_reply(script: Script, reply: Any) -> list[Any]:
     """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
-    if not isinstance(reply, list) or len(reply) != script.width or reply[0] not in script.replies:
+    if not is_reply(script, reply):
         raise StoreUnavailable(f"The store gave {script.name} a reply that is none of the script's")
-    return reply
+    checked: list[Any] = reply
+    return checked
+
+
+def is_reply(script: Script, reply: Any) -> bool:
+    """Whether the script can give this reply."""
+    return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
 
 
 def open_client(url: str, timeout_ms: int) -> Client:

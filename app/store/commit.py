@@ -8,7 +8,7 @@ from msgspec import Struct
 from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, RuleRef
 from app.model.keys import Caller
-from app.store.client import Value, check_reply
+from app.store.client import Value, is_reply
 from app.store.clock import StoreClock, monotonic_us
 from app.store.keyspace import keyspace_of
 from app.store.records import as_record
@@ -16,11 +16,16 @@ from app.store.scripts import COMMIT_DECISION, Script
 
 
 class Runner(Protocol):
-    """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none."""
+    """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none.
+
+    distrust: its replies are not those of its commands any more; it goes on with new connections.
+    """
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any: ...
 
     def call(self, *args: Value) -> Awaitable[Any]: ...
+
+    async def distrust(self) -> None: ...
 
 
 class Stale(Struct, frozen=True):
@@ -65,10 +70,12 @@ class CommitDecision:
         """
         keys, args = self._command(caller, request, version, plan, decision_id, arrived_us, now_us)
         sent_us = monotonic_us()
-        reply = check_reply(COMMIT_DECISION, await self._runner.run(COMMIT_DECISION, keys, args))
-        status, echoed_id, time_text, latency_us, full, retry_us = reply
-        if echoed_id != decision_id:
+        reply = await self._runner.run(COMMIT_DECISION, keys, args)
+        # Replies that are one off would hand this caller another's answer, and go on doing so.
+        if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
+            await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        status, _, time_text, latency_us, full, retry_us = reply
         time_us = int(time_text)
         if now_us is None:
             self._clock.observe(sent_us, monotonic_us(), time_us)

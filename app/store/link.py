@@ -7,8 +7,9 @@ twice takes two calls from a quota, so its caller gets 503 and decides.
 
 import asyncio
 import logging
+import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import hiredis
@@ -21,6 +22,8 @@ from app.store.scripts import Script
 
 log = logging.getLogger(__name__)
 _BACKOFF_S = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
+_SETTLED_S = 1.0
+"""A connection that lived this long was a good one; what ends sooner counts as a failed attempt."""
 _GONE = "The store did not answer in time; whether the decision was recorded is not known"
 _AWAY = "The store cannot be reached; nothing was decided"
 
@@ -30,12 +33,23 @@ class PipelinedLink:
 
     Invariant: replies come in the order of the commands, so every future that was sent stays in the queue until
     its reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
+
+    timeout_ms: a call without a reply for this long fails, and the connection with it.
+    scripts: loaded on every new connection. pause: waits for some seconds; for tests.
     """
 
-    def __init__(self, url: str, timeout_ms: int, scripts: Sequence[Script] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout_ms: int,
+        scripts: Sequence[Script] = (),
+        *,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._url = url
         self._timeout_s = timeout_ms / 1000
         self._scripts = scripts
+        self._pause = pause
         self._wire: _Wire | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -45,19 +59,20 @@ class PipelinedLink:
         self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """Stop reconnecting and drop the connection; calls under way fail."""
+        """The connection is closed, calls under way have failed, and nobody reconnects."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._wire is not None:
-            self._wire.close()
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+            await wire.lost.wait()
 
     def call(self, *args: Value) -> asyncio.Future[Any]:
         """The reply of one command, to be awaited. Error replies are raised as StoreUnavailable."""
-        wire = self._wire
-        if wire is None or wire.lost.done():
+        if self._wire is None:
             raise StoreUnavailable(_AWAY)
-        return wire.send(_packed(*args))
+        return self._wire.send(_packed(*args))
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any:
         """The reply of a script; where the store has lost it (restart, failover), it is sent in full once more."""
@@ -66,31 +81,51 @@ class PipelinedLink:
         except NoScript:
             return await self.call("EVAL", script.text, len(keys), *keys, *args)
 
+    async def distrust(self) -> None:
+        """Take a new connection: this one gave a reply that was not its command's, so any other may be wrong too."""
+        if self._wire is not None:
+            self._wire.close()
+
     async def _keep(self) -> None:
-        """Reconnect whenever the connection is lost, sooner at first and at least twice a second."""
-        attempt = 0
+        """Reconnect whenever the connection is lost: at once if it had lived, else after a pause that grows.
+
+        A store that accepts and hangs up is not asked in a spin, and the random half of each pause keeps replicas
+        from coming back all in the same moment.
+        """
+        loop = asyncio.get_running_loop()
+        failures = 0
         while True:
             if self._wire is not None:
-                await self._wire.lost
+                await self._wire.lost.wait()
+                if loop.time() - self._wire.made_at >= _SETTLED_S:
+                    failures = 0
                 self._wire = None
-                attempt = 0
+            if failures:
+                longest_s = _BACKOFF_S[min(failures, len(_BACKOFF_S)) - 1]
+                await self._pause(longest_s * random.uniform(0.5, 1))  # noqa: S311 - it spreads, it hides nothing
+            failures += 1
             try:
                 self._wire = await self._connect()
                 log.info("connected to the store again")
-            except StoreUnavailable:
-                await asyncio.sleep(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
-                attempt += 1
+            except StoreUnavailable as error:
+                log.debug("still no store: %s", error)
+            except Exception:  # a link that stopped trying would be 503 for ever
+                log.exception("unexpected failure to connect to the store")
 
     async def _connect(self) -> "_Wire":
         """A connection that is logged in and knows the scripts."""
-        # redis-py reads the URL, logs in and selects the database; then its socket becomes ours.
+        # redis-py reads the URL and builds the TLS context; the socket is ours.
         options = parse_url(self._url)
         kind = cast("type[Connection]", options.pop("connection_class", Connection))
         try:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
                 wire = await _open_wire(kind, dict(options), self._timeout_s)
-                for script in self._scripts:
-                    await wire.send(_packed("SCRIPT", "LOAD", script.text))
+                try:
+                    for command in (*_login(options), *(("SCRIPT", "LOAD", each.text) for each in self._scripts)):
+                        await wire.send(_packed(*command))
+                except BaseException:
+                    wire.close()
+                    raise
         except (OSError, TimeoutError) as error:
             raise StoreUnavailable(_AWAY) from error
         return wire
@@ -103,22 +138,26 @@ class NoScript(StoreUnavailable):
 class _Wire(asyncio.Protocol):
     """One connection's life: a buffer of commands, a queue of futures, a reader of replies."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float) -> None:
+        self._loop = loop
         self._timeout_s = timeout_s
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape", notEnoughData=_NOTHING)
         self._buffer: list[bytes] = []
         self._waiting: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._late: asyncio.Future[Any] | None = None
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self.lost: asyncio.Future[None] = self._loop.create_future()
+        self.made_at = loop.time()
+        self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._watch = self._loop.call_later(self._timeout_s / 4, self._check_deadline)
+        self._watch = self._loop.call_later(self._timeout_s, self._check_deadline)
 
     def send(self, command: bytes) -> asyncio.Future[Any]:
         """The future of the command's reply. Commands of one tick of the loop leave in one write."""
+        if self.lost.is_set():
+            raise StoreUnavailable(_AWAY)
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._buffer:
             self._loop.call_soon(self._flush)
@@ -140,10 +179,10 @@ class _Wire(asyncio.Protocol):
                 if future.done():
                     continue  # its caller gave up; its reply is read all the same, or the next would get it
                 if isinstance(reply, hiredis.ReplyError):
-                    future.set_exception(_error_of(reply))
+                    self._refuse(future, reply)
                 else:
                     future.set_result(reply)
-        except (hiredis.ProtocolError, IndexError):
+        except (hiredis.ProtocolError, IndexError, MemoryError):
             log.exception("the store broke the protocol; the connection is closed")
             self.close()
 
@@ -151,13 +190,9 @@ class _Wire(asyncio.Protocol):
         if self._watch is not None:
             self._watch.cancel()
         self._transport = None
+        self.lost.set()
         while self._waiting:
-            _, future = self._waiting.popleft()
-            if not future.done():
-                future.set_exception(StoreUnavailable(_GONE))
-                future.exception()  # its caller may have gone; that is no reason to log
-        if not self.lost.done():
-            self.lost.set_result(None)
+            _fail(self._waiting.popleft()[1], StoreUnavailable(_GONE))
         if error is not None:
             log.warning("lost the connection to the store: %s", type(error).__name__)
 
@@ -166,55 +201,68 @@ class _Wire(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def _refuse(self, future: asyncio.Future[Any], reply: hiredis.ReplyError) -> None:
+        code = str(reply).partition(" ")[0]
+        if code == "NOSCRIPT":
+            _fail(future, NoScript("The store does not know a script of ours"))
+            return
+        # Its text may hold arguments, so only the code is shown.
+        shown = code if code.isupper() else "an error without a code"
+        _fail(future, StoreUnavailable(f"The store refused the command ({shown}); nothing was decided"))
+        if code == "READONLY":
+            log.warning("the store has become a replica; connecting anew")
+            self.close()
+
     def _check_deadline(self) -> None:
         # One timer for all: replies come in order, so the oldest call is the one that is late first.
-        waiting = self._waiting
-        if waiting and self._loop.time() - waiting[0][0] > self._timeout_s:
+        sent_at, oldest = self._waiting[0] if self._waiting else (self._loop.time(), None)
+        left_s = sent_at + self._timeout_s - self._loop.time()
+        if left_s <= 0 and oldest is self._late:
             log.warning("the store has been silent for %.0f ms; reconnecting", self._timeout_s * 1000)
             self.close()
             return
-        self._watch = self._loop.call_later(self._timeout_s / 4, self._check_deadline)
+        # It may be the loop that was late: the socket is read once more before a call is given up.
+        self._late = oldest if left_s <= 0 else None
+        self._watch = self._loop.call_later(max(left_s, 0.001), self._check_deadline)
 
 
 _NOTHING = object()
 
 
 def _packed(*args: Value) -> bytes:
-    return hiredis.pack_command(args)  # type: ignore[arg-type]  # its stub knows one argument only
+    packed: bytes = hiredis.pack_command(args)  # type: ignore[arg-type]  # its stub knows one argument only
+    return packed
 
 
-def _error_of(reply: hiredis.ReplyError) -> StoreUnavailable:
-    code = str(reply).partition(" ")[0]
-    if code == "NOSCRIPT":
-        return NoScript("The store does not know a script of ours")
-    return StoreUnavailable(f"The store refused the command ({code}); nothing was decided")
+def _fail(future: asyncio.Future[Any], error: StoreUnavailable) -> None:
+    """The future has failed; if nobody waits for it any more, nobody is told."""
+    if not future.done():
+        future.set_exception(error)
+        future.exception()
 
 
 async def _open_wire(kind: type[Connection], options: dict[str, Any], timeout_s: float) -> _Wire:
     loop = asyncio.get_running_loop()
 
     def made() -> _Wire:
-        return _Wire(timeout_s)
+        return _Wire(loop, timeout_s)
 
     if issubclass(kind, UnixDomainSocketConnection):
         _, wire = await loop.create_unix_connection(made, options["path"])
-    else:
-        context = None
-        if issubclass(kind, SSLConnection):
-            context = SSLConnection(**_known(options)).ssl_context.get()
-        host, port = options.get("host", "localhost"), options.get("port", 6379)
-        _, wire = await loop.create_connection(made, host, port, ssl=context)
-    try:
-        if options.get("password"):
-            login = (options["username"],) if options.get("username") else ()
-            await wire.send(_packed("AUTH", *login, options["password"]))
-        if options.get("db"):
-            await wire.send(_packed("SELECT", int(options["db"])))
-    except BaseException:
-        wire.close()
-        raise
+        return wire
+    context = None
+    if issubclass(kind, SSLConnection):
+        tls = {name: value for name, value in options.items() if name.startswith("ssl") or name in {"host", "port"}}
+        context = SSLConnection(**tls).ssl_context.get()
+    host, port = options.get("host", "localhost"), options.get("port", 6379)
+    _, wire = await loop.create_connection(made, host, port, ssl=context)
     return wire
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name.startswith("ssl") or name in {"host", "port"}}
+def _login(options: Mapping[str, Any]) -> Iterator[tuple[Value, ...]]:
+    """What a new connection says first: who it is, and which database it means."""
+    username, password = options.get("username"), options.get("password")
+    if username or password:
+        yield ("AUTH", *([username] if username else []), password or "")
+    if options.get("db"):
+        yield "SELECT", int(options["db"])

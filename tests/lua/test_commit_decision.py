@@ -1,0 +1,244 @@
+"""commit_decision: what it refuses and what it writes. Quotas have a file of their own."""
+
+import asyncio
+import json
+
+import pytest
+from deciding import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
+
+from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
+from app.model.decisions import Decision, Plan
+from app.store.clock import StoreClock
+from app.store.commit import CommitDecision, Stale
+
+WIDE = quota("wide", 10, 60 * SECOND)
+
+
+async def test_the_entry_and_the_answer_share_id_and_content(scene):
+    """I2: whoever holds a decision finds it in the log, word for word."""
+    parameters = json.dumps({"path": "/tmp/ä", "empty": [], "big": 12345678901234567890, "slash": "a/b"}).encode()
+
+    answer = await scene.commit(WIDE, arrived_us=START - 1500, parameters=parameters)
+
+    assert isinstance(answer, Decision)
+    assert answer.outcome == ALLOWED
+    assert (answer.time_us, answer.latency_us, answer.retry_after_us) == (START, 1500, None)
+    assert await scene.entries() == [
+        {
+            "stream_id": "1-0",
+            "id": answer.id,
+            "timeMs": str(START // MS),
+            "agentId": scene.agent.id,
+            "keyId": scene.key.id,
+            "action": "authorize",
+            "toolName": "file.read",
+            "parameters": parameters.decode(),
+            "result": "allowed",
+            "policyId": ALLOWED.policy_id,
+            "rule": "0 tool_allowlist",
+            "reason": ALLOWED.reason,
+            "latencyUs": "1500",
+        }
+    ]
+
+
+@pytest.mark.parametrize("outcome", [ALLOWED, DENIED, ESCALATED], ids=lambda each: each.result.value)
+async def test_every_result_is_logged_as_it_is_answered(scene, outcome):
+    """I2 for the three results."""
+    answer = await scene.commit(outcome=outcome)
+
+    [entry] = await scene.entries()
+    assert answer.outcome == outcome
+    assert (entry["result"], entry["policyId"], entry["reason"]) == (outcome.result, outcome.policy_id, outcome.reason)
+
+
+async def test_a_full_quotas_outcome_is_answered_and_logged(scene):
+    """The first full quota decides, and the entry says the same as the answer."""
+    narrow, other = quota("narrow", 1, SECOND), quota("other", 1, SECOND)
+    await scene.commit(narrow, other)
+
+    answer = await scene.commit(WIDE, other, narrow)
+
+    entry = (await scene.entries())[-1]
+    assert answer.outcome == other.when_full
+    assert (entry["id"], entry["result"], entry["rule"], entry["reason"]) == (
+        answer.id,
+        "denied",
+        "7 rate_limit",
+        "other is full",
+    )
+
+
+async def test_sequence_numbers_have_no_gaps(scene):
+    """Refused calls take no number; concurrent ones each take their own."""
+    await scene.commit()
+    await scene.commit(version="another")
+    await asyncio.gather(*(scene.commit() for _ in range(20)))
+
+    assert [entry["stream_id"] for entry in await scene.entries()] == [f"{n}-0" for n in range(1, 22)]
+
+
+async def test_concurrent_answers_are_not_mixed_up(scene):
+    """Each caller gets the decision it asked for."""
+    ids = [scene.ids.new(0) for _ in range(50)]
+    answers = await asyncio.gather(*(scene.commit(decision_id=each) for each in ids))
+    assert [answer.id for answer in answers] == ids
+
+
+async def test_without_a_given_time_the_store_is_the_clock(scene):
+    """The answer's time is the store's, and the replica's clock has learned it."""
+    seconds, micros = await scene.client.call("TIME")
+
+    answer = await scene.commit(at=None)
+
+    later_seconds, later_micros = await scene.client.call("TIME")
+    assert int(seconds) * SECOND + int(micros) <= answer.time_us <= int(later_seconds) * SECOND + int(later_micros)
+
+
+async def test_a_revoked_key_gets_no_decision_and_nothing_is_written(scene):
+    """I7: after the revocation returned there is no answer and no trace of a question."""
+    await scene.commit(WIDE)
+    await scene.keys.revoke(scene.workspace_id, scene.key.id)
+    before = await scene.everything()
+
+    with pytest.raises(Unauthorized):
+        await scene.commit(WIDE)
+
+    assert await scene.everything() == before
+
+
+@pytest.mark.parametrize(("late_us", "valid"), [(-1, True), (0, False), (SECOND, False)])
+async def test_a_key_is_valid_until_its_expiry_and_not_at_it(client, runner, workspace_id, late_us, valid):
+    """Expired at the very millisecond, by the store's clock; nothing is written then."""
+    scene = await Scene(client, runner, workspace_id).enter(expires_ms=START // MS)
+    before = await scene.everything()
+
+    if valid:
+        assert isinstance(await scene.commit(at=START + late_us), Decision)
+    else:
+        with pytest.raises(ApiKeyExpired):
+            await scene.commit(at=START + late_us)
+        assert await scene.everything() == before
+
+
+async def test_a_plan_from_another_version_is_stale_and_nothing_is_written(scene):
+    """I8: what was decided from an agent as it was is not committed."""
+    await scene.commit(WIDE)
+    version = scene.agent.version
+    await scene.agents.update(scene.workspace_id, scene.agent.id, name="renamed")
+    before = await scene.everything()
+
+    assert await scene.commit(WIDE, version=version) == Stale(START, version_moved=True)
+
+    assert await scene.everything() == before
+
+
+async def test_a_plan_for_an_agent_that_is_gone_is_stale_and_nothing_is_written(scene):
+    """I8: also when there is no agent any more."""
+    await scene.agents.delete(scene.workspace_id, scene.agent.id)
+    before = await scene.everything()
+
+    assert await scene.commit(WIDE) == Stale(START, version_moved=True)
+
+    assert await scene.everything() == before
+
+
+@pytest.mark.parametrize(("offset_us", "holds"), [(-1, False), (0, True), (59, True), (60, False)])
+async def test_a_plan_holds_from_its_first_moment_to_before_its_last(scene, offset_us, holds):
+    """Outside the interval nothing is written, and the answer says what time it is."""
+    plan = Plan(ALLOWED, (WIDE,), START, START + 60)
+    before = await scene.everything()
+
+    answer = await scene.commit(plan=plan, at=START + offset_us)
+
+    if holds:
+        assert isinstance(answer, Decision)
+    else:
+        assert answer == Stale(START + offset_us, version_moved=False)
+        assert await scene.everything() == before
+
+
+async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(client, runner, workspace_id):
+    """The log fills up to its bound and not by one entry more."""
+    scene = await Scene(client, runner, workspace_id, backlog_max=2).enter()
+    await scene.commit(WIDE)
+    await scene.commit(WIDE)
+    before = await scene.everything()
+
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+
+    assert await scene.everything() == before
+
+
+async def test_a_log_that_lost_its_counter_takes_no_entry(scene):
+    """A sequence number that was used is refused by the stream before anything else is written."""
+    await scene.commit(WIDE)
+    await scene.client.call("DEL", scene.keyspace.commits)
+    before = await scene.everything()
+
+    with pytest.raises(StoreUnavailable):
+        await scene.commit(WIDE)
+
+    assert await scene.everything() == before
+
+
+class Echo:
+    """A runner whose store answers another decision than the one asked for, or no decision at all."""
+
+    def __init__(self, runner, change) -> None:
+        self._runner, self._change = runner, change
+        self.distrusted = 0
+
+    async def run(self, script, keys, args):
+        return self._change(await self._runner.run(script, keys, args))
+
+    async def distrust(self) -> None:
+        self.distrusted += 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda reply: [reply[0], "018bcfe5-6800-7000-8000-000000000000", *reply[2:]],
+        lambda reply: ["admitted", *reply[1:]],
+        lambda reply: reply[:5],
+        lambda _: "OK",
+        lambda _: None,
+    ],
+    ids=["another id", "unknown status", "too short", "a string", "nothing"],
+)
+async def test_a_reply_that_is_not_this_decisions_is_no_answer(scene, change):
+    """I6: it is 503, and the connection it came over is not used again."""
+    echo = Echo(scene.runner, change)
+    scene.committing = CommitDecision(echo, StoreClock(), 1_000)
+
+    with pytest.raises(StoreUnavailable):
+        await scene.commit()
+
+    assert echo.distrusted == 1
+
+
+async def test_the_latency_is_never_negative(scene):
+    """A replica whose clock runs ahead of the store's reports 0."""
+    assert (await scene.commit(arrived_us=START + SECOND)).latency_us == 0
+
+
+async def test_last_use_is_written_once_a_second(scene):
+    """Of a key in use: it moves when a whole second has passed, not before."""
+    seen = []
+    for offset_us in (0, 999 * MS, SECOND, SECOND + 999 * MS, 2 * SECOND):
+        await scene.commit(at=START + offset_us)
+        seen.append(await scene.client.call("HGET", scene.keyspace.key(scene.key.id), "last_used_ms"))
+
+    first = START // MS
+    assert seen == [str(first), str(first), str(first + 1000), str(first + 1000), str(first + 2000)]
+
+
+async def test_last_use_follows_a_clock_that_steps_back(scene):
+    """Otherwise the key would look unused until the clock had made up for the step."""
+    await scene.commit(at=START)
+    await scene.commit(at=START - 600 * SECOND)
+
+    held = await scene.client.call("HGET", scene.keyspace.key(scene.key.id), "last_used_ms")
+    assert held == str(START // MS - 600_000)

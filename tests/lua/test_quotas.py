@@ -1,0 +1,261 @@
+"""Quotas are exact: an admitted call is a time in a list, and the list is looked at in one script."""
+
+import asyncio
+
+import pytest
+from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quota
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.model.decisions import Result
+from app.model.policies import RateLimit, RateLimited
+from app.pdp import compile_agent, decide
+from app.store.policies import Policies
+
+STEP = 10 * MINUTE
+ONE = quota("one", 1, MINUTE)
+TWO = quota("two", 2, MINUTE)
+
+
+async def results(scene, *quotas, times):
+    """What calls at these times are answered, as a string of a(llowed) and d(enied)."""
+    return "".join([(await scene.commit(*quotas, at=START + time)).outcome.result[0] for time in times])
+
+
+async def test_quotas_are_taken_all_together_or_not_at_all(scene):
+    """I3: a call that one quota denies costs nothing in the others."""
+    wide, narrow = quota("wide", 10, MINUTE), quota("narrow", 1, MINUTE)
+    await scene.commit(wide, narrow)
+
+    denied = await scene.commit(wide, narrow, at=START + SECOND)
+
+    assert denied.outcome == narrow.when_full
+    assert await scene.admitted(wide) == [START]
+    assert await scene.admitted(narrow) == [START]
+
+
+@pytest.mark.parametrize("outcome", [DENIED, ESCALATED], ids=["denied", "escalated"])
+async def test_a_call_that_is_not_allowed_costs_nothing(scene, outcome):
+    """I4: its quotas are looked at and not taken."""
+    await scene.commit(TWO, outcome=outcome)
+    assert await scene.admitted(TWO) == []
+
+
+async def test_calls_denied_by_a_full_quota_do_not_prolong_it(scene):
+    """I4: a client that keeps retrying is admitted when the window ends, and not a moment later."""
+    assert await results(scene, ONE, times=[0, SECOND, 30 * SECOND, MINUTE - 1, MINUTE]) == "addda"
+
+
+async def test_concurrent_calls_admit_exactly_the_maximum(scene):
+    """One hundred at once on a quota of 37."""
+    held = quota("held", 37, MINUTE)
+
+    answers = await asyncio.gather(*(scene.commit(held) for _ in range(100)))
+
+    assert sum(answer.outcome.result is Result.ALLOWED for answer in answers) == 37
+    assert len(await scene.admitted(held)) == 37
+    assert len(await scene.entries()) == 100
+
+
+@pytest.mark.parametrize(("age_us", "result"), [(MINUTE - 1, "d"), (MINUTE, "a"), (MINUTE + 1, "a")])
+async def test_a_call_counts_until_exactly_one_window_later(scene, age_us, result):
+    """The window is closed at its new end and open at its old one."""
+    assert await results(scene, ONE, times=[0, age_us]) == "a" + result
+
+
+async def test_the_time_to_wait_is_exact_to_the_microsecond(scene):
+    """One microsecond earlier the quota is still full."""
+    await scene.commit(TWO, at=START)
+    await scene.commit(TWO, at=START + 20 * SECOND)
+
+    denied = await scene.commit(TWO, at=START + 25 * SECOND)
+
+    assert denied.retry_after_us == 35 * SECOND
+    assert await results(scene, TWO, times=[MINUTE - 1, MINUTE]) == "da"
+
+
+async def test_the_time_to_wait_is_that_of_the_last_quota_to_have_room(scene):
+    """Whoever waits that long is admitted by all of them."""
+    short, long = quota("short", 1, SECOND), quota("long", 1, MINUTE)
+    await scene.commit(short, long)
+
+    denied = await scene.commit(short, long)
+
+    assert denied.outcome == short.when_full
+    assert denied.retry_after_us == MINUTE
+    assert await results(scene, short, long, times=[MINUTE - 1, MINUTE]) == "da"
+
+
+async def test_a_maximum_that_is_lowered_binds_at_once_and_raised_again_forgets_nothing(scene):
+    """Edits of maxCalls up, down and up again count every call in the window, once."""
+    at_most = {n: quota("edited", n, MINUTE) for n in (1, 2, 3, 5)}
+    assert await results(scene, at_most[3], times=[0, 1, 2, 3]) == "aaad"
+    assert await results(scene, at_most[5], times=[4, 5, 6]) == "aad"
+    assert await results(scene, at_most[2], times=[7]) == "d"
+    assert await results(scene, at_most[1], times=[8]) == "d"
+    # Four of the five leave; the one that stays fills a maximum of one and leaves room for one of two.
+    assert await results(scene, at_most[1], times=[MINUTE + 4]) == "d"
+    assert await results(scene, at_most[2], times=[MINUTE + 4, MINUTE + 4]) == "ad"
+    assert await results(scene, at_most[5], times=[MINUTE + 4, *[MINUTE + 5] * 4]) == "aaaad"
+
+
+async def test_lowering_looks_at_the_newest_calls_and_not_at_the_count(scene):
+    """Five in the bucket, four of them long gone: a maximum of two has room for one."""
+    many, few = quota("edited", 5, MINUTE), quota("edited", 2, MINUTE)
+    assert await results(scene, many, times=[0, 1, 2, 3, 30 * SECOND]) == "aaaaa"
+    assert await results(scene, few, times=[MINUTE + 5, MINUTE + 5]) == "ad"
+
+
+@pytest.mark.parametrize("step", [-STEP, STEP], ids=["back", "forward"])
+async def test_a_full_quota_is_not_locked_out_by_a_clock_step(scene, step):
+    """Decision 0003: after a step of ten minutes either way it has room at most one window later."""
+    assert await results(scene, TWO, times=[0, 0, step]) in {"aad", "aaa"}
+    assert await results(scene, TWO, times=[step + MINUTE]) == "a"
+
+
+async def test_a_step_back_admits_nothing_early(scene):
+    """Decision 0003: quota time goes on from where it was, so the window is as long as ever."""
+    assert await results(scene, ONE, times=[0]) == "a"
+    assert await results(scene, ONE, times=[-STEP, -STEP + MINUTE - 1, -STEP + MINUTE]) == "dda"
+
+
+async def test_a_step_back_keeps_the_time_that_had_passed_before_it(scene):
+    """Thirty seconds before the step and thirty after it make a window."""
+    assert await results(scene, ONE, times=[0]) == "a"
+    await scene.commit(at=START + 30 * SECOND)
+    assert await results(scene, ONE, times=[-STEP, -STEP + 30 * SECOND - 1, -STEP + 30 * SECOND]) == "dda"
+
+
+async def test_a_step_forward_counts_as_time_that_has_passed(scene):
+    """Decision 0003: nobody can tell the two apart, so a window's worth of room comes early, once per step."""
+    assert await results(scene, TWO, times=[0, 0, 0]) == "aad"
+    assert await results(scene, TWO, times=[STEP, STEP, STEP]) == "aad"
+
+
+async def test_a_clock_that_steps_forward_and_back_locks_nobody_out(scene):
+    """The step back is not paid for with ten minutes of denials."""
+    assert await results(scene, TWO, times=[0, STEP, STEP, STEP]) == "aaad"
+    assert await results(scene, TWO, times=[1, MINUTE - 1, MINUTE + 1]) == "dda"
+
+
+async def test_the_buckets_life_is_never_shorter_than_its_window(scene):
+    """TTL in the store's own time: the window and a little, renewed by every admitted call."""
+    held = quota("held", 5, 90 * MINUTE)
+    await scene.commit(held)
+    name = scene.keyspace.quota(held.policy_id, held.fingerprint)
+    await scene.client.call("PEXPIRE", name, 1_000)
+
+    await scene.commit(held)
+
+    window_ms = held.window_us // MS
+    assert window_ms <= await scene.client.call("PTTL", name) <= window_ms + 1_000
+
+
+@pytest.mark.parametrize("window_seconds", [1, 2_678_400])
+async def test_the_least_and_the_largest_window_and_maximum_work(scene, window_seconds):
+    """The bounds of a rate limit are within what a Lua number and PEXPIRE take."""
+    held = quota("held", 1_000_000, window_seconds * SECOND)
+    assert await results(scene, held, times=[0, 1]) == "aa"
+    lowered = quota("held", 1, window_seconds * SECOND)
+    assert (await scene.commit(lowered, at=START + 2)).retry_after_us == window_seconds * SECOND - 1
+
+
+async def test_fifty_quotas_in_one_decision_are_taken_together(scene):
+    """As many as a policy has rules."""
+    held = [quota(f"q{n}", 1, MINUTE) for n in range(50)]
+    assert await results(scene, *held, times=[0, 1]) == "ad"
+    assert [await scene.admitted(each) for each in held] == [[START]] * 50
+
+
+async def test_expired_times_are_dropped_as_calls_come_in(scene):
+    """A bucket does not grow beyond what its window and maximum need."""
+    held = quota("held", 20, MINUTE)
+    assert await results(scene, held, times=range(20)) == "a" * 20
+    assert await results(scene, held, times=[2 * MINUTE + n for n in range(20)]) == "a" * 20
+    assert len(await scene.admitted(held)) == 20
+
+
+async def test_two_rate_limits_alike_in_one_policy_have_a_bucket_each(scene):
+    """They differ in nothing but their place, and neither takes a call twice."""
+    limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
+    policies = Policies(scene.client, scene.ids)
+    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit])
+    agent, held = await scene.agents.load(scene.workspace_id, scene.agent.id)
+    view = compile_agent(agent, held, lambda _: False).view("file.read")
+    [policy] = view.tier
+
+    assert len({each.fingerprint for each in policy.quotas}) == 2
+    scene.agent = agent
+    quotas = policy.quotas
+    assert await results(scene, *quotas, times=[0, 1, 2, 3]) == "aaad"
+    names = [scene.keyspace.quota(each.policy_id, each.fingerprint) for each in quotas]
+    assert [await scene.client.call("LLEN", name) for name in names] == [3, 3]
+
+
+async def test_a_bucket_survives_edits_of_the_policy(scene):
+    """Name, priority and maxCalls may change up and down; the calls in the window stay counted."""
+    policies = Policies(scene.client, scene.ids)
+    limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(n, 60)) for n in (2, 3)}
+    policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limits[2]])
+
+    async def ask() -> str:
+        agent, held = await scene.agents.load(scene.workspace_id, scene.agent.id)
+        scene.agent = agent
+        request = type("Asked", (), {"tool_name": "file.read", "parameters": {}})
+        plan = decide(compile_agent(agent, held, lambda _: False), request, START)
+        return (await scene.commit(plan=plan)).outcome.result[0]
+
+    assert [await ask() for _ in range(3)] == ["a", "a", "d"]
+    await policies.update(scene.workspace_id, policy.id, name="renamed", priority=7)
+    assert await ask() == "d"
+    await policies.update(scene.workspace_id, policy.id, rules=[limits[3]])
+    assert [await ask(), await ask()] == ["a", "d"]
+    await policies.update(scene.workspace_id, policy.id, rules=[limits[2]])
+    assert await ask() == "d"
+    await policies.update(scene.workspace_id, policy.id, enabled=False)
+    await policies.update(scene.workspace_id, policy.id, enabled=True, rules=[limits[3]])
+    assert await ask() == "d"
+
+
+BUCKETS = {"s": SECOND, "m": 10 * SECOND, "l": MINUTE}
+STEPS = st.lists(
+    st.tuples(
+        # How far the clock moves: mostly a little, sometimes to the edge of a window, sometimes it steps.
+        st.one_of(
+            st.integers(0, 3 * SECOND),
+            st.sampled_from([0, 1, SECOND - 1, SECOND, 10 * SECOND, MINUTE, -1, -SECOND, -STEP, STEP]),
+        ),
+        st.dictionaries(st.sampled_from(sorted(BUCKETS)), st.integers(1, 3), max_size=3),
+        st.sampled_from([ALLOWED, ALLOWED, ALLOWED, DENIED, ESCALATED]),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+async def test_any_sequence_of_calls_edits_and_clock_steps_is_as_a_list_of_times_says(scene, steps):
+    """Against a model that keeps every admitted call: who is admitted, who is full, and for how long."""
+    scene = await type(scene)(scene.client, scene.runner, scene.ids.new(0)).enter()
+    clock_us, quota_us = START, START
+    admitted: dict[str, list[int]] = {name: [] for name in BUCKETS}
+    for moved_us, limits, outcome in steps:
+        clock_us += moved_us
+        # Quota time is the sum of all forward movement.
+        quota_us += max(0, moved_us)
+        waits = {}
+        for name, max_calls in limits.items():
+            ends = sorted(time + BUCKETS[name] for time in admitted[name] if time + BUCKETS[name] > quota_us)
+            if len(ends) >= max_calls:
+                waits[name] = ends[len(ends) - max_calls] - quota_us
+        quotas = {name: quota(name, max_calls, BUCKETS[name]) for name, max_calls in limits.items()}
+
+        answer = await scene.commit(*quotas.values(), at=clock_us, outcome=outcome)
+
+        assert answer.outcome == (quotas[next(iter(waits))].when_full if waits else outcome)
+        assert answer.retry_after_us == (max(waits.values()) if waits else None)
+        if answer.outcome.result is Result.ALLOWED:
+            for name in limits:
+                admitted[name].append(quota_us)
+    assert len(await scene.entries()) == len(steps)
