@@ -74,7 +74,7 @@ class Children:
             )
             for row, listener in enumerate(listeners)
         ]
-        self._compactors: list[Child] = []
+        self._compactors = [Child("compactor", ("-m", "app.cli", "compact"), env, ())] if settings.compact else []
 
     def __enter__(self) -> Self:
         return self

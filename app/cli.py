@@ -1,30 +1,21 @@
 """`remit`: the console. Results go to stdout, everything else to stderr; 0 = done, 1 = failed, 2 = misused."""
 
-import asyncio
-import os
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
-import msgspec
 from msgspec.structs import replace
 
+from app.audit_commands import audit, compact
+from app.console import JSON, WORKSPACE, print_json, read_settings, with_services
 from app.errors import AppError
 from app.logs import configure_logging
-from app.main import open_services
 from app.model.keys import Scope
 from app.model.times import parse_time_ms, rfc3339
 from app.services import Services
-from app.settings import Settings, SettingsError
+from app.settings import SettingsError
 from app.store.checkup import Severity, check_up
-from app.store.embedded import reachable_store
 from app.supervisor import StartFailed
 from app.supervisor import serve as serve_machine
-
-T = TypeVar("T")
-
-WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
 class Console(click.Group):
@@ -55,7 +46,7 @@ def serve(workers: int | None) -> None:
     Starts the embedded store where no REMIT_REDIS_URL is set. On the very first start with it, a workspace
     "default" and its admin key are made, and the key is printed, once.
     """
-    settings = _settings()
+    settings = read_settings()
     configure_logging(settings.log_level, settings.log_format)
     settings = settings if workers is None else replace(settings, workers=workers)
     serve_machine(settings, lambda line: click.echo(line, err=False))
@@ -75,9 +66,9 @@ def create_workspace(name: str, as_json: bool) -> None:
     async def create(services: Services) -> tuple[str, str]:
         return await services.workspaces.create(name)
 
-    workspace_id, raw_key = _with_services(create)
+    workspace_id, raw_key = with_services(create)
     if as_json:
-        _print_json({"id": workspace_id, "name": name, "key": raw_key})
+        print_json({"id": workspace_id, "name": name, "key": raw_key})
     else:
         click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown this once)")
 
@@ -86,9 +77,9 @@ def create_workspace(name: str, as_json: bool) -> None:
 @JSON
 def list_workspaces(as_json: bool) -> None:
     """Print every workspace's id and name."""
-    known = _with_services(lambda services: services.workspaces.by_name())
+    known = with_services(lambda services: services.workspaces.by_name())
     if as_json:
-        _print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
+        print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
     else:
         for name, workspace_id in known.items():
             click.echo(f"{workspace_id}  {name}")
@@ -119,11 +110,11 @@ def create_key(
         workspace_id = await services.workspaces.find(workspace)
         return await services.keys.create(workspace_id, name, tuple(Scope(scope) for scope in scopes), expires_ms)
 
-    made, raw_key = _with_services(create)
+    made, raw_key = with_services(create)
     if raw:
         click.echo(raw_key)
     elif as_json:
-        _print_json({"id": made.id, "name": made.name, "scopes": made.scopes, "key": raw_key})
+        print_json({"id": made.id, "name": made.name, "scopes": made.scopes, "key": raw_key})
     else:
         click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
 
@@ -137,9 +128,9 @@ def list_keys(workspace: str, as_json: bool) -> None:
     async def read(services: Services) -> list[Any]:
         return await services.keys.list_page(await services.workspaces.find(workspace))
 
-    keys = _with_services(read)
+    keys = with_services(read)
     if as_json:
-        _print_json(keys)
+        print_json(keys)
         return
     for each in keys:
         used = "never used" if each.last_used_ms is None else f"used {rfc3339(each.last_used_ms)}"
@@ -156,7 +147,7 @@ def revoke_key(workspace: str, key_id: str) -> None:
     async def revoke(services: Services) -> None:
         await services.keys.revoke(await services.workspaces.find(workspace), key_id)
 
-    _with_services(revoke)
+    with_services(revoke)
     click.echo(f"revoked {key_id}")
 
 
@@ -164,9 +155,9 @@ def revoke_key(workspace: str, key_id: str) -> None:
 @JSON
 def doctor(as_json: bool) -> None:
     """Look at the store and say what is at risk. Exit code 1 if it should not be run so."""
-    findings = _with_services(lambda services: check_up(services.client))
+    findings = with_services(lambda services: check_up(services.client))
     if as_json:
-        _print_json(findings)
+        print_json(findings)
     else:
         for finding in findings:
             click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
@@ -174,25 +165,8 @@ def doctor(as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _settings() -> Settings:
-    return Settings.from_env(os.environ)
-
-
-def _with_services(act: Callable[[Services], Awaitable[T]]) -> T:
-    """What `act` gives with the parts of a replica, on the store that the settings name."""
-    settings = _settings()
-    configure_logging("warning")
-
-    async def run(url: str) -> T:
-        async with open_services(replace(settings, redis_url=url)) as services:
-            return await act(services)
-
-    with reachable_store(settings) as url:
-        return asyncio.run(run(url))
-
-
-def _print_json(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+main.add_command(compact)
+main.add_command(audit)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
     """Unsealed entries of one workspace beyond which authorize answers 503 rather than fill the store."""
 
+    audit_segment_entries: Annotated[int, Meta(ge=16, le=1_000)] = 512
+    """Entries that the compactor seals into one segment."""
+
+    audit_seal_after_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 10
+    """An entry older than this is sealed even if it fills no segment."""
+
+    audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
+    """Agents, tools and actions, each, that the index of one part of a log (128 segments) tells apart."""
+
     redact: str = (
         "password,passwd,passphrase,secret,token,api_key,apikey,access_key,private_key,authorization,"
         "credential,credentials,cookie,otp,pin,cvv,ssn"

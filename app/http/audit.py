@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from litestar import Request, Response, get
+from litestar import MediaType, Request, Response, get
 
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
-from app.model.audit import AuditEntry, AuditQuery
+from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.keys import Caller, Scope
 from app.services import Services
@@ -17,14 +17,13 @@ DEFAULT_LIMIT = 100
 
 
 @get("/v1/audit-logs", guards=[requires(Scope.READ)])
-async def query_audit_log(
-    request: Request[Any, Any, Any], caller: Caller, services: Services
-) -> Response[list[AuditEntry]]:
+async def query_audit_log(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Entries that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
     query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
     page = await services.audit.query(caller.workspace_id, audit_query(query))
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
-    return Response(page.entries, headers=headers)
+    # The log keeps entries as the lines they are sent as, so nothing is decoded to be encoded again.
+    return Response(b"[" + b",".join(page.lines) + b"]", headers=headers, media_type=MediaType.JSON)
 
 
 def audit_query(query: Query) -> AuditQuery:

@@ -1,5 +1,6 @@
 """The audit log: one entry per decision, and what can be asked of it."""
 
+import msgspec
 from msgspec import Raw, Struct
 
 from app.model.decisions import Result, RuleRef
@@ -11,6 +12,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     key_id: the API key that asked.
     parameters: JSON as it was recorded, secrets redacted.
     latency_ms: from the request's arrival to the commit. timestamp: RFC 3339. Both by the store's clock.
+    result: None only where somebody else wrote what cannot be read into the stream; `reason` then says so.
     """
 
     id: str
@@ -19,7 +21,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     action: str
     tool_name: str
     parameters: Raw
-    result: Result
+    result: Result | None
     policy_id: str | None
     rule: RuleRef | None
     reason: str
@@ -46,7 +48,33 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """Entries, newest first; `next_before` asks for the page after this one, None if this is the last."""
+    """Entries as the JSON lines that the log keeps, newest first.
 
-    entries: list[AuditEntry]
+    next_before asks for the page after this one, None if this is the last.
+    floor: where the log begins, if retention dropped older entries that this page might have had; else None.
+    """
+
+    lines: list[bytes]
     next_before: int | None
+    floor: "Floor | None" = None
+
+    @property
+    def entries(self) -> list[AuditEntry]:
+        """The same, decoded."""
+        return [_entry.decode(line) for line in self.lines]
+
+
+class Floor(Struct, frozen=True):
+    """The oldest entry that the log still has. What was before it has been dropped by retention.
+
+    segment, sequence: the first that is kept. time_ms: no entry that was dropped is newer.
+    sha256: of the last segment that was dropped, on which the chain goes on.
+    """
+
+    segment: int
+    sequence: int
+    time_ms: int
+    sha256: str
+
+
+_entry = msgspec.json.Decoder(AuditEntry)

@@ -1,6 +1,6 @@
 """The cold paths' way to the store: redis-py, without its retries, with our one error."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +10,7 @@ from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
 from app.store.scripts import Script
@@ -29,6 +30,21 @@ class Client:
         """The reply of one command."""
         async with _faults():
             return await self._redis.execute_command(*args)
+
+    async def call_bytes(self, *args: Value) -> Any:
+        """The reply of one command, its strings as the bytes they are."""
+        async with _faults():
+            return await self._redis.execute_command(*args, **{NEVER_DECODE: True})
+
+    async def read_together(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
+        """The replies of commands sent in one go; others may write in between. All keys lie in one slot."""
+        options = {NEVER_DECODE: True} if as_bytes else {}
+        async with _faults():
+            pipeline = self._redis.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command, **options)
+            replies: list[Any] = await pipeline.execute()
+            return replies
 
     async def transact(self, *commands: Sequence[Value]) -> list[Any]:
         """The replies of commands that run together, with nothing in between. All keys lie in one slot."""

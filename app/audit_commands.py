@@ -1,0 +1,135 @@
+"""`remit compact` and `remit audit …`: the log, from the console."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+import uvloop
+from msgspec.structs import replace
+
+from app.compactor import Compactor
+from app.console import JSON, WORKSPACE, read_settings, with_services
+from app.logs import configure_logging
+from app.model.audit import AuditEntry, AuditPage, AuditQuery
+from app.model.decisions import Result
+from app.model.ids import canonical_uuid
+from app.model.times import parse_time_ms
+from app.services import Services
+from app.settings import Settings
+from app.store.client import open_client
+from app.store.embedded import reachable_store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.command()
+def compact() -> None:
+    """Seal audit streams into segments until Ctrl-C or SIGTERM.
+
+    `remit serve` runs one already. More of them, here or on other machines, do no harm and take over when one dies.
+    """
+    settings = read_settings()
+    configure_logging(settings.log_level)
+    with reachable_store(settings) as url:
+        uvloop.run(run_compactor(replace(settings, redis_url=url)))
+
+
+async def run_compactor(settings: Settings) -> None:
+    """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    client = open_client(settings.redis_url or "", settings.store_timeout_ms)
+    try:
+        await Compactor(client, settings).run(stopped)
+    finally:
+        await client.close()
+
+
+@click.group()
+def audit() -> None:
+    """The audit log: look into it, check it, take it elsewhere."""
+
+
+class Time(click.ParamType[int]):
+    """An ISO 8601 time, as ms since the epoch; without an offset it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return parse_time_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Uuid(click.ParamType[str]):
+    """A UUID in its canonical form."""
+
+    name = "uuid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return canonical_uuid(value) or self.fail("is not a UUID", param, ctx)
+
+
+def filters(command: F) -> F:
+    """The options that narrow what a command looks at; they arrive as one AuditQuery, `query`."""
+
+    @wraps(command)
+    def with_query(
+        agent: str | None, action: str | None, tool: str | None, result: str | None, from_: int | None, to: int | None,
+        **others: Any,
+    ) -> Any:  # fmt: skip
+        query = AuditQuery(
+            agent_id=agent,
+            action=action,
+            tool_name=tool,
+            result=None if result is None else Result(result),
+            from_ms=from_,
+            to_ms=to,
+        )
+        return command(query=query, **others)
+
+    options = (
+        click.option("--agent", type=Uuid(), help="Only entries of this agent."),
+        click.option("--action", help="Only entries with this action."),
+        click.option("--tool", help="Only entries for this tool."),
+        click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
+        click.option("--from", "from_", type=Time(), help="Only entries at or after this ISO 8601 time."),
+        click.option("--to", type=Time(), help="Only entries at or before this ISO 8601 time."),
+    )
+    decorated: Any = with_query
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+@audit.command("query")
+@WORKSPACE
+@filters
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many entries.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many first.")
+@JSON
+def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as_json: bool) -> None:
+    """Print entries, newest first."""
+    wanted = replace(query, limit=limit, offset=offset)
+
+    async def read(services: Services) -> AuditPage:
+        return await services.audit.query(await services.workspaces.find(workspace), wanted)
+
+    page = with_services(read)
+    if as_json:
+        click.echo("[" + ",\n ".join(line.decode() for line in page.lines) + "]")
+    else:
+        for entry in page.entries:
+            click.echo(sentence(entry))
+
+
+def sentence(entry: AuditEntry) -> str:
+    """One line for a person."""
+    result = entry.result or "unreadable"
+    return f"{entry.timestamp}  {result:9}  {entry.tool_name}  agent {entry.agent_id}  {entry.reason}"

@@ -1,0 +1,113 @@
+"""The compactor: streams become segments, in a process of its own (`remit compact`)."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+
+from app.errors import AppError
+from app.settings import Settings
+from app.store.audit import stream_entries
+from app.store.audit_lines import time_ms_of
+from app.store.audit_sealing import Sealed, Sealer
+from app.store.client import Client
+from app.store.keyspace import WORKSPACES, Keyspace
+from app.store.records import store_time_ms
+
+log = logging.getLogger(__name__)
+LEASE_MS = 5_000
+SWEEP_S = 1.0
+_WORKSPACES_AT_ONCE = 256
+
+
+class Compactor:
+    """Seals what is due in every workspace, once a second.
+
+    It asks the store for the length of every stream, because replicas then need not tell anybody what they
+    wrote: the hot path pays nothing, and after a crash nothing is forgotten. The lease only keeps several
+    compactors from building the same segment; what makes sealing right is the script.
+    """
+
+    def __init__(
+        self, client: Client, settings: Settings, on_sealed: Callable[[str, Sealed], None] | None = None
+    ) -> None:
+        self._client = client
+        self._entries = settings.audit_segment_entries
+        self._seal_after_ms = settings.audit_seal_after_seconds * 1000
+        self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
+        self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
+        self._name = secrets.token_hex(8)
+
+    async def run(self, stopped: asyncio.Event, chores: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Sweep until `stopped` is set; a segment that is being sealed is finished. `chores` run after each sweep."""
+        while not stopped.is_set():
+            busy = False
+            try:
+                busy = await self.sweep(stopped)
+                if chores is not None:
+                    await chores()
+            except AppError as error:
+                log.warning("%s; trying again", error)
+            if not busy:
+                try:
+                    await asyncio.wait_for(stopped.wait(), SWEEP_S)
+                except TimeoutError:
+                    continue
+
+    async def sweep(self, stopped: asyncio.Event | None = None) -> bool:
+        """Seal what is due now; True if something was sealed, so that there may be more."""
+        reply = await self._client.call("HVALS", WORKSPACES)
+        workspaces = sorted(reply)
+        sealed = False
+        for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
+            for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE]):
+                if stopped is not None and stopped.is_set():
+                    return sealed
+                try:
+                    sealed |= await self._seal(workspace_id, stopped)
+                except AppError as error:
+                    log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
+        return sealed
+
+    async def _due(self, workspaces: list[str]) -> list[str]:
+        """Those whose stream holds a whole segment, or an entry that has waited long enough."""
+        streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
+        lengths = await self._client.read_together(("XLEN", stream) for stream in streams)
+        due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= self._entries]
+        short = [each for each, length in zip(workspaces, lengths, strict=True) if 0 < length < self._entries]
+        if short:
+            now_ms = await store_time_ms(self._client)
+            replies = await self._client.read_together(
+                (("XRANGE", Keyspace(each).audit_stream, "-", "+", "COUNT", 1) for each in short), as_bytes=True
+            )
+            for workspace_id, reply in zip(short, replies, strict=True):
+                for _, fields in stream_entries(reply):
+                    # A clock that steps back must not hold sealing up, so what lies in the future is due as well.
+                    if abs(now_ms - time_ms_of(fields)) >= self._seal_after_ms:
+                        due.append(workspace_id)
+        return due
+
+    async def _seal(self, workspace_id: str, stopped: asyncio.Event | None) -> bool:
+        """Seal whole segments while there are any, and at first whatever there is; True if something was sealed."""
+        keyspace = Keyspace(workspace_id)
+        any_sealed = False
+        while await self._holds_lease(keyspace):
+            sealed = await self._sealer.seal_next(workspace_id)
+            if sealed is None:
+                break
+            any_sealed = True
+            self._on_sealed(workspace_id, sealed)
+            if stopped is not None and stopped.is_set():
+                break
+            if await self._client.call("XLEN", keyspace.audit_stream) < self._entries:
+                break
+        return any_sealed
+
+    async def _holds_lease(self, keyspace: Keyspace) -> bool:
+        lease = keyspace.audit_lease
+        if await self._client.call("SET", lease, self._name, "NX", "PX", LEASE_MS):
+            return True
+        if await self._client.call("GET", lease) != self._name:
+            return False
+        await self._client.call("PEXPIRE", lease, LEASE_MS)
+        return True

@@ -1,0 +1,191 @@
+"""The lines of the log: an entry of the stream becomes one JSON line, in the API's own shape, for ever.
+
+Every reader gets these bytes, whether the entry is still in the stream or sealed.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+from msgspec import Raw, Struct
+
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.model.times import rfc3339
+
+_json = msgspec.json.encode
+_raw_object = msgspec.json.Decoder(dict[str, Raw])
+_RESULTS = {result.value.encode(): _json(result.value) for result in Result}
+_CACHED = 1 << 12
+_NULL = b"null"
+
+
+class Unreadable(ValueError):
+    """An entry of the stream is not what a commit writes; the message says what is wrong."""
+
+
+class Named(Struct, rename="camel"):
+    """What a line can be found by."""
+
+    agent_id: str
+    action: str
+    tool_name: str
+    result: str | None
+    timestamp: str
+
+
+_named = msgspec.json.Decoder(Named)
+
+
+def line_of(fields: Mapping[bytes, bytes]) -> bytes:
+    """The entry that the stream holds as these fields, without a line feed. Raises Unreadable."""
+    try:
+        parameters = fields[b"parameters"]
+        _raw_object.decode(parameters.decode())
+        if b"\n" in parameters or b"\r" in parameters:
+            # In JSON they can only stand between tokens, and a line must be one line.
+            parameters = parameters.replace(b"\n", b" ").replace(b"\r", b" ")
+        return b"".join(
+            (
+                b'{"id":',
+                _json(fields[b"id"].decode()),
+                b',"agentId":',
+                _text(fields[b"agentId"]),
+                b',"keyId":',
+                _text(fields[b"keyId"]),
+                b',"action":',
+                _text(fields[b"action"]),
+                b',"toolName":',
+                _text(fields[b"toolName"]),
+                b',"parameters":',
+                parameters,
+                b',"result":',
+                _RESULTS[fields[b"result"]],
+                b',"policyId":',
+                _text(fields[b"policyId"]) if fields[b"policyId"] else _NULL,
+                b',"rule":',
+                _rule(fields[b"rule"]),
+                b',"reason":',
+                _text(fields[b"reason"]),
+                b',"latencyMs":',
+                _json(int(fields[b"latencyUs"]) / 1000),
+                b',"timestamp":"',
+                rfc3339(int(fields[b"timeMs"])).encode(),
+                b'"}',
+            )
+        )
+    except KeyError as error:
+        raise Unreadable(f"{_shown(error.args[0])}: is missing or none of the possible values") from None
+    except (ValueError, OverflowError, msgspec.DecodeError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from None
+
+
+def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str) -> bytes:
+    """The line that stands in the log for an entry which cannot be read: what is readable of it, and why."""
+    fields = fields or {}
+    line: dict[str, object] = {
+        "id": _readable(fields, b"id"),
+        "agentId": _readable(fields, b"agentId"),
+        "keyId": _readable(fields, b"keyId"),
+        "action": _readable(fields, b"action"),
+        "toolName": _readable(fields, b"toolName"),
+        "parameters": {},
+        "result": fields[b"result"].decode() if fields.get(b"result") in _RESULTS else None,
+        "policyId": _readable(fields, b"policyId") or None,
+        "rule": None,
+        "reason": f"Entry {sequence} of the audit stream could not be sealed as it was: {why}",
+        "latencyMs": 0.0,
+        "timestamp": rfc3339(time_ms_of(fields)),
+    }
+    return _json(line)
+
+
+def time_ms_of(fields: Mapping[bytes, bytes]) -> int:
+    """The entry's time; 0 where it cannot be read."""
+    try:
+        time_ms = int(fields[b"timeMs"])
+        rfc3339(time_ms)
+    except (KeyError, ValueError, OverflowError):
+        return 0
+    return time_ms
+
+
+def tail_line(sequence: int, fields: Mapping[bytes, bytes]) -> bytes:
+    """The line that the entry will be when it is sealed."""
+    try:
+        return line_of(fields)
+    except Unreadable as error:
+        return placeholder(sequence, fields, str(error))
+
+
+def named(line: bytes) -> Named:
+    return _named.decode(line)
+
+
+class Matcher:
+    """Which lines a query asks for, cheaply: bytes that must be in the line first, decoding only what has them."""
+
+    def __init__(self, query: AuditQuery) -> None:
+        self._query = query
+        # Fixed width, UTC: these texts sort as the times do.
+        self._from = None if query.from_ms is None else rfc3339(query.from_ms)
+        self._to = None if query.to_ms is None else rfc3339(query.to_ms)
+        wanted = {
+            b"agentId": query.agent_id,
+            b"toolName": query.tool_name,
+            b"action": query.action,
+            b"result": None if query.result is None else query.result.value,
+        }
+        self._fields = [(name, text.encode()) for name, text in wanted.items() if text is not None]
+        self._needles = [b'"%b":%b' % (name, _json(text)) for name, text in wanted.items() if text is not None]
+        self._everything = not self._needles and self._from is None and self._to is None
+
+    def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
+        """False if the line of these stream fields is surely not asked for."""
+        return all(fields.get(name) == text for name, text in self._fields)
+
+    def matches(self, line: bytes) -> bool:
+        """Whether the line is asked for."""
+        if self._everything:
+            return True
+        for needle in self._needles:
+            if needle not in line:
+                return False
+        entry = _named.decode(line)
+        query = self._query
+        return (
+            (query.agent_id is None or entry.agent_id == query.agent_id)
+            and (query.tool_name is None or entry.tool_name == query.tool_name)
+            and (query.action is None or entry.action == query.action)
+            and (query.result is None or entry.result == query.result)
+            and (self._from is None or entry.timestamp >= self._from)
+            and (self._to is None or entry.timestamp <= self._to)
+        )
+
+    def rejects_all(self, body: bytes) -> bool:
+        """True if surely no line of `body` is asked for."""
+        return any(needle not in body for needle in self._needles)
+
+
+@lru_cache(maxsize=_CACHED)
+def _text(raw: bytes) -> bytes:
+    return _json(raw.decode())
+
+
+@lru_cache(maxsize=_CACHED)
+def _rule(raw: bytes) -> bytes:
+    if not raw:
+        return _NULL
+    index, _, kind = raw.decode().partition(" ")
+    return b'{"index":%d,"type":%b}' % (int(index), _json(kind))
+
+
+def _readable(fields: Mapping[bytes, bytes], name: bytes) -> str:
+    try:
+        return fields.get(name, b"").decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _shown(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,56 @@
+#!lua
+--[[
+seal_segment: move the oldest entries of the stream into a segment, with its index, in one step.
+
+KEYS[1]       audit_stream    stream; its oldest entries are the segment's
+KEYS[2]       audit_head      hash; the chain's newest link
+KEYS[3]       audit_segment   hash; the segment to be
+KEYS[4]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
+KEYS[4+i]     index           sorted set; score = last_ms, member = segment and what it holds
+
+ARGV[1]       built_upon      sha256 of the segment before; the head's, or the workspace's genesis
+ARGV[2]       oldest_id       id of the stream's oldest entry when it was read
+ARGV[3]       number          of the segment, from 1
+ARGV[4]       first_sequence  of its entries; one above the head's sequence
+ARGV[5]       last_sequence   of its entries
+ARGV[6]       first_ms        earliest time of its entries
+ARGV[7]       last_ms         latest time of its entries
+ARGV[8]       count           of its entries
+ARGV[9]       codec           of data: zstd
+ARGV[10]      sha256          of built_upon (hex) followed by the uncompressed data
+ARGV[11]      frames          "<entries>:<bytes>" of each zstd frame in data, by comma
+ARGV[12]      data            the entries as JSON lines, compressed
+ARGV[13]      part            of the log that the segment belongs to
+ARGV[14]      span            the part's new value in audit_parts
+ARGV[15]      names           how many names the part's indexes hold, by dimension
+ARGV[15+i]    member          of index i
+
+RETURNS       {status, number}
+  sealed      the segment, its index and the head are written, its entries are gone from the stream
+  stale       the head is another than the one built upon; nothing written
+  moved       the stream starts elsewhere; nothing written
+WRITES        segment, indexes, part, head; trims the stream of exactly what was sealed
+TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
+HOLDS         I9 compaction loses and duplicates nothing
+]]
+local audit_stream, audit_head, audit_segment, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local built_upon, oldest_id, number, last_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[7]
+local first_sequence, last_sequence = ARGV[4], ARGV[5]
+
+local head = redis.call('HMGET', audit_head, 'segment', 'sequence', 'sha256')
+if (head[3] or built_upon) ~= built_upon then return {'stale', number} end
+if tonumber(head[1] or 0) + 1 ~= tonumber(number) then return {'stale', number} end
+if tonumber(head[2] or 0) + 1 ~= tonumber(first_sequence) then return {'stale', number} end
+local oldest = redis.call('XRANGE', audit_stream, '-', '+', 'COUNT', 1)[1]
+if not oldest or oldest[1] ~= oldest_id then return {'moved', number} end
+
+-- The stream is trimmed last: should the server die half-way through writing this down, the entries are there.
+redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequence,
+  'last_sequence', last_sequence, 'first_ms', ARGV[6], 'last_ms', last_ms, 'count', ARGV[8], 'codec', ARGV[9],
+  'sha256', ARGV[10], 'previous', built_upon, 'frames', ARGV[11], 'data', ARGV[12])
+for i = 5, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[11 + i]) end
+redis.call('HSET', audit_parts, ARGV[13], ARGV[14])
+redis.call('HSET', audit_head, 'segment', number, 'sequence', last_sequence, 'sha256', ARGV[10],
+  'last_ms', last_ms, 'names', ARGV[15])
+redis.call('XTRIM', audit_stream, 'MINID', string.format('%.0f', tonumber(last_sequence) + 1) .. '-0')
+return {'sealed', number}

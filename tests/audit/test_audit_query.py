@@ -1,0 +1,250 @@
+"""One log over stream and segments: every query gives what a brute-force filter over all entries gives."""
+
+import asyncio
+
+import pytest
+from audit_entries import AGENTS, START_MS, Writer, decoded, fields_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.model.ids import Ids
+from app.store import audit, audit_sealing, audit_segments
+from app.store.audit import AuditLog
+from app.store.audit_sealing import Sealer
+from app.store.client import Client, open_client
+
+TOOLS = ["file.read", "file.write", 'odd "tool"\\', "päth.ö"]
+RESULTS = [result.value for result in Result]
+LOOKALIKE = f'{{"agentId":"{AGENTS[1]}","toolName":"file.write","result":"denied"}}'
+
+entries = st.fixed_dictionaries(
+    {
+        "agentId": st.sampled_from(AGENTS),
+        "toolName": st.sampled_from(TOOLS),
+        "action": st.sampled_from(["authorize", "read"]),
+        "result": st.sampled_from(RESULTS),
+        "timeMs": st.integers(0, 3),
+        "policyId": st.sampled_from(["", "018bcfe5-6800-7000-8000-00000000cafe"]),
+        "rule": st.sampled_from(["", "3 rate_limit"]),
+        "parameters": st.sampled_from(["{}", '{"a":[1,{"b":"\\n"}]}', LOOKALIKE]),
+        "latencyUs": st.sampled_from([0, 1, 1_000, 123_456]),
+    }
+)
+filters = st.one_of(  # few at a time: what several must match is mostly nothing
+    st.just({}),
+    st.builds(lambda value: {"agent_id": value}, st.sampled_from(AGENTS)),
+    st.builds(lambda value: {"tool_name": value}, st.sampled_from([*TOOLS, "unheard.of"])),
+    st.builds(lambda value: {"result": value}, st.sampled_from(list(Result))),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "agent_id": st.sampled_from(AGENTS),
+            "tool_name": st.sampled_from(TOOLS),
+            "action": st.just("read"),
+            "result": st.sampled_from(list(Result)),
+        },
+    ),
+)
+times = st.one_of(
+    st.just({}),
+    st.builds(lambda value: {"from_ms": value}, st.integers(START_MS, START_MS + 20)),
+    st.builds(lambda value: {"to_ms": value}, st.integers(START_MS, START_MS + 20)),
+)
+queries = st.builds(
+    lambda chosen, span, **page: AuditQuery(**chosen, **span, **page),
+    filters,
+    times,
+    limit=st.sampled_from([1, 3, 12]),
+    offset=st.sampled_from([0, 0, 1, 3, 6, 12, 20]),
+    before=st.one_of(st.none(), st.none(), st.integers(1, 60)),
+)
+readers = st.integers(0, 1)
+steps = st.lists(
+    st.one_of(
+        # Each at a time of its own: clocks step back, so times do not follow sequences.
+        st.tuples(st.just("append"), st.integers(START_MS, START_MS + 17), st.lists(entries, min_size=6, max_size=24)),
+        st.tuples(st.just("seal"), readers),
+        st.tuples(st.just("query"), readers, st.lists(queries, min_size=4, max_size=12)),
+        st.tuples(st.just("page"), readers, queries),
+    ),
+    min_size=8,
+    max_size=30,
+)
+
+
+class InterruptedClient(Client):
+    """A client behind whose every reply something happens before the caller goes on."""
+
+    async def interrupt(self) -> None:
+        """What happens; nothing until a test says so."""
+
+    async def call_bytes(self, *args):
+        reply = await super().call_bytes(*args)
+        await self.interrupt()
+        return reply
+
+    async def read_together(self, commands, *, as_bytes=False):
+        reply = await super().read_together(commands, as_bytes=as_bytes)
+        await self.interrupt()
+        return reply
+
+    async def transact(self, *commands):
+        reply = await super().transact(*commands)
+        await self.interrupt()
+        return reply
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Parts, frames and chunks so small that a few entries meet all their edges."""
+    monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
+    monkeypatch.setattr(audit_sealing, "FRAME_ENTRIES", 3)
+    monkeypatch.setattr(audit, "_TAIL_CHUNK", 4)
+
+
+@pytest.mark.parametrize("names_max", [100, 2], ids=["indexed", "past the cap"])
+def test_any_query_gives_what_brute_force_gives_whatever_is_sealed_meanwhile(small, redis_store, names_max):
+    """Two readers, two sealers, one writer, in any order of steps; times repeat and step back."""
+
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(steps)
+    def holds(steps):
+        asyncio.run(play(redis_store.url, steps, names_max))
+
+    holds()
+
+
+async def play(url, steps, names_max):
+    clients = [open_client(url, 250), open_client(url, 250)]
+    workspace_id = Ids().new(0)
+    writer = Writer(clients[0], workspace_id)
+    logs = [AuditLog(client) for client in clients]
+    sealers = [Sealer(client, 8, names_max) for client in clients]
+    try:
+        for kind, *step in steps:
+            if kind == "append":
+                for fields in step[1]:
+                    at = {"timeMs": step[0] + fields["timeMs"]}
+                    await writer.append_fields(fields_of(len(writer.written) + 1, **fields | at))
+            elif kind == "seal":
+                await sealers[step[0]].seal_next(workspace_id)
+            elif kind == "query":
+                for query in step[1]:
+                    page = await logs[step[0]].query(workspace_id, query)
+                    assert decoded(page) == writer.expected(query), query
+            else:
+                await walk(logs, workspace_id, writer, step[1])
+    finally:
+        for client in clients:
+            await client.close()
+
+
+async def walk(logs, workspace_id, writer, query):
+    """Pages chained by their cursor, from one replica and the other, are together the whole answer."""
+    found = []
+    for turn in range(200):
+        page = await logs[turn % 2].query(workspace_id, query)
+        found += decoded(page)
+        if page.next_before is None:
+            break
+        query = AuditQuery(
+            **{name: getattr(query, name) for name in query.__struct_fields__}
+            | {
+                "before": page.next_before,
+                "offset": 0,
+            }
+        )
+    whole = AuditQuery(
+        **{name: getattr(query, name) for name in query.__struct_fields__}
+        | {
+            "limit": 10_000,
+            "before": None,
+            "offset": 0,
+        }
+    )
+    everything = writer.expected(whole)
+    start = everything.index(found[0]) if found else 0
+    assert found == everything[start : start + len(found)]
+    assert not found or start + len(found) == len(everything)
+
+
+@pytest.mark.parametrize("agent_id", [None, AGENTS[1]], ids=["unfiltered", "by agent"])
+async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(small, redis_store, workspace_id, agent_id):
+    """Behind every reply that the query gets, one more segment is sealed and one more entry appended."""
+    other = open_client(redis_store.url, 250)
+    client = InterruptedClient(open_client(redis_store.url, 250)._redis)
+    writer, sealer = Writer(other, workspace_id), Sealer(other, 4, 100)
+    for number in range(60):
+        await writer.append(agentId=AGENTS[number % 2])
+    query = AuditQuery(agent_id=agent_id, limit=1000)
+    expected = writer.expected(query)
+
+    async def interrupt():
+        await sealer.seal_next(workspace_id)
+        await writer.append(agentId=AGENTS[1])
+
+    client.interrupt = interrupt
+    page = await AuditLog(client).query(workspace_id, query)
+    found = decoded(page)
+
+    assert found[-len(expected) :] == expected
+    assert len({entry["id"] for entry in found}) == len(found)
+    await client.close()
+    await other.close()
+
+
+async def test_an_offset_skips_whole_segments_unread(redis_store, workspace_id):
+    """Where the index says how many entries match, bodies that the offset passes over are not fetched."""
+    client = InterruptedClient(open_client(redis_store.url, 250)._redis)
+    writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
+    for number in range(160):
+        await writer.append(agentId=AGENTS[number % 2])
+    while await sealer.seal_next(workspace_id):
+        pass
+    fetched = []
+    read = client.read_together
+
+    async def noting(commands, *, as_bytes=False):
+        commands = list(commands)
+        fetched.extend(command[1] for command in commands if command[0] == "HMGET")
+        return await read(commands, as_bytes=as_bytes)
+
+    client.read_together = noting
+    query = AuditQuery(agent_id=AGENTS[1], offset=64, limit=4)
+    page = await AuditLog(client).query(workspace_id, query)
+
+    assert decoded(page) == writer.expected(query)
+    assert fetched == [writer.keyspace.audit_segment(2)]
+    await client.close()
+
+
+async def test_entries_look_the_same_before_and_after_they_are_sealed(client, workspace_id):
+    """The line is made once: what the stream's reader shows is what the segment keeps, byte for byte."""
+    writer = Writer(client, workspace_id)
+    await writer.append(
+        3, parameters='{"deep":{"a":[1,2.50,"\\u00e9"]}}', toolName='odd "tool"\\', policyId="", rule=""
+    )
+    log = AuditLog(client)
+    before = await log.query(workspace_id, AuditQuery())
+
+    await Sealer(client, 16, 100).seal_next(workspace_id)
+
+    assert (await log.query(workspace_id, AuditQuery())).lines == before.lines
+    assert await client.call("XLEN", writer.keyspace.audit_stream) == 0
+    assert decoded(before) == writer.expected(AuditQuery())
+
+
+async def test_names_past_the_cap_take_no_further_keys(client, workspace_id):
+    """A caller who invents tool names costs readers time, and the store no memory."""
+    writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 3)
+    for number in range(64):
+        await writer.append(toolName=f"invented.{number}")
+    while await sealer.seal_next(workspace_id):
+        pass
+
+    _, keys = await client.call("SCAN", 0, "MATCH", f"remit:{{{workspace_id}}}:audit:by:tool:*", "COUNT", 100_000)
+    assert len(keys) == 4  # three names and `other`
+    query = AuditQuery(tool_name="invented.40")
+    assert decoded(await AuditLog(client).query(workspace_id, query)) == writer.expected(query)

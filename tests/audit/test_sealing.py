@@ -1,0 +1,205 @@
+"""What a segment is, and when the script refuses to make one."""
+
+import hashlib
+
+import msgspec
+import pytest
+import zstandard
+from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
+
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.store.audit import AuditLog
+from app.store.audit_sealing import SEGMENT_BYTES, Sealed, Sealer
+from app.store.audit_segments import chain, genesis, segment_of
+from app.store.records import as_record
+
+
+@pytest.fixture
+def writer(client, workspace_id):
+    return Writer(client, workspace_id)
+
+
+@pytest.fixture
+def sealer(client):
+    return Sealer(client, 16, 100)
+
+
+async def stored(client, keyspace, number):
+    return segment_of(await client.call_bytes("HGETALL", keyspace.audit_segment(number)))
+
+
+async def test_a_segment_holds_the_oldest_entries_and_the_stream_the_rest(client, writer, sealer, workspace_id):
+    """Numbers, sequences, times and count of a segment are those of its entries; nothing else leaves the stream."""
+    for at in (5, 3, 9):  # the clock stepped back
+        await writer.append(timeMs=START_MS + at)
+    await writer.append(15)
+
+    assert await sealer.seal_next(workspace_id) == Sealed(1, 1, 16, [])
+
+    segment = await stored(client, writer.keyspace, 1)
+    times = [fields["timeMs"] for fields in writer.written[:16]]
+    assert (segment.number, segment.first_sequence, segment.last_sequence, segment.count) == (1, 1, 16, 16)
+    assert (segment.first_ms, segment.last_ms) == (min(times), max(times))
+    assert segment.codec == "zstd"
+    assert [msgspec.json.decode(line) for line in segment.body().splitlines()] == [
+        entry_of(fields) for fields in writer.written[:16]
+    ]
+    left = await client.call("XRANGE", writer.keyspace.audit_stream, "-", "+")
+    assert [entry_id for entry_id, _ in left] == ["17-0", "18-0"]
+
+
+async def test_every_segment_is_chained_to_the_one_before(client, writer, sealer, workspace_id):
+    """sha256 = H(previous sha256 in hex, uncompressed bytes), from the workspace's own genesis to the head."""
+    await writer.append(40)
+    for _ in range(3):
+        await sealer.seal_next(workspace_id)
+
+    previous = hashlib.sha256(workspace_id.encode()).hexdigest()
+    assert previous == genesis(workspace_id)
+    for number in (1, 2, 3):
+        segment = await stored(client, writer.keyspace, number)
+        assert segment.previous == previous
+        previous = hashlib.sha256(previous.encode() + segment.body()).hexdigest()
+        assert segment.sha256 == previous == chain(segment.previous, segment.body())
+    head = as_record(await client.call("HGETALL", writer.keyspace.audit_head))
+    assert (head["segment"], head["sequence"], head["sha256"]) == ("3", "40", previous)
+
+
+async def test_the_data_is_one_zstd_file_of_json_lines(client, writer, sealer, workspace_id):
+    """`zstd -dc` is enough to read a segment of several frames."""
+    await writer.append(150)
+    await Sealer(client, 512, 100).seal_next(workspace_id)
+    segment = await stored(client, writer.keyspace, 1)
+    # Readers of ours find the frames by their lengths, others by the format: both must get the same.
+    whole = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(segment.data)
+    assert whole == segment.body()
+    assert whole.count(b"\n") == 150
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"sha256": "0" * 64}, "another link"),
+        ({"segment": "7"}, "another number"),
+        ({"sequence": "12"}, "another sequence"),
+    ],
+)
+async def test_a_head_that_is_not_the_one_built_upon_refuses_the_segment(
+    client, writer, sealer, workspace_id, change, what
+):
+    """I9: the script compares every part of the head; nothing is written and the stream stays as it is."""
+    await writer.append(40)
+    await sealer.seal_next(workspace_id)
+    await client.call("HSET", writer.keyspace.audit_head, *[part for pair in change.items() for part in pair])
+
+    assert await sealer.seal_next(workspace_id) is None
+
+    assert await client.call("EXISTS", writer.keyspace.audit_segment(2)) == 0
+    assert await client.call("XLEN", writer.keyspace.audit_stream) == 24
+
+
+async def test_a_stream_that_starts_elsewhere_refuses_the_segment(client, writer, workspace_id):
+    """I9: what was read is sealed only while it is still what the stream begins with."""
+    await writer.append(20)
+    first = True
+    read = client.call_bytes
+
+    async def overtaken(*args):
+        nonlocal first
+        reply = await read(*args)
+        if args[0] == "XRANGE" and first:
+            first = False
+            await client.call("XDEL", writer.keyspace.audit_stream, "1-0")
+        return reply
+
+    client.call_bytes = overtaken
+    assert await Sealer(client, 16, 100).seal_next(workspace_id) is None
+    assert await client.call("EXISTS", writer.keyspace.audit_segment(1)) == 0
+
+
+async def test_of_two_sealers_one_seals_and_the_other_goes_on_from_there(client, writer, workspace_id):
+    """I9: each builds the same segment; the second is refused, reads the head again and builds the next."""
+    await writer.append(64)
+    one, other = Sealer(client, 16, 100), Sealer(client, 16, 100)
+    assert (await one.seal_next(workspace_id)).number == 1
+    assert (await other.seal_next(workspace_id)).number == 2
+    assert await one.seal_next(workspace_id) is None
+    assert (await one.seal_next(workspace_id)).number == 3
+    assert (await AuditLog(client).query(workspace_id, AuditQuery())).entries[0].id == writer.written[-1]["id"]
+
+
+async def test_large_entries_make_short_segments(client, writer, sealer, workspace_id):
+    """Reading one segment stays cheap however large the entries are."""
+    large = msgspec.json.encode({"text": "x" * 60_000}).decode()
+    await writer.append(40, parameters=large)
+    sealed = await Sealer(client, 512, 100).seal_next(workspace_id)
+    assert SEGMENT_BYTES // 60_000 <= sealed.last_sequence <= SEGMENT_BYTES // 60_000 + 1
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        {"timeMs": "soon"},
+        {"result": "maybe"},
+        {"parameters": '{"a":'},
+        {"agentId": b"\xff\xfe"},
+        {"rule": "first tool_allowlist"},
+        {"latencyUs": ""},
+    ],
+    ids=lambda poison: next(iter(poison)),
+)
+async def test_an_entry_that_cannot_be_read_is_set_aside_and_keeps_its_place(
+    client, writer, sealer, workspace_id, poison, caplog
+):
+    """It blocks nothing and does not disappear: a line names it, its fields are kept, a log line reports it."""
+    await writer.append(3)
+    await writer.append(1, **poison)
+    await writer.append(3)
+    before = (await AuditLog(client).query(workspace_id, AuditQuery())).lines
+
+    sealed = await sealer.seal_next(workspace_id)
+
+    assert sealed == Sealed(1, 1, 7, ["4-0"])
+    after = await AuditLog(client).query(workspace_id, AuditQuery())
+    assert after.lines == before
+    assert "Entry 4 of the audit stream could not be sealed as it was" in after.entries[3].reason
+    kept = msgspec.json.decode(await client.call("HGET", writer.keyspace.audit_poison, "4-0"))
+    assert set(kept["fields"]) == set(writer.written[0])
+    assert next(iter(poison)) in kept["fields"]
+    assert "4-0" in caplog.text
+    # It is found by what is readable of it, and only by that.
+    if "result" not in poison:
+        by_result = await AuditLog(client).query(workspace_id, AuditQuery(result=Result.ALLOWED))
+        assert len(by_result.lines) == 7
+    by_agent = await AuditLog(client).query(workspace_id, AuditQuery(agent_id=AGENTS[0]))
+    assert len(by_agent.lines) == (6 if "agentId" in poison else 7)
+
+
+async def test_an_entry_that_somebody_deleted_leaves_a_line_that_says_so(client, writer, sealer, workspace_id):
+    """Its sequence number was given out, so the log accounts for it."""
+    await writer.append(6)
+    await client.call("XDEL", writer.keyspace.audit_stream, "1-0", "4-0")
+
+    assert await sealer.seal_next(workspace_id) == Sealed(1, 1, 6, ["1-0", "4-0"])
+
+    entries = (await AuditLog(client).query(workspace_id, AuditQuery())).entries
+    assert [entry.result for entry in entries] == ["allowed", "allowed", None, "allowed", "allowed", None]
+
+
+async def test_an_entry_that_no_commit_wrote_is_set_aside_and_never_in_the_log(client, writer, sealer, workspace_id):
+    """Only ids that end in -0 are commits'."""
+    await writer.append(2)
+    await client.call("XADD", writer.keyspace.audit_stream, "2-5", "hello", "there")
+    await writer.append(2)
+
+    assert await sealer.seal_next(workspace_id) == Sealed(1, 1, 4, ["2-5"])
+
+    page = await AuditLog(client).query(workspace_id, AuditQuery())
+    assert decoded(page) == writer.expected(AuditQuery())
+    assert "hello" in await client.call("HGET", writer.keyspace.audit_poison, "2-5")
+
+
+async def test_an_empty_stream_seals_nothing(client, sealer, workspace_id):
+    """There is no empty segment."""
+    assert await sealer.seal_next(workspace_id) is None

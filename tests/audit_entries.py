@@ -1,0 +1,92 @@
+"""What audit tests share: entries as the commit writes them, and the answers of a brute-force filter."""
+
+import msgspec
+
+from app.model.audit import AuditQuery
+from app.model.times import rfc3339
+from app.store.keyspace import Keyspace
+
+AGENTS = [f"018bcfe5-6800-7000-8000-00000000000{digit}" for digit in range(4)]
+KEY = "018bcfe5-6800-7000-8000-0000000000ff"
+POLICY = "018bcfe5-6800-7000-8000-00000000cafe"
+START_MS = 1_800_000_000_000
+
+
+def fields_of(sequence: int, **given: object) -> dict[str, object]:
+    """The stream fields of one entry; `given` replaces some."""
+    return {
+        "id": f"018bcfe5-6800-7000-8000-{sequence:012x}",
+        "timeMs": START_MS + sequence,
+        "agentId": AGENTS[0],
+        "keyId": KEY,
+        "action": "authorize",
+        "toolName": "file.read",
+        "parameters": '{"path":"/srv/a"}',
+        "result": "allowed",
+        "policyId": POLICY,
+        "rule": "0 tool_allowlist",
+        "reason": 'Policy "p" allows "file.read"',
+        "latencyUs": 250,
+    } | given
+
+
+def entry_of(fields: dict[str, object]) -> dict[str, object]:
+    """The same entry as the API shows it, written without any code of the service."""
+    index, _, kind = str(fields["rule"]).partition(" ")
+    return {
+        "id": fields["id"],
+        "agentId": fields["agentId"],
+        "keyId": fields["keyId"],
+        "action": fields["action"],
+        "toolName": fields["toolName"],
+        "parameters": msgspec.json.decode(str(fields["parameters"])),
+        "result": fields["result"],
+        "policyId": fields["policyId"] or None,
+        "rule": {"index": int(index), "type": kind} if kind else None,
+        "reason": fields["reason"],
+        "latencyMs": int(str(fields["latencyUs"])) / 1000,
+        "timestamp": rfc3339(int(str(fields["timeMs"]))),
+    }
+
+
+class Writer:
+    """Appends to one workspace's stream as the commit does, and remembers everything it wrote."""
+
+    def __init__(self, client, workspace_id: str) -> None:
+        self.client = client
+        self.keyspace = Keyspace(workspace_id)
+        self.written: list[dict[str, object]] = []
+
+    async def append(self, count: int = 1, **given: object) -> None:
+        """`count` more entries, with these stream fields."""
+        for _ in range(count):
+            await self.append_fields(fields_of(len(self.written) + 1, **given))
+
+    async def append_fields(self, fields: dict[str, object]) -> None:
+        sequence = len(self.written) + 1
+        self.written.append(fields)
+        flat = [part for pair in fields.items() for part in pair]
+        await self.client.transact(
+            ("XADD", self.keyspace.audit_stream, f"{sequence}-0", *flat),
+            ("HSET", self.keyspace.commits, "sequence", sequence),
+        )
+
+    def expected(self, query: AuditQuery) -> list[dict[str, object]]:
+        """What a filter over everything that was written gives."""
+        found = [
+            entry_of(fields)
+            for sequence, fields in reversed(list(enumerate(self.written, 1)))
+            if (query.agent_id is None or fields["agentId"] == query.agent_id)
+            and (query.tool_name is None or fields["toolName"] == query.tool_name)
+            and (query.action is None or fields["action"] == query.action)
+            and (query.result is None or fields["result"] == query.result)
+            and (query.from_ms is None or fields["timeMs"] >= query.from_ms)
+            and (query.to_ms is None or fields["timeMs"] <= query.to_ms)
+            and (query.before is None or sequence < query.before)
+        ]
+        return found[query.offset : query.offset + query.limit]
+
+
+def decoded(page) -> list[dict[str, object]]:
+    """A page's lines as plain values."""
+    return [msgspec.json.decode(line) for line in page.lines]
