@@ -22,12 +22,14 @@ local agent, agents, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local expected, id = ARGV[1], ARGV[2]
 
 if redis.call('HGET', agent, 'version') ~= expected then return {'stale'} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+redis.call('ZCARD', agents)
+redis.call('ZCARD', policies)
+local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
 redis.call('DEL', agent)
 redis.call('ZREM', agents, id)
-for _, policy_id in ipairs(redis.call('ZRANGE', agent_policies, 0, -1)) do
-  redis.call('ZREM', policies, policy_id)
-end
+for _, policy_id in ipairs(policy_ids) do redis.call('ZREM', policies, policy_id) end
 redis.call('DEL', agent_policies)
 for i = 5, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -23,6 +23,10 @@ local agent, policy, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local expected, version_token, id = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('HGET', policy, 'version') ~= expected then return {'stale'} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+redis.call('HGET', agent, 'version')
+redis.call('ZCARD', agent_policies)
+redis.call('ZCARD', policies)
 
 redis.call('HSET', agent, 'version', version_token)
 redis.call('ZREM', agent_policies, id)

@@ -37,6 +37,9 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+redis.call('ZCARD', agent_policies)
+redis.call('ZCARD', policies)
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms

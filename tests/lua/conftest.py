@@ -1,4 +1,4 @@
-"""Every script test runs on every store, and where the store is real also over the decisions' own link."""
+"""The commit is tested on every store, and where the store is real also over the decisions' own link."""
 
 from contextlib import AsyncExitStack
 
@@ -36,16 +36,6 @@ async def path(request):
 
 
 @pytest.fixture
-def client(path):
-    return path[0]
-
-
-@pytest.fixture
-def runner(path):
-    return path[1]
-
-
-@pytest.fixture
-async def scene(client, runner, workspace_id):
+async def scene(path, workspace_id):
     """A workspace with a caller and an agent."""
-    return await Scene(client, runner, workspace_id).enter()
+    return await Scene(*path, workspace_id).enter()

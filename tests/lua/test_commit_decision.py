@@ -108,9 +108,9 @@ async def test_a_revoked_key_gets_no_decision_and_nothing_is_written(scene):
 
 
 @pytest.mark.parametrize(("late_us", "valid"), [(-1, True), (0, False), (SECOND, False)])
-async def test_a_key_is_valid_until_its_expiry_and_not_at_it(client, runner, workspace_id, late_us, valid):
+async def test_a_key_is_valid_until_its_expiry_and_not_at_it(path, workspace_id, late_us, valid):
     """Expired at the very millisecond, by the store's clock; nothing is written then."""
-    scene = await Scene(client, runner, workspace_id).enter(expires_ms=START // MS)
+    scene = await Scene(*path, workspace_id).enter(expires_ms=START // MS)
     before = await scene.everything()
 
     if valid:
@@ -158,9 +158,9 @@ async def test_a_plan_holds_from_its_first_moment_to_before_its_last(scene, offs
         assert await scene.everything() == before
 
 
-async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(client, runner, workspace_id):
+async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(path, workspace_id):
     """The log fills up to its bound and not by one entry more."""
-    scene = await Scene(client, runner, workspace_id, backlog_max=2).enter()
+    scene = await Scene(*path, workspace_id, backlog_max=2).enter()
     await scene.commit(WIDE)
     await scene.commit(WIDE)
     before = await scene.everything()

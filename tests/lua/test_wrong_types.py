@@ -1,0 +1,93 @@
+"""Scripts do not roll back: whatever is wrong with a key, they find out before they write."""
+
+import pytest
+from deciding import MINUTE, Scene, quota
+
+from app.errors import StoreUnavailable
+from app.model.policies import RateLimit, RateLimited
+from app.store.callers import Callers
+from app.store.policies import Policies
+
+LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
+OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
+
+
+class Spoiling:
+    """A client that, once armed, puts a string where the n-th key of the next script is.
+
+    before: what the workspace held then.
+    """
+
+    def __init__(self, client, workspace_id: str) -> None:
+        self._client = client
+        self._pattern = f"remit:{{{workspace_id}}}:*"
+        self.nth: int | None = None
+        self.scene: Scene | None = None
+        self.before: dict[str, object] | None = None
+
+    async def run(self, script, keys, args):
+        if self.nth is not None:
+            name = keys[self.nth]
+            await self._client.call("DEL", name)
+            await self._client.call("SET", name, "of another type")
+            self.before = await self.scene.everything()
+        return await self._client.run(script, keys, args)
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+
+async def commit(scene, _):
+    await scene.commit(quota("one", 5, MINUTE), quota("two", 5, MINUTE))
+
+
+async def check_key(scene, _):
+    await Callers(scene.client, 10).check(scene.raw_key)
+
+
+async def create_agent(scene, _):
+    await scene.agents.create(scene.workspace_id, "b", None)
+
+
+async def update_agent(scene, _):
+    await scene.agents.update(scene.workspace_id, scene.agent.id, name="c")
+
+
+async def delete_agent(scene, _):
+    await scene.agents.delete(scene.workspace_id, scene.agent.id)
+
+
+async def create_policy(scene, _):
+    await Policies(scene.client, scene.ids).create(scene.workspace_id, scene.agent.id, name="q", rules=LIMITED)
+
+
+async def update_policy(scene, policy):
+    await Policies(scene.client, scene.ids).update(scene.workspace_id, policy.id, rules=OTHERWISE)
+
+
+async def delete_policy(scene, policy):
+    await Policies(scene.client, scene.ids).delete(scene.workspace_id, policy.id)
+
+
+ACTS = (commit, check_key, create_agent, update_agent, delete_agent, create_policy, update_policy, delete_policy)
+
+
+@pytest.mark.parametrize("nth", range(6))
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
+async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, act, nth):
+    """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
+    spoiling = Spoiling(client, workspace_id)
+    scene = spoiling.scene = await Scene(spoiling, spoiling, workspace_id).enter()
+    policy = await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=LIMITED)
+    scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
+
+    spoiling.nth = nth
+    try:
+        await act(scene, policy)
+    except StoreUnavailable:
+        assert await scene.everything() == spoiling.before
+    except IndexError:
+        pass  # the script has fewer keys
+    else:
+        assert nth >= 4, "only what comes after the named keys may be deleted whatever it is"
+        assert act in {delete_agent, update_policy, delete_policy}
