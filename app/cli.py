@@ -155,7 +155,8 @@ def revoke_key(workspace: str, key_id: str) -> None:
 @JSON
 def doctor(as_json: bool) -> None:
     """Look at the store and say what is at risk. Exit code 1 if it should not be run so."""
-    findings = with_services(lambda services: check_up(services.client))
+    private = read_settings().redis_url is None
+    findings = with_services(lambda services: check_up(services.client, private=private))
     if as_json:
         print_json(findings)
     else:

@@ -87,7 +87,7 @@ def serve(settings: Settings, say: Say) -> None:
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
     """What must exist before the first request does; the admin key if one was made just now."""
     async with open_services(settings) as services:
-        for finding in await check_up(services.client):
+        for finding in await check_up(services.client, private=first_start):
             if finding.severity is not Severity.OK:
                 say(f"{finding.severity:9} {finding.sentence}")
         if first_start and not await services.workspaces.by_name():

@@ -10,9 +10,16 @@ from app.errors import StoreUnavailable
 from app.store.client import Client
 from app.store.records import as_record
 from app.store.scripts import SCRIPTS
+from app.store.servers import OLDEST
 
 _CLOCK_TOLERANCE_S = 5
-_OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
+_FULL_SHARE = 0.8
+_MIB = 1 << 20
+_SCRIPTING_FIXED = {
+    "redis": {(7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
+    "valkey": {(8, 0): 6, (8, 1): 4},
+}
+"""First patch of each line without CVE-2025-49844 (a script escapes its sandbox); later lines never had it."""
 
 
 class Severity(StrEnum):
@@ -31,26 +38,45 @@ class Finding(Struct, frozen=True):
     sentence: str
 
 
-async def check_up(client: Client) -> list[Finding]:
-    """Everything that can be said about the store without changing it. Raises StoreUnavailable."""
+async def check_up(client: Client, *, private: bool = False) -> list[Finding]:
+    """Everything that can be said about the store without changing it. Raises StoreUnavailable.
+
+    private: nobody but this service can reach the store, so who could misuse its scripting need not be asked.
+    """
+    info = _info(await client.call("INFO"))
     return [
-        await _version(client),
+        _version(info, private=private),
+        _role(info),
         await _eviction(client),
-        await _durability(client),
+        _memory(info),
+        await _durability(client, info),
+        await _replication(client, info),
         await _scripts(client),
         await _clock(client),
     ]
 
 
-async def _version(client: Client) -> Finding:
-    info = _info(await client.call("INFO", "server"))
+def _version(info: dict[str, str], *, private: bool) -> Finding:
     family = "valkey" if "valkey_version" in info else "redis"
     text = info.get("valkey_version", info.get("redis_version", "0"))
-    numbers = tuple(int(part) for part in re.findall(r"\d+", text)[:2])
-    oldest = ".".join(map(str, _OLDEST[family]))
-    if numbers < _OLDEST[family]:
+    line, patch = _numbers(text)
+    if line < OLDEST[family]:
+        oldest = ".".join(map(str, OLDEST[family]))
         return Finding("version", Severity.BROKEN, f"{family} {text} is too old; Remit needs {oldest}")
+    fixed = _SCRIPTING_FIXED[family]
+    if not private and line <= max(fixed) and patch < fixed.get(line, patch + 1):
+        sentence = (
+            f"{family} {text} has a known hole in its scripting (CVE-2025-49844) unless its packager has mended it; "
+            "let nobody but Remit send it commands, and upgrade"
+        )
+        return Finding("version", Severity.RISK, sentence)
     return Finding("version", Severity.OK, f"{family} {text}")
+
+
+def _role(info: dict[str, str]) -> Finding:
+    if info.get("role", "master") != "master":
+        return Finding("role", Severity.BROKEN, "this is a replica, which takes no writes; name the master")
+    return Finding("role", Severity.OK, "it takes writes")
 
 
 async def _eviction(client: Client) -> Finding:
@@ -65,18 +91,42 @@ async def _eviction(client: Client) -> Finding:
     return Finding("eviction", Severity.OK, "nothing is evicted")
 
 
-async def _durability(client: Client) -> Finding:
+def _memory(info: dict[str, str]) -> Finding:
+    used = int(info.get("used_memory", 0))
+    limit = int(info.get("maxmemory", 0)) or int(info.get("total_system_memory", 0))
+    if limit and used > _FULL_SHARE * limit:
+        sentence = f"{used // _MIB} of {limit // _MIB} MiB are used; when it is full, every decision is refused"
+        return Finding("memory", Severity.RISK, sentence)
+    return Finding("memory", Severity.OK, f"{used // _MIB} MiB are used")
+
+
+async def _durability(client: Client, info: dict[str, str]) -> Finding:
     appending, syncing = await _config(client, "appendonly"), await _config(client, "appendfsync")
     if appending is None:
         return Finding("durability", Severity.RISK, "appendonly may not be read; without it a crash loses answers")
     if appending != "yes":
         sentence = "appendonly is off: a crash of the store loses policies, revocations, quotas and audit entries"
         return Finding("durability", Severity.RISK, sentence)
+    if info.get("aof_last_write_status", "ok") != "ok":
+        return Finding(
+            "durability", Severity.BROKEN, "the last write of the append-only file failed; is the disk full?"
+        )
     if syncing != "always":
         lost = "the last second" if syncing == "everysec" else "whatever the system had not written yet"
         sentence = f"appendfsync is {syncing}: a crash of the store's machine loses {lost}; always loses nothing"
         return Finding("durability", Severity.RISK, sentence)
     return Finding("durability", Severity.OK, "every answer is on disk before it is given")
+
+
+async def _replication(client: Client, info: dict[str, str]) -> Finding:
+    replicas = int(info.get("connected_slaves", 0))
+    if replicas and await _config(client, "min-replicas-to-write") == "0":
+        sentence = (
+            "min-replicas-to-write is 0: a master cut off from its replicas goes on answering, and what it answered "
+            "is lost when another takes over; set 1"
+        )
+        return Finding("replication", Severity.RISK, sentence)
+    return Finding("replication", Severity.OK, f"{replicas or 'no'} replica{'' if replicas == 1 else 's'}")
 
 
 async def _scripts(client: Client) -> Finding:
@@ -105,7 +155,13 @@ async def _config(client: Client, name: str) -> str | None:
         return None
 
 
-def _info(reply: dict[str, str] | str) -> dict[str, str]:
+def _numbers(version: str) -> tuple[tuple[int, int], int]:
+    """Major and minor, and the patch, of a version such as 7.0.15."""
+    major, minor, patch, *_ = [*map(int, re.findall(r"\d+", version)), 0, 0, 0]
+    return (major, minor), patch
+
+
+def _info(reply: dict[str, object] | str) -> dict[str, str]:
     if isinstance(reply, dict):
         return {name: str(value) for name, value in reply.items()}
     return dict(line.split(":", 1) for line in reply.splitlines() if ":" in line)
