@@ -15,6 +15,8 @@ from app.model.text import FieldError, Name, require_visible
 MAX_RULES = 50
 MAX_PRIORITY = 1000
 MAX_REGEX_LENGTH = 512
+REGEX_MEMORY_BYTES = 256 * 1024
+"""What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 ToolPattern = Name
 Scalar = str | int | float | bool | None
@@ -203,11 +205,14 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
 def compile_regex(pattern: str) -> Any:
     """The compiled pattern: linear time in its input, whatever the pattern (RE2).
 
-    Raises ValueError with the engine's message.
+    Raises ValueError with the engine's message, "pattern too large" among them: that bounds the time a byte of
+    input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that
+    needs no memory, and the answer is the same.
     """
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 1 << 20
+    options.max_mem = REGEX_MEMORY_BYTES
+    options.never_capture = True
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

@@ -23,11 +23,39 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     Rejected, never stripped: a name that two systems read differently is how a denylist is passed by.
     With `lines`, line feeds and tabs may stand in it.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):
-        # Zs (wide spaces) are visible gaps; Python merely does not call them printable.
-        if character.isprintable() or unicodedata.category(character) == "Zs" or (lines and character in "\n\t"):
-            continue
-        message = f"has the invisible character U+{ord(character):04X} at position {position}; remove it"
-        raise FieldError(field, message)
+        if _is_hidden(character) and not (lines and character in "\n\t"):
+            message = f"has the invisible character U+{ord(character):04X} at position {position}; remove it"
+            raise FieldError(field, message)
+
+
+def with_hidden_shown(text: str) -> str:
+    r"""`text` with every character that `require_visible` rejects written as its code, such as `\u{202e}`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"\\u{{{ord(each):x}}}" if _is_hidden(each) else each for each in text)
+
+
+_IGNORABLE = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),  # combining grapheme joiner
+        (0x115F, 0x1160),  # Hangul fillers
+        (0x17B4, 0x17B5),  # Khmer inherent vowels
+        (0x180B, 0x180F),  # Mongolian variation selectors
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),  # variation selectors
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)
+"""What Unicode says to draw as nothing (Default_Ignorable_Code_Point) and Python calls printable all the same."""
+
+
+def _is_hidden(character: str) -> bool:
+    # Zs (wide spaces) are visible gaps; Python merely does not call them printable.
+    printable = character.isprintable() or unicodedata.category(character) == "Zs"
+    return not printable or character in _IGNORABLE

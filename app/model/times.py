@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_LENGTH = 40
 _MAX_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
@@ -18,7 +19,7 @@ def parse_time_ms(text: str) -> int:
 
     Digits finer than a millisecond are dropped. Raises ValueError with a sentence that shows the wanted form.
     """
-    if text.isascii() and len(text) <= 40:
+    if text.isascii() and len(text) <= _MAX_LENGTH:
         try:
             moment = datetime.fromisoformat(text)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -134,7 +134,7 @@ class _Compiled(Struct, frozen=True):
 def _compile_rules(policy: Policy, is_secret: IsSecret) -> list[_Compiled]:
     fingerprints = quota_fingerprints(policy.rules)
     return [
-        _compile_rule(policy, rule, RuleRef(index, rule.__struct_config__.tag), fingerprint, is_secret)
+        _compile_rule(policy, rule, RuleRef(index, str(rule.__struct_config__.tag)), fingerprint, is_secret)
         for index, (rule, fingerprint) in enumerate(zip(policy.rules, fingerprints, strict=True))
     ]
 
@@ -204,5 +204,3 @@ def _calls(count: int) -> str:
 
 def _quoted(tool: str) -> str:
     return f'"{tool}"'
-
-

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.model.policies import Constraint, Scalar, compile_regex
+from app.model.text import with_hidden_shown
 from app.pdp.redaction import REDACTED
 
 Check = Callable[[dict[str, Any]], str | None]
@@ -93,7 +94,7 @@ def _enum_test(allowed: list[Scalar], *, secret: bool) -> _Test:
 
 
 def _min_test(bound: float, *, secret: bool) -> _Test:
-    failure = "below the minimum" + ("" if secret else f" {bound}")
+    failure = "below the minimum" + ("" if secret else f" {_shown(bound)}")
 
     def test(value: Any) -> str | None:
         if type(value) not in (int, float):
@@ -104,7 +105,7 @@ def _min_test(bound: float, *, secret: bool) -> _Test:
 
 
 def _max_test(bound: float, *, secret: bool) -> _Test:
-    failure = "above the maximum" + ("" if secret else f" {bound}")
+    failure = "above the maximum" + ("" if secret else f" {_shown(bound)}")
 
     def test(value: Any) -> str | None:
         if type(value) not in (int, float):
@@ -124,8 +125,10 @@ def _shown(value: Any) -> str:
         return "an object"
     if type(value) is list:
         return "an array"
-    return _clipped(_encode(value).decode())
+    return _clipped(_encode(value[:_SHOWN] if type(value) is str else value).decode())
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    """At most 80 characters, and none of them hidden: a value must not rewrite the sentence that shows it."""
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return with_hidden_shown(text)

@@ -7,32 +7,42 @@ from typing import Any
 REDACTED = "[REDACTED]"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
 _REMEMBERED = 10_000
+_REMEMBERED_LENGTH = 64
 
 
 class Redactor:
     """Knows secrets by the whole words of a name: `accessToken` and `access_token` hold `token`, `max_tokens` does not.
 
-    words: such as `password` or `api_key`; a word of several parts matches them in a row.
+    words: such as `password` or `api_key`. How a name joins its words does not matter: `api_key` is found in
+    `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._secrets = tuple(parts for word in words if (parts := _parts(word)))
+        self._secrets = frozenset(joined for word in words if (joined := "".join(_parts(word))))
+        self._longest = max(map(len, self._secrets), default=0)
         self._verdicts: dict[str, bool] = {}
 
     def is_secret(self, name: str) -> bool:
         """Whether values under this name may not be stored. A dotted name is secret if any part of it is."""
         verdict = self._verdicts.get(name)
         if verdict is None:
-            parts = _parts(name)
-            verdict = any(
-                parts[start : start + len(secret)] == secret
-                for secret in self._secrets
-                for start in range(len(parts) - len(secret) + 1)
-            )
+            verdict = self._holds_secret(_parts(name))
             # Names come from callers, so what is remembered of them is bounded.
-            if len(self._verdicts) < _REMEMBERED and len(name) <= 64:
+            if len(self._verdicts) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
                 self._verdicts[name] = verdict
         return verdict
+
+    def _holds_secret(self, parts: list[str]) -> bool:
+        """Whether some parts in a row, written together, are one of the words."""
+        for start in range(len(parts)):
+            run = ""
+            for end in range(start, len(parts)):
+                run += parts[end]
+                if run in self._secrets:
+                    return True
+                if len(run) >= self._longest:
+                    break
+        return False
 
     def redacted(self, value: dict[str, Any]) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it holds none."""
@@ -56,5 +66,5 @@ class Redactor:
 _NESTED = (dict, list)
 
 
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(part.lower() for part in _WORDS.findall(name))
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in _WORDS.findall(name)]

@@ -1,0 +1,71 @@
+"""The cases of tests/cases, read. tests/cases/README.md gives the format."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+class RuleWanted(Struct, forbid_unknown_fields=True):
+    index: int
+    type: str
+
+
+class Wanted(Struct, forbid_unknown_fields=True, rename="camel"):
+    result: str
+    policy: str | None
+    rule: RuleWanted | None
+    reason: str | UnsetType = UNSET
+    retry_after_seconds: float | UnsetType = UNSET
+
+
+class RuleOf(Struct, forbid_unknown_fields=True):
+    policy: str
+    rule: int
+
+
+class Edit(Struct, forbid_unknown_fields=True):
+    policy: str
+    patch: dict[str, Any]
+
+
+class Call(Struct, forbid_unknown_fields=True):
+    now: str
+    tool_name: str
+    wanted: Wanted
+    action: str = "authorize"
+    parameters: dict[str, Any] = {}
+    full: list[RuleOf] = []
+    edits: list[Edit] = []
+
+    @property
+    def now_us(self) -> int:
+        return (datetime.fromisoformat(self.now) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+class Refused(Struct, forbid_unknown_fields=True):
+    path: str
+    message: str
+
+
+class Case(Struct, forbid_unknown_fields=True):
+    name: str
+    description: str
+    policies: list[dict[str, Any]]
+    agent: dict[str, str] = {}
+    calls: list[Call] = []
+    refused: Refused | None = None
+
+
+def cases_by_file() -> dict[str, list[Case]]:
+    """The cases of each file, under its name without `.json`."""
+    decode = msgspec.json.Decoder(list[Case]).decode
+    return {path.stem: decode(path.read_bytes()) for path in sorted(CASES.glob("*.json"))}
+
+
+def all_cases() -> list[Case]:
+    return [case for cases in cases_by_file().values() for case in cases]

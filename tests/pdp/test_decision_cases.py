@@ -1,0 +1,87 @@
+"""Every row and sentence of docs/semantics.md, as data: judged by the decision point and by its mirror."""
+
+import json
+
+import pytest
+from both_sides import BothSides
+from case_files import Case, all_cases
+
+from app.errors import Invalid
+from app.http.bodies import decode_body
+from app.http.policies import CreatePolicy
+
+CASES = all_cases()
+AGENT_ID = "01980000-0000-7000-8000-000000000000"
+
+
+def with_calls(cases: list[Case]) -> list[Case]:
+    return [case for case in cases if case.refused is None]
+
+
+def both_sides_of(case: Case) -> BothSides:
+    """The case's agent; its policies have their name as id, and their place as age, which alone orders them."""
+    numbered = [body | {"id": body["name"], "createdAt": age} for age, body in enumerate(case.policies)]
+    return BothSides(numbered, case.agent.get("status", "active"))
+
+
+@pytest.mark.parametrize("case", with_calls(CASES), ids=lambda case: case.name)
+def test_a_case_is_decided_as_it_says(case):
+    """Both evaluators give each call the wanted result, policy, rule and, where the case has them, reason and wait."""
+    sides = both_sides_of(case)
+    for number, call in enumerate(case.calls):
+        for edit in call.edits:
+            sides.patch(edit.policy, edit.patch)
+        for full in call.full:
+            sides.fill(full.policy, full.rule, call.now_us)
+        arguments = (call.tool_name, call.parameters, call.now_us)
+
+        answer, outcome = sides.judge(*arguments)
+        by_mirror = sides.judge_by_mirror(*arguments)
+
+        wanted, where = call.wanted, f"call {number}"
+        assert (answer.result, answer.policy) == (wanted.result, wanted.policy), where
+        if wanted.rule is None:
+            assert outcome.rule is None, where
+        else:
+            assert (outcome.rule.index, outcome.rule.type) == (wanted.rule.index, wanted.rule.type), where
+        if wanted.reason:
+            assert outcome.reason == wanted.reason, where
+        if wanted.retry_after_seconds:
+            assert answer.retry_us == round(wanted.retry_after_seconds * 1_000_000), where
+        assert by_mirror == answer, where
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)
+def test_a_case_is_refused_as_it_says(case):
+    """The last policy is a validation error at the wanted path; those before it are accepted."""
+    *accepted, body = [json.dumps(policy | {"agent_id": AGENT_ID}).encode() for policy in case.policies]
+    for each in accepted:
+        decode_body(each, CreatePolicy)
+
+    with pytest.raises(Invalid) as refused:
+        decode_body(body, CreatePolicy)
+
+    [detail] = refused.value.details
+    assert detail.path == case.refused.path
+    assert case.refused.message in detail.message
+
+
+def test_every_policy_of_a_decided_case_is_accepted_by_the_api():
+    """A case shows how the service decides, so its policies must get into the service."""
+    for case in with_calls(CASES):
+        for policy in [
+            *case.policies,
+            *(edit.patch for call in case.calls for edit in call.edits if "rules" in edit.patch),
+        ]:
+            decode_body(json.dumps({"agent_id": AGENT_ID, "name": "n"} | policy).encode(), CreatePolicy)
+
+
+def test_cases_have_names_of_their_own():
+    """docs/semantics.md refers to a case by its name alone."""
+    names = [case.name for case in CASES]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_a_case_either_decides_or_is_refused():
+    """One that does neither would show nothing."""
+    assert [case.name for case in CASES if bool(case.calls) == bool(case.refused)] == []

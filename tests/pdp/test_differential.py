@@ -1,0 +1,250 @@
+"""The decision point against its mirror, on what Hypothesis makes of few names, few times and many collisions.
+
+EXAMPLES=20000 pytest tests/pdp/test_differential.py looks for longer.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from both_sides import BothSides, request
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mirror import naive
+
+from app.model.policies import Constraint, TimeWindow
+from app.pdp import decide
+from app.pdp.constraints import compile_constraint
+from app.pdp.time_windows import MINUTE_US as MINUTE
+from app.pdp.time_windows import compile_time_window
+from app.pdp.tools import covers
+
+PROFILE = settings(
+    max_examples=max(800, settings().max_examples),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+TOOLS = [*["file.read"] * 8, "file.a.b", "file", "file.", "file_b", "File.read", "db.query", "*", "file.*"]
+COVERING = ["*", "file.*", "file.read"]
+PATTERNS = [*COVERING, "file.a.*", "file", "db.query", "File.*"]
+NAMES = ["x", "p.x", "p", "a.b.c", "a.b", ".", "x."]
+REGEXES = ["^1", "0$", "^[0-9]+$", "^(true|1|null)$", "", "(?i)ABC", r"\.", "^.$", r"\d\n", "(?m)^a$", "é"]
+SCALARS = [
+    0,
+    1,
+    -1,
+    1.0,
+    -0.0,
+    0.5,
+    500,
+    500.0,
+    501,
+    2**53,
+    2.0**53,
+    2**53 + 1,
+    10**30,
+    1e30,
+    5e-324,
+    True,
+    False,
+    None,
+]
+SCALARS += ["", "0", "1", "true", "abc", "ABC", "a\nb", "1\n", "é", "e\u0301", "null"]
+NUMBERS = [number for number in SCALARS if type(number) in (int, float)]
+WINDOWS = [1, 2, 3600]
+ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca"]
+ZONES += ["Pacific/Apia", "America/St_Johns", "Antarctica/Troll"]
+CHANGES = [
+    *("2026-03-29T01:00", "2026-10-25T01:00", "2026-03-08T07:00", "2026-11-01T06:00", "2026-04-04T15:00"),
+    *("2026-10-03T15:30", "2026-02-15T02:00", "2026-03-22T02:00", "2011-12-30T10:00", "2026-12-31T18:15"),
+    *("2026-03-08T05:30", "2026-11-01T04:30"),
+]
+"""When clocks change in these zones, and a midnight in Kathmandu."""
+
+MOMENTS = [(datetime.fromisoformat(each).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) for each in CHANGES]
+STARTS = [moment // timedelta(microseconds=1) for moment in MOMENTS]
+
+effect = st.sampled_from([{}, {"effect": "deny"}, {"effect": "escalate"}, {"effect": "escalate"}])
+tools = st.lists(st.sampled_from(COVERING * 2 + PATTERNS), min_size=1, max_size=2)
+other_tools = st.lists(st.sampled_from(PATTERNS[3:] * 3 + PATTERNS), min_size=1, max_size=1)
+values = st.one_of(
+    st.sampled_from(SCALARS),
+    st.sampled_from(SCALARS),
+    st.sampled_from([[], [1], {}]),
+    st.dictionaries(st.sampled_from(["x", "b", "b.c", "c", "", "p.x"]), st.sampled_from(SCALARS), max_size=2),
+    st.fixed_dictionaries({"b": st.fixed_dictionaries({"c": st.sampled_from(SCALARS)})}),
+)
+parameters = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a.b.c", "", "x."]), values, max_size=4)
+
+
+LENIENT = st.sampled_from([set(), {"required"}, {"required"}])
+
+
+@st.composite
+def constraints(draw):
+    bounds = sorted(draw(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=2)))
+    every = {
+        "regex": draw(st.sampled_from(REGEXES)),
+        "enum": draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=4)),
+        "min": bounds[0],
+        "max": bounds[1],
+        "required": draw(st.sampled_from([False, False, True])),
+    }
+    given_fields = draw(st.sets(st.sampled_from([*sorted(every), "required"]), min_size=1, max_size=2)) | draw(LENIENT)
+    return {name: every[name] for name in sorted(given_fields)}
+
+
+@st.composite
+def windows(draw):
+    window = {"timezone": draw(st.sampled_from(ZONES))}
+    lists = draw(st.sampled_from([("allowedHours",), ("allowedDays",), ("allowedHours", "allowedDays")]))
+    for name in lists:
+        highest = 23 if name == "allowedHours" else 7
+        left_out = draw(st.sets(st.integers(0, highest), max_size=highest))
+        window[name] = [number for number in range(highest + 1) if number not in left_out]
+    return window
+
+
+@st.composite
+def rules(draw):
+    """Any rule, but rate limits above all, and few that fail for a tool whatever the call."""
+    kind = draw(st.sampled_from([*["rl"] * 6, "pc", "tb", "tool_allowlist", "tool_denylist", "approval_required"]))
+    rule = {"tools": draw(other_tools if kind in ("tool_denylist", "approval_required") else tools)}
+    if kind == "pc":
+        named = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
+        return rule | {"type": "parameter_constraint", "parameters": draw(named)} | draw(effect)
+    if kind == "rl":
+        limit = {"maxCalls": draw(st.sampled_from([1, 1, 2, 3])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
+        return rule | {"type": "rate_limit", "rateLimit": limit} | draw(effect)
+    if kind == "tb":
+        return rule | {"type": "time_based", "timeWindow": draw(windows())} | draw(effect)
+    return rule | {"type": kind}
+
+
+@st.composite
+def policies(draw):
+    """Policies that mostly share priority and time of creation; their ids decide then, and are in no order."""
+    count = draw(st.integers(1, 4))
+    ids = draw(st.permutations(["p0", "p1", "p2", "p3"]))[:count]
+    return [
+        {
+            "id": policy_id,
+            "name": policy_id,
+            "rules": draw(st.lists(rules(), min_size=1, max_size=4)),
+            "priority": draw(st.sampled_from([0, 0, 0, 7])),
+            "enabled": draw(st.sampled_from([True, True, True, False])),
+            "createdAt": draw(st.sampled_from([1, 1, 2])),
+        }
+        for policy_id in ids
+    ]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(TOOLS),
+        parameters,
+        st.sampled_from(
+            [*[0] * 8, 1, *(window * 1_000_000 + edge for window in WINDOWS for edge in (-1, 0, 1)), MINUTE]
+        ),
+        # An edit now and then: another maximum for each rate limit and another effect for each rule that has one.
+        st.none() | st.none() | st.tuples(st.integers(0, 3), st.integers(1, 3), effect, st.booleans()),
+        # Rate limits that others have just filled, by their place among all of the agent's.
+        st.just(()) | st.lists(st.integers(0, 7), max_size=3),
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+@PROFILE
+@given(policies(), steps, st.sampled_from(STARTS), st.sampled_from([-1, 0, 1, -MINUTE, MINUTE, -3600_000_000]))
+def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
+    """Result, policy, rule and wait are the same at every call of a history, with edits in between."""
+    sides = BothSides(bodies)
+    now_us = start + edge
+    for tool, given_parameters, later_us, edit, filled in calls:
+        now_us += later_us
+        if edit is not None:
+            edit_one(sides, bodies, *edit)
+        fill(sides, filled, now_us)
+
+        answer, _ = sides.judge(tool, given_parameters, now_us)
+
+        assert answer == sides.judge_by_mirror(tool, given_parameters, now_us)
+
+
+@PROFILE
+@given(policies(), st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), st.integers(-MINUTE, MINUTE), st.data())
+def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
+    bodies, tool, given_parameters, start, edge, data
+):
+    """Whenever in it the store's clock stands, deciding again would give this plan."""
+    compiled = BothSides(bodies).compiled
+    call = request(tool, given_parameters)
+    plan = decide(compiled, call, start + edge)
+    assert plan.holds_from_us <= start + edge < plan.holds_until_us
+
+    first, last = max(plan.holds_from_us, 0), min(plan.holds_until_us, 4_000_000_000_000_000) - 1
+    elsewhere = data.draw(st.sampled_from([first, last]) | st.integers(first, last))
+
+    assert decide(compiled, call, elsewhere) == plan
+
+
+@PROFILE
+@given(st.sampled_from(NAMES), constraints(), parameters)
+def test_a_constraint_and_its_mirror_agree(name, constraint, given_parameters):
+    """One parameter on its own, so that every kind of value meets every kind of constraint."""
+    check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
+    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+
+
+@PROFILE
+@given(st.sampled_from(SCALARS), st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3))
+def test_an_enum_and_its_mirror_agree(value, members):
+    """Equal in type and value: the numbers, texts and constants that languages like to confuse."""
+    check = compile_constraint("x", Constraint(enum=members), secret=False)
+    assert (check({"x": value}) is None) == naive.satisfies({"x": value}, "x", {"enum": members})
+
+
+@PROFILE
+@given(
+    st.lists(st.sampled_from([*PATTERNS, "a.b.*", "a.*", "..*"]), min_size=1, max_size=3), st.text("ab.*", max_size=6)
+)
+def test_patterns_and_their_mirror_agree(patterns, tool):
+    """On texts of letters, dots and stars alone."""
+    assert covers(patterns, tool) == naive.covers(patterns, tool)
+
+
+@PROFILE
+@given(windows(), st.sampled_from(STARTS), st.integers(-120, 120), st.sampled_from([0, 1, MINUTE // 2, MINUTE - 1]))
+def test_a_time_window_and_its_mirror_agree(window, start, minutes, offset):
+    """Within two hours of a change of the clocks, at any microsecond of a minute."""
+    now_us = start + minutes * MINUTE + offset
+    check = compile_time_window(msgspec.convert(window, TimeWindow))
+    assert (check(now_us // MINUTE) is None) == naive.inside(window, now_us)
+
+
+def fill(sides, places, now_us):
+    """Some rate limits have no room."""
+    limits = [
+        (body["id"], index)
+        for body in sides.bodies.values()
+        for index, rule in enumerate(body["rules"])
+        if rule["type"] == "rate_limit"
+    ]
+    for place in places if limits else ():
+        sides.fill(*limits[place % len(limits)], now_us)
+
+
+def edit_one(sides, bodies, place, max_calls, new_effect, moved):
+    """PATCH one policy: its rate limits keep tools and window, so their buckets must survive."""
+    body = sides.bodies[bodies[place % len(bodies)]["id"]]
+    changed = []
+    for rule in body["rules"]:
+        if rule["type"] == "rate_limit":
+            limit = rule["rateLimit"] | {"maxCalls": max_calls}
+            changed.append({"type": rule["type"], "tools": rule["tools"], "rateLimit": limit} | new_effect)
+        else:
+            changed.append(rule)
+    if moved:
+        changed.insert(0, {"type": "tool_denylist", "tools": ["db.query"]})
+    sides.patch(body["id"], {"rules": changed, "name": "renamed"})

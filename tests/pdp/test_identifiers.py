@@ -1,0 +1,84 @@
+"""UUIDv7s: their layout, their order, and which texts are ids."""
+
+import uuid
+from collections import Counter
+
+import pytest
+
+from app.model.ids import Ids, canonical_uuid
+
+NOW_MS = 1_795_176_896_789
+
+
+def test_an_id_is_a_uuid_of_version_7():
+    """RFC 9562: 48 bits of time, version 7, variant 10."""
+    ids = Ids()
+    for _ in range(1000):
+        text = ids.new(NOW_MS)
+        parsed = uuid.UUID(text)
+        assert str(parsed) == text
+        assert (parsed.version, parsed.variant) == (7, uuid.RFC_4122)
+        assert parsed.int >> 80 == NOW_MS
+
+
+@pytest.mark.parametrize("now_ms", [0, 1, NOW_MS, (1 << 48) - 1])
+def test_an_id_keeps_its_layout_at_the_ends_of_time(now_ms):
+    """From 1970 to the last millisecond that 48 bits hold."""
+    assert uuid.UUID(Ids().new(now_ms)).int >> 80 == now_ms
+
+
+def test_ids_sort_by_time():
+    """As text, which is how stores and clients sort them."""
+    ids = Ids()
+    made = [ids.new(NOW_MS + 10 * step) for step in range(500)]
+    assert sorted(made) == made
+
+
+def test_no_id_is_made_twice():
+    """Neither by one maker, over many refills of its random bytes, nor by two in the same millisecond."""
+    first, second = Ids(), Ids()
+    made = [maker.new(NOW_MS) for _ in range(20_000) for maker in (first, second)]
+    assert len(set(made)) == len(made)
+
+
+def test_all_74_random_bits_are_random():
+    """Each bit that is neither time, version nor variant is set in about half of the ids."""
+    ids, count = Ids(), 4000
+    bits = Counter()
+    for _ in range(count):
+        number = uuid.UUID(ids.new(0)).int
+        bits.update(place for place in range(80) if number >> place & 1)
+    fixed = {76, 77, 78, 63}
+    assert {place for place in fixed if bits[place] == count} == fixed
+    assert (bits[79], bits[62]) == (0, 0)
+    for place in set(range(80)) - fixed - {79, 62}:
+        assert 0.4 * count < bits[place] < 0.6 * count, place
+
+
+def test_canonical_form_is_lower_case_with_dashes():
+    """What is stored and compared is one spelling."""
+    text = "0198A1B2-C3D4-7E5F-8A9B-0C1D2E3F4A5B"
+    assert canonical_uuid(text) == text.lower()
+    assert canonical_uuid(text.lower()) == text.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0198a1b2c3d47e5f8a9b0c1d2e3f4a5b",
+        "{0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b}",
+        "urn:uuid:0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+        "0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b\n",
+        " 0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+        "0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5",
+        "0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5g",
+        "0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5\uff42",
+        "\u0660198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+        "remit:{0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f}",
+        "*",
+    ],
+)
+def test_what_is_not_a_uuid_with_dashes_is_no_id(text):
+    """Ids become parts of key names, so nothing else gets there."""
+    assert canonical_uuid(text) is None

@@ -1,0 +1,124 @@
+"""Patterns: RE2, so linear whatever the pattern; bounded; and right also where the engine runs out of memory."""
+
+import random
+import re
+
+import pytest
+import re2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.model.policies import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
+
+EXPLODING = [
+    (r"^(a+)+$", "a", "!"),
+    (r"^(a|aa)+$", "a", "!"),
+    (r"^(a|a?)+$", "a", "!"),
+    (r"^(.*a){20}$", "a", "!"),
+    (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a", "!"),
+    (r"^([a-zA-Z0-9]+\s?)*$", "a", "!"),
+    (r"(x+x+)+y", "x", "x"),
+    (r"^(\w+\s?)*\$$", "word ", "!"),
+    (r"^(?:(?:a?){50}){20}$", "a", "!"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "piece", "end"), EXPLODING)
+def test_patterns_that_explode_elsewhere_are_answered_here(pattern, piece, end):
+    """Backtracking would need longer than the universe is old for 60 000 characters; here the answer is just there."""
+    assert not compile_regex(pattern).search(piece * (60_000 // len(piece)) + end)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (r"(?=a)", "invalid perl operator: (?="),
+        (r"(?!a)", "invalid perl operator: (?!"),
+        (r"(?<=a)b", "invalid perl operator: (?<="),
+        (r"(?>a)", "invalid perl operator: (?>"),
+        (r"(a)\1", r"invalid escape sequence: \1"),
+        (r"(?P<n>a)(?P=n)", "invalid"),
+        (r"a**", "bad repetition operator: **"),
+        (r"a{1001}", "invalid repetition size: {1001}"),
+        (r"((a{100}){100}){100}", "invalid repetition size"),
+        (r"[z-a]", "invalid character class range: z-a"),
+        (r"(", "missing ): ("),
+        ("\\", "trailing \\"),
+        (r".{1000}.{1000}", "pattern too large"),
+        (r"\pL{200}", "pattern too large"),
+    ],
+)
+def test_what_a_linear_engine_cannot_do_is_refused_with_its_message(pattern, message):
+    """Look-around and back-references are what makes other engines slow; size is what would make this one."""
+    with pytest.raises(ValueError, match="is not a regular expression in RE2 syntax") as raised:
+        compile_regex(pattern)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^.{1,1000}$",
+        r"^[\w .-]{1,255}$",
+        r"^[\pL\pN '-]+$",
+        r"(?i)^[^@\s]+@[^@\s]+\.[a-z]{2,24}$",
+        "^(" + "|".join("ab" * 3) + ")$",
+    ],
+)
+def test_patterns_of_every_day_compile(pattern):
+    """The bound leaves room for lengths, names in any script, addresses and lists of words."""
+    compile_regex(pattern)
+
+
+def test_a_pattern_keeps_no_groups():
+    """Nobody reads them, and finding them takes the engine another, slower pass."""
+    assert compile_regex("(a)(b)|(c)").groups == 0
+
+
+@given(st.text(max_size=MAX_REGEX_LENGTH))
+def test_any_text_compiles_or_is_refused(pattern):
+    """No pattern that decodes makes anything but a ValueError, and none that compiles needs more than its bound."""
+    try:
+        compiled = compile_regex(pattern)
+    except ValueError:
+        return
+    assert compiled.options.max_mem == REGEX_MEMORY_BYTES
+    compiled.search("any text\0\n")
+
+
+def test_an_engine_that_runs_out_of_memory_still_gives_the_right_answer(capfd):
+    """It goes on with an automaton that needs none; running out is neither a match nor an error.
+
+    The pattern needs 2^40 states. That the bound is reached is seen on a twin that says so.
+    """
+    gap = 40
+    pattern = f"a[ab]{{{gap}}}c"
+    twin = re2.Options()
+    twin.max_mem, twin.never_capture = REGEX_MEMORY_BYTES, True
+    chance = random.Random(7)
+    noise = "".join(chance.choice("ab") for _ in range(60_000))
+
+    for text in (noise, noise + "c", noise + "a" + "a" * gap + "c", noise + "b" + "a" * gap + "c", "c" + noise):
+        truth = any(text[place] == "c" and text[place - gap - 1] == "a" for place in range(gap + 1, len(text)))
+        assert bool(compile_regex(pattern).search(text)) is truth
+        assert bool(re2.compile(pattern, twin).search(text)) is truth
+    assert "DFA out of memory" in capfd.readouterr().err
+
+
+pieces = st.sampled_from(
+    ["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(ab|c)", "^", "$", r"\.", r"\b", "(?:a|)", "(?:c{2})"]
+)
+patterns = st.lists(
+    st.tuples(pieces, st.sampled_from(["", "", "*", "+", "?", "{0,3}"])).map(
+        lambda pair: pair[0] if pair[0] in ("^", "$", r"\b") else "".join(pair)
+    ),
+    max_size=8,
+).map("".join)
+
+
+@settings(max_examples=500)
+@given(patterns, st.text(alphabet="abc.\n", max_size=12))
+def test_a_search_agrees_with_another_engine(pattern, text):
+    """Python's own `re` on the syntax that both share, with `$` as the end of the text."""
+    theirs = re.search(pattern.replace("$", r"\Z"), text)
+    assert bool(compile_regex(pattern).search(text)) is bool(theirs)

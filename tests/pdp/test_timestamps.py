@@ -1,0 +1,81 @@
+"""Times: what is read, what is written, and that the two are inverse."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.model.times import parse_time_ms, rfc3339
+
+LAST_MS = 253_402_300_799_999
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1, "1970-01-01T00:00:00.001Z"),
+        (1_795_178_096_789, "2026-11-20T12:34:56.789Z"),
+        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+        (LAST_MS, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_a_time_is_written_in_utc_with_milliseconds(time_ms, text):
+    """RFC 3339, always of the same length, so that texts sort as times do."""
+    assert rfc3339(time_ms) == text
+    assert parse_time_ms(text) == time_ms
+
+
+@given(st.integers(0, LAST_MS))
+def test_what_is_written_is_read_back(time_ms):
+    """No millisecond is lost on the way out and in."""
+    assert parse_time_ms(rfc3339(time_ms)) == time_ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-20T12:34:56Z",
+        "2026-11-20T12:34:56",
+        "2026-11-20T13:34:56+01:00",
+        "2026-11-20T18:19:56+05:45",
+        "2026-11-20T02:04:56-10:30",
+        "2026-11-20T12:34:56.000000Z",
+        "2026-11-20T12:34:56.0009Z",
+        "20261120T123456Z",
+        "2026-W47-5T12:34:56Z",
+    ],
+)
+def test_spellings_of_one_time_are_read_alike(text):
+    """Any offset; none means UTC; digits finer than a millisecond are dropped."""
+    assert rfc3339(parse_time_ms(text)) == "2026-11-20T12:34:56.000Z"
+
+
+def test_a_date_is_its_first_instant():
+    """`from=2026-11-20` is the day's beginning in UTC."""
+    assert rfc3339(parse_time_ms("2026-11-20")) == "2026-11-20T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "1795178096",
+        "2026-13-01T00:00:00Z",
+        "2026-02-30T00:00:00Z",
+        "2026-11-20T24:00:00Z",
+        "2026-11-20T23:59:60Z",
+        "2026-11-20T12:34:56 CET",
+        "1969-12-31T23:59:59.999Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-00:01",
+        "10000-01-01T00:00:00Z",
+        "\uff12\uff10\uff12\uff16-11-20T12:34:56Z",
+        "2026-11-20T12:34:56Z" + " " * 30,
+        "2026-11-20T12:34:56Z\n",
+    ],
+)
+def test_what_is_no_time_is_refused_with_an_example(text):
+    """One sentence for every way to be wrong."""
+    with pytest.raises(ValueError, match="is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z"):
+        parse_time_ms(text)
