@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -11,14 +13,17 @@ import uvloop
 from msgspec.structs import replace
 
 from app.compactor import Compactor
-from app.console import JSON, WORKSPACE, read_settings, with_services
+from app.console import JSON, WORKSPACE, print_json, read_settings, with_services
+from app.http.audit import VerificationView
 from app.logs import configure_logging
 from app.model.audit import AuditEntry, AuditPage, AuditQuery
+from app.model.checkpoints import Checkpoint, Verification
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.model.times import parse_time_ms
 from app.services import Services
 from app.settings import Settings
+from app.store.audit_verify import Verifier
 from app.store.client import open_client
 from app.store.embedded import reachable_store
 
@@ -133,3 +138,50 @@ def sentence(entry: AuditEntry) -> str:
     """One line for a person."""
     result = entry.result or "unreadable"
     return f"{entry.timestamp}  {result:9}  {entry.tool_name}  agent {entry.agent_id}  {entry.reason}"
+
+
+@audit.command("verify")
+@WORKSPACE
+@click.option("--since-checkpoint", metavar="LINE", help="Begin there; - reads the line from standard input.")
+@JSON
+def verify_log(workspace: str, since_checkpoint: str | None, as_json: bool) -> None:
+    """Recompute the chain from the entries themselves and print a checkpoint line.
+
+    Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
+    rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong.
+    """
+    line = sys.stdin.readline() if since_checkpoint == "-" else since_checkpoint
+    try:
+        since = None if line is None else Checkpoint.parse(line)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--since-checkpoint") from None
+
+    async def verify(services: Services) -> Verification:
+        verifier = Verifier(services.client, await services.workspaces.find(workspace))
+        with progress_bar("verifying") as progress:
+            return await verifier.verify(since, progress=progress)
+
+    found = with_services(verify)
+    if as_json:
+        print_json(VerificationView.of(found))
+    else:
+        if found.finding is not None:
+            click.echo(f"{found.finding.fault} at segment {found.finding.segment}: {found.finding.message}", err=True)
+        sealed = f"{found.entries} entries in {found.segments} segments from segment {found.first_segment} on"
+        click.echo(f"intact: {sealed}; {found.unsealed} entries are not sealed yet", err=True)
+        if found.checkpoint is not None:
+            click.echo(found.checkpoint.line)
+    if found.finding is not None:
+        raise SystemExit(1)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr where that is a terminal; it is told how many of how many are done."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def move(done: int, of: int) -> None:
+            bar.length = max(1, of)
+            bar.update(done - bar.pos)
+
+        yield move

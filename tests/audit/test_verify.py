@@ -1,0 +1,277 @@
+"""Whoever changes the log is found out: the chain is recomputed from the bodies."""
+
+import pytest
+from audit_entries import Writer
+
+from app.errors import Invalid
+from app.model.checkpoints import Checkpoint, Fault
+from app.store.audit_index import Row, row_member
+from app.store.audit_sealing import Sealer
+from app.store.audit_segments import chain, genesis, pack, part_of, segment_of
+from app.store.audit_verify import Verifier
+
+
+class Log:
+    """Eight sealed segments of 16 entries and three entries in the stream, and ways to do them harm."""
+
+    def __init__(self, client, workspace_id):
+        self.client, self.workspace_id = client, workspace_id
+        self.writer = Writer(client, workspace_id)
+        self.keyspace = self.writer.keyspace
+
+    async def write(self):
+        await self.writer.append(8 * 16 + 3)
+        sealer = Sealer(self.client, 16, 100)
+        for _ in range(8):
+            await sealer.seal_next(self.workspace_id)
+        return self
+
+    async def verify(self, **options):
+        return await Verifier(self.client, self.workspace_id).verify(**options)
+
+    async def record(self, number):
+        return dict(await self.client.call_bytes("HGETALL", self.keyspace.audit_segment(number)))
+
+    async def put(self, number, record):
+        await self.client.call("DEL", self.keyspace.audit_segment(number))
+        fields = [part for pair in record.items() for part in pair]
+        await self.client.call("HSET", self.keyspace.audit_segment(number), *fields)
+
+    async def change(self, number, **fields):
+        flat = [part for pair in fields.items() for part in pair]
+        await self.client.call("HSET", self.keyspace.audit_segment(number), *flat)
+
+    async def relink(self, first, previous):
+        """Recompute every link from `first` on, and the head: what a careful forger does."""
+        for number in range(first, 9):
+            segment = segment_of(await self.record(number))
+            sha256 = chain(previous, segment.body())
+            await self.change(number, previous=previous, sha256=sha256)
+            previous = sha256
+        await self.client.call("HSET", self.keyspace.audit_head, "sha256", previous)
+
+    async def forge(self, number):
+        """A segment whose first entry says denied."""
+        segment = segment_of(await self.record(number))
+        body = segment.body().replace(b'"result":"allowed"', b'"result":"denied"', 1)
+        frames, data = pack([body.splitlines(keepends=True)])
+        await self.change(number, frames=frames, data=data)
+        return body
+
+
+@pytest.fixture
+async def log(client, workspace_id):
+    return await Log(client, workspace_id).write()
+
+
+async def test_an_untouched_log_is_intact(log):
+    """It says how much it checked, and where the chain stands."""
+    found = await log.verify()
+    assert found.finding is None
+    assert found.complete
+    assert (found.first_segment, found.segments, found.entries, found.unsealed) == (1, 8, 128, 3)
+    head = await log.client.call("HGET", log.keyspace.audit_head, "sha256")
+    assert found.checkpoint == Checkpoint(log.workspace_id, 8, 128, head, found.checkpoint.time_ms)
+
+
+async def test_an_empty_log_is_intact(client, workspace_id):
+    """There is nothing to be wrong."""
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding, found.complete, found.checkpoint) == (None, True, None)
+
+
+async def change_body(log):
+    await log.forge(4)
+
+
+async def change_body_and_hash(log):
+    body = await log.forge(4)
+    await log.change(4, sha256=chain(segment_of(await log.record(4)).previous, body))
+
+
+async def garble(log):
+    await log.change(4, data=b"not zstd")
+
+
+async def change_times(log):
+    await log.change(4, first_ms=0)
+
+
+async def hide_from_queries(log):
+    members = await log.client.call("ZRANGE", log.keyspace.audit_by_all(0), 0, -1)
+    await log.client.call("ZREM", log.keyspace.audit_by_all(0), members[3])
+
+
+async def remove(log):
+    await log.client.call("DEL", log.keyspace.audit_segment(4))
+
+
+async def remove_and_close_up(log):
+    for number in (4, 5, 6, 7):
+        moved = await log.record(number + 1)
+        await log.put(number, moved | {b"number": str(number)})
+    await log.client.call("DEL", log.keyspace.audit_segment(8))
+    await log.client.call("HSET", log.keyspace.audit_head, "segment", 7)
+
+
+async def swap(log):
+    four, five = await log.record(4), await log.record(5)
+    await log.put(4, five)
+    await log.put(5, four)
+
+
+async def swap_and_renumber(log):
+    four, five = await log.record(4), await log.record(5)
+    await log.put(4, five | {b"number": b"4"})
+    await log.put(5, four | {b"number": b"5"})
+
+
+async def insert(log):
+    for number in (8, 7, 6, 5, 4):
+        moved = await log.record(number)
+        await log.put(number + 1, moved | {b"number": str(number + 1)})
+    forged = await log.record(5)
+    body = segment_of(forged).body()
+    forged |= {b"number": b"4", b"previous": "0" * 64, b"sha256": chain("0" * 64, body)}
+    await log.put(4, forged)
+    await log.client.call("HSET", log.keyspace.audit_head, "segment", 9)
+
+
+async def append(log):
+    await log.put(9, await log.record(8) | {b"number": b"9"})
+
+
+async def truncate(log):
+    await log.client.call("DEL", log.keyspace.audit_segment(7), log.keyspace.audit_segment(8))
+
+
+async def truncate_with_the_head(log):
+    seven = segment_of(await log.record(7))
+    await log.client.call("DEL", log.keyspace.audit_segment(8))
+    changed = ("segment", 7, "sequence", seven.last_sequence, "sha256", seven.sha256)
+    await log.client.call("HSET", log.keyspace.audit_head, *changed)
+
+
+async def change_the_head(log):
+    await log.client.call("HSET", log.keyspace.audit_head, "sha256", "0" * 64)
+
+
+async def delete_unsealed(log):
+    await log.client.call("XDEL", log.keyspace.audit_stream, "131-0")
+
+
+TAMPERED = [
+    (change_body, Fault.CHANGED, 4),
+    (garble, Fault.CHANGED, 4),
+    (change_body_and_hash, Fault.CHANGED, 4),
+    (change_times, Fault.CHANGED, 4),
+    (hide_from_queries, Fault.CHANGED, 4),
+    (remove, Fault.REMOVED, 4),
+    (remove_and_close_up, Fault.REMOVED, 4),
+    (swap, Fault.REORDERED, 4),
+    (swap_and_renumber, Fault.REORDERED, 4),
+    (insert, Fault.INSERTED, 4),
+    (append, Fault.INSERTED, 9),
+    (truncate, Fault.TRUNCATED, 7),
+    (truncate_with_the_head, Fault.TRUNCATED, 8),
+    (change_the_head, Fault.CHANGED, 9),
+    (delete_unsealed, Fault.TRUNCATED, 9),
+]
+
+
+@pytest.mark.parametrize(("tamper", "fault", "segment"), TAMPERED, ids=[each[0].__name__ for each in TAMPERED])
+async def test_the_first_segment_that_was_tampered_with_is_named(log, tamper, fault, segment):
+    """Changed, removed, inserted, reordered, truncated: each with the place where it begins."""
+    await tamper(log)
+    found = await log.verify()
+    assert not found.complete
+    assert (found.finding.fault, found.finding.segment) == (fault, segment), found.finding.message
+    assert found.checkpoint.segment == segment - 1
+
+
+async def test_a_log_rewritten_as_a_whole_is_found_out_by_a_checkpoint_kept_elsewhere(log):
+    """Without one, a chain that is consistent in itself is all that there is."""
+    kept = Checkpoint.parse((await log.verify()).checkpoint.line)
+    body = await log.forge(2)
+    previous = segment_of(await log.record(1)).sha256
+    await log.relink(2, previous)
+    assert body in segment_of(await log.record(2)).body()
+    assert (await log.verify()).finding is None
+
+    found = await log.verify(since=kept)
+
+    assert (found.finding.fault, found.finding.segment) == (Fault.REWRITTEN, 8)
+
+
+async def test_a_checkpoint_from_before_the_forged_segment_finds_nothing_and_one_from_after_does(log):
+    """A checkpoint vouches for everything up to it."""
+    early = (await log.verify(segments_max=3)).checkpoint
+    late = (await log.verify(segments_max=6)).checkpoint
+    assert (early.segment, late.segment) == (3, 6)
+    await log.forge(5)
+    await log.relink(5, segment_of(await log.record(4)).sha256)
+    assert (await log.verify(since=early)).finding is None
+    assert (await log.verify(since=late)).finding.fault is Fault.REWRITTEN
+
+
+async def test_a_verification_goes_on_from_its_checkpoint(log):
+    """In steps of three segments it sees each once, and ends complete."""
+    seen, since = [], None
+    for _ in range(3):
+        found = await log.verify(since=since, segments_max=3)
+        seen.append((found.first_segment, found.segments, found.complete))
+        since = found.checkpoint
+    assert seen == [(1, 3, False), (4, 3, False), (7, 2, True)]
+
+
+async def test_a_log_cut_back_behind_a_checkpoint_is_truncated(log):
+    """Even if stream and counters were cut with it."""
+    kept = (await log.verify()).checkpoint
+    await truncate_with_the_head(log)
+    await log.client.call("DEL", log.keyspace.audit_stream)
+    await log.client.call("HSET", log.keyspace.commits, "sequence", 112)
+    assert (await log.verify()).finding is None
+    assert (await log.verify(since=kept)).finding.fault is Fault.TRUNCATED
+
+
+async def test_a_checkpoint_of_another_workspace_is_refused(log, ids):
+    """It would prove nothing."""
+    with pytest.raises(Invalid, match="another workspace"):
+        await log.verify(since=Checkpoint(ids.new(0), 0, 0, "0" * 64, 0))
+
+
+@pytest.mark.parametrize("line", ["", "a b c d e", "018bcfe5-6800-7000-8000-000000000001 1 1 abc 2026-11-20T12:34:56Z"])
+def test_a_line_that_is_no_checkpoint_is_refused(line):
+    """With a sentence that says what one is."""
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        Checkpoint.parse(line)
+
+
+async def test_segments_sealed_during_the_verification_are_verified_too(log, client, workspace_id):
+    """It ends at the head as it is when it gets there."""
+    await log.writer.append(13)
+    sealer = Sealer(client, 16, 100)
+
+    def seal(done, of):
+        pass
+
+    verifier = Verifier(client, workspace_id)
+    check_end = verifier._check_end
+
+    async def sealing_first(link):
+        await sealer.seal_next(workspace_id)
+        return await check_end(link)
+
+    verifier._check_end = sealing_first
+    found = await verifier.verify(progress=seal)
+    assert (found.finding, found.complete, found.segments, found.unsealed) == (None, True, 9, 0)
+
+
+def test_a_genesis_belongs_to_one_workspace(ids):
+    """The first segment of another workspace's log does not fit."""
+    assert genesis(ids.new(0)) != genesis(ids.new(0))
+
+
+def test_a_row_names_its_part():
+    """What the index holds of a segment is made in one place."""
+    assert (row_member(Row(130, 2, 3, 4, 5)), part_of(130)) == ("130:2:3:4:5", 1)
