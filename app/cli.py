@@ -7,15 +7,18 @@ from msgspec.structs import replace
 
 from app.audit_commands import audit, compact
 from app.console import JSON, WORKSPACE, print_json, read_settings, with_services
-from app.errors import AppError
+from app.errors import AppError, StoreUnavailable
 from app.logs import configure_logging
-from app.model.keys import Scope
+from app.model.keys import ApiKey, Scope
+from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms, rfc3339
 from app.services import Services
 from app.settings import SettingsError
 from app.store.checkup import Severity, check_up
 from app.supervisor import StartFailed
 from app.supervisor import serve as serve_machine
+
+_LONGEST_NAME = 255
 
 
 class Console(click.Group):
@@ -24,17 +27,37 @@ class Console(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except StoreUnavailable as error:
+            raise click.ClickException(f"{error} (the store is {read_settings().store})") from None
         except (SettingsError, AppError, StartFailed) as error:
             raise click.ClickException(str(error)) from None
 
 
-@click.group(cls=Console)
+class Name(click.ParamType[str]):
+    """What the API takes as a name: 1 to 255 characters that can be seen."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it was given."""
+        if not 1 <= len(value) <= _LONGEST_NAME:
+            self.fail(f"must have 1 to {_LONGEST_NAME} characters", param, ctx)
+        try:
+            require_visible("name", value)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+@click.group(cls=Console, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="remit")
 def main() -> None:
     """Remit decides whether an AI agent may call a tool, and keeps the record of every answer.
 
     Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without
     REMIT_REDIS_URL the store is embedded and keeps its files in REMIT_DATA_DIR (var).
+
+    Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was misused.
     """
 
 
@@ -58,7 +81,7 @@ def workspace() -> None:
 
 
 @workspace.command("create")
-@click.argument("name")
+@click.argument("name", type=Name())
 @JSON
 def create_workspace(name: str, as_json: bool) -> None:
     """Make a workspace and print its id and its first admin key, once."""
@@ -92,29 +115,38 @@ def key() -> None:
 
 @key.command("create")
 @WORKSPACE
-@click.option("--name", required=True, help="What the key is for.")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(["admin", "read"]), default=["read"])
-@click.option("--expires-at", help="ISO 8601 time; never if left out.")
+@click.option("--name", type=Name(), required=True, help="What the key is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(["admin", "read"]),
+    default=["read"],
+    show_default=True,
+    help="What it may do; may be given twice, admin implies read.",
+)
+@click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
 def create_key(
     workspace: str, name: str, scopes: tuple[str, ...], expires_at: str | None, raw: bool, as_json: bool
 ) -> None:
-    """Make a key and print it, once. --scope may be given twice; admin implies read."""
+    """Make a key and print it, once."""
     try:
         expires_ms = None if expires_at is None else parse_time_ms(expires_at)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--expires-at") from None
 
-    async def create(services: Services) -> tuple[Any, str]:
+    async def create(services: Services) -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
-        return await services.keys.create(workspace_id, name, tuple(Scope(scope) for scope in scopes), expires_ms)
+        granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
+        return await services.keys.create(workspace_id, name, granted, expires_ms)
 
     made, raw_key = with_services(create)
     if raw:
         click.echo(raw_key)
     elif as_json:
-        print_json({"id": made.id, "name": made.name, "scopes": made.scopes, "key": raw_key})
+        print_json(_as_the_api_shows(made) | {"key": raw_key})
     else:
         click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
 
@@ -125,12 +157,12 @@ def create_key(
 def list_keys(workspace: str, as_json: bool) -> None:
     """Print a workspace's keys; raw keys are kept nowhere."""
 
-    async def read(services: Services) -> list[Any]:
+    async def read(services: Services) -> list[ApiKey]:
         return await services.keys.list_page(await services.workspaces.find(workspace))
 
     keys = with_services(read)
     if as_json:
-        print_json(keys)
+        print_json([_as_the_api_shows(each) for each in keys])
         return
     for each in keys:
         used = "never used" if each.last_used_ms is None else f"used {rfc3339(each.last_used_ms)}"
@@ -164,6 +196,18 @@ def doctor(as_json: bool) -> None:
             click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
     if any(finding.severity is Severity.BROKEN for finding in findings):
         raise SystemExit(1)
+
+
+def _as_the_api_shows(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": key.scopes,
+        "expiresAt": None if key.expires_ms is None else rfc3339(key.expires_ms),
+        "lastUsedAt": None if key.last_used_ms is None else rfc3339(key.last_used_ms),
+        "createdAt": rfc3339(key.created_ms),
+    }
 
 
 main.add_command(compact)

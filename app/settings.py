@@ -84,6 +84,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def data_path(self) -> Path:
         return Path(self.data_dir)
 
+    @property
+    def store(self) -> str:
+        """The store as it may be shown: the URL without who logs in and with what."""
+        if self.redis_url is None:
+            return f"embedded in {self.data_dir}"
+        scheme, _, rest = self.redis_url.partition("://")
+        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
     def __repr__(self) -> str:
         """The settings without their secrets, so that no traceback shows one."""
         shown = (

@@ -1,0 +1,205 @@
+"""`remit` as a person or a script runs it: what it prints where, and how it ends."""
+
+import json
+import re
+import subprocess
+import sys
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner
+from servers import clean_env
+
+from app.cli import main
+
+RAW_KEY = r"svc_[0-9a-f]{32}"
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()):
+    """Every command of the console with the words that call it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from commands(below, (*path, name))
+
+
+COMMANDS = dict(commands(main))
+
+
+@pytest.fixture(scope="module")
+def remit(replica):
+    """Runs the console on the store of the shared replica."""
+
+    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess:
+        environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
+        command = [sys.executable, "-m", "app.cli", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def workspace(remit, ids_of_module):
+    """A workspace of this module's: its name, its id and its first admin key."""
+    name = f"console {ids_of_module}"
+    made = remit("workspace", "create", name, "--json")
+    assert (made.returncode, made.stderr) == (0, "")
+    return json.loads(made.stdout) | {"name": name}
+
+
+@pytest.fixture(scope="module")
+def ids_of_module(tmp_path_factory):
+    """A text that no other run uses."""
+    return tmp_path_factory.mktemp("console").stat().st_ino
+
+
+def answer_to(replica, raw_key: str) -> int:
+    """The status that a request with the key gets."""
+    return httpx.get(f"{replica.base_url}/v1/agents", headers={"Authorization": f"Bearer {raw_key}"}).status_code
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_and_its_options(words):
+    """A sentence each; what is not explained is not found."""
+    told = CliRunner().invoke(main, [*words, "--help"])
+    assert (told.exit_code, told.output[:7]) == (0, "Usage: ")
+    command = COMMANDS[words]
+    assert re.match(r"[A-Z`].*[.:]", command.help)
+    for option in command.params:
+        assert isinstance(option, click.Argument) or re.fullmatch(r"[A-Z].+\.", option.help), option
+
+
+def test_the_console_has_the_commands_that_the_documents_name():
+    """A command that vanishes breaks somebody's script."""
+    named = "serve|compact|doctor|workspace create|workspace list|key create|key list|key revoke|audit query"
+    assert set(named.split("|")) <= set(map(" ".join, COMMANDS))
+
+
+def test_the_page_of_the_console_tells_the_exit_codes():
+    """Scripts go by them."""
+    told = CliRunner().invoke(main, ["-h"])
+    assert "Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was" in told.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("key", "nonsense"),
+        ("serve", "--workers", "0"),
+        ("serve", "--workers", "many"),
+        ("key", "create"),
+        ("key", "create", "--name", ""),
+        ("key", "create", "--name", "n" * 256),
+        ("key", "create", "--name", "zero\u200bwidth"),
+        ("key", "create", "--name", "n", "--scope", "root"),
+        ("key", "create", "--name", "n", "--expires-at", "tomorrow"),
+        ("key", "revoke"),
+        ("workspace", "create"),
+        ("workspace", "create", ""),
+        ("workspace", "create", "line\nend"),
+        ("doctor", "now"),
+    ],
+    ids=" ".join,
+)
+def test_a_misused_command_ends_with_2_and_says_how_it_is_used(arguments):
+    """Nothing is sent anywhere."""
+    told = CliRunner().invoke(main, arguments, env={"REMIT_REDIS_URL": "redis://127.0.0.1:1"})
+    assert told.exit_code == 2
+    assert "Usage: " in told.output
+    assert "Error: " in told.output
+
+
+def test_a_wrong_setting_ends_every_command_with_1(remit):
+    """The sentence is the one that stops a start."""
+    ran = remit("workspace", "list", REMIT_PROT="1")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "Error: REMIT_PROT is not a setting; did you mean REMIT_PORT?\n"
+
+
+def test_a_store_that_is_away_is_named_without_its_password(remit):
+    """Which store it was, and not how to get in."""
+    ran = remit("workspace", "list", REMIT_REDIS_URL="redis://remit:hunter2@127.0.0.1:1/0?password=hunter2")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.endswith("(the store is redis://127.0.0.1:1/0)\n")
+    assert "hunter2" not in ran.stderr
+
+
+def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids_of_module):
+    """The key works at once, on a replica that was running before."""
+    name = f"for people {ids_of_module}"
+    made = remit("workspace", "create", name)
+    assert (made.returncode, made.stderr) == (0, "")
+    shown = re.fullmatch(rf"workspace ({UUID})\nadmin key ({RAW_KEY}) \(shown this once\)\n", made.stdout)
+    assert answer_to(replica, shown[2]) == 200
+
+    listed = remit("workspace", "list").stdout
+    assert f"{shown[1]}  {name}\n" in listed
+    assert not re.search(RAW_KEY, listed)
+    assert {"id": shown[1], "name": name} in json.loads(remit("workspace", "list", "--json").stdout)
+
+
+def test_a_name_that_is_taken_is_refused(remit, workspace):
+    """Names are how the console finds workspaces."""
+    again = remit("workspace", "create", workspace["name"])
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr == f'Error: There is a workspace "{workspace["name"]}" already, {workspace["id"]}\n'
+
+
+def test_an_unknown_workspace_is_answered_with_those_that_exist(remit, workspace):
+    """Whoever mistyped it sees the right one."""
+    ran = remit("key", "list", "-w", "nowhere")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith('Error: No workspace "nowhere"; there are: ')
+    assert workspace["name"] in ran.stderr
+
+
+def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
+    """`--raw` for a shell variable, lists without raw keys, 401 as soon as the command is back."""
+    made = remit("key", "create", "-w", workspace["id"], "--name", "for a script", "--raw")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert re.fullmatch(rf"{RAW_KEY}\n", made.stdout)
+    raw_key = made.stdout.strip()
+    assert answer_to(replica, raw_key) == 200
+
+    listed = remit("key", "list", "-w", workspace["name"]).stdout
+    [line] = [line for line in listed.splitlines() if "for a script" in line]
+    key_id = re.match(UUID, line)[0]
+    assert re.fullmatch(rf"{UUID}  {raw_key[:12]}…  read        for a script \(used 2[0-9T:.-]+Z\)", line)
+    assert raw_key not in listed
+
+    revoked = remit("key", "revoke", "-w", workspace["id"], key_id)
+    assert (revoked.returncode, revoked.stdout) == (0, f"revoked {key_id}\n")
+    assert answer_to(replica, raw_key) == 401
+    again = remit("key", "revoke", "-w", workspace["id"], key_id)
+    assert (again.returncode, again.stderr) == (1, "Error: No API key has this id\n")
+
+
+def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica):
+    """One vocabulary: what a script learns from one it finds in the other."""
+    arguments = ("--name", "as json", "--scope", "admin", "--scope", "read", "--expires-at", "2031-01-02T03:04:05Z")
+    made = json.loads(remit("key", "create", "-w", workspace["id"], *arguments, "--json").stdout)
+    assert re.fullmatch(RAW_KEY, made.pop("key"))
+    assert made["expiresAt"] == "2031-01-02T03:04:05.000Z"
+    listed = json.loads(remit("key", "list", "-w", workspace["id"], "--json").stdout)
+    assert made in listed
+    headers = {"Authorization": f"Bearer {workspace['key']}"}
+    shown = httpx.get(f"{replica.base_url}/v1/api-keys", headers=headers).json()
+    assert made in shown
+    assert [each.keys() for each in shown] == [each.keys() for each in listed]
+
+
+def test_the_audit_log_is_read_from_the_console(remit, workspace, replica):
+    """The entry that the API shows, by the same id."""
+    headers = {"Authorization": f"Bearer {workspace['key']}"}
+    with httpx.Client(base_url=replica.base_url, headers=headers) as client:
+        agent_id = client.post("/v1/agents", json={"name": "seen from the console"}).json()["id"]
+        call = {"agent_id": agent_id, "tool_name": "orders.read"}
+        decision = client.post("/v1/authorize", json=call).json()
+    [entry] = json.loads(remit("audit", "query", "-w", workspace["id"], "--agent", agent_id, "--json").stdout)
+    assert (entry["id"], entry["result"]) == (decision["id"], "denied")
+    told = remit("audit", "query", "-w", workspace["id"], "--agent", agent_id).stdout
+    assert "denied" in told
+    assert "orders.read" in told
