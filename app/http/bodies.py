@@ -107,7 +107,7 @@ def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
     if raw.count(b":") != decoded_keys and len(_key.findall(raw)) != decoded_keys:
         try:
             # Numbers are of no interest here, and Python refuses to read those of more than 4,300 digits.
-            json.loads(raw, object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len)
+            json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len)
         except ValueError as error:
             raise not_json(error) from None
 

@@ -1,0 +1,184 @@
+"""Who may come in: the Authorization header, on every endpoint, and what its failures show."""
+
+import pytest
+from servers import ADMIN_KEY
+
+from app.errors import Unauthorized
+from app.http.authentication import raw_key_of
+from app.http.operations import OPERATIONS
+
+GUARDED = [(each.method, each.path) for each in OPERATIONS if each.scope is not None]
+ID = "00000000-0000-7000-8000-000000000000"
+EVERYWHERE = pytest.mark.parametrize(("method", "path"), GUARDED)
+
+
+def call(client, method, path, key=None, **options):
+    """A request that would do as little as possible if it were let in."""
+    path = path.replace("{agent_id}", ID).replace("{policy_id}", ID).replace("{key_id}", ID)
+    options.setdefault("headers", {"Authorization": f"Bearer {key}"})
+    return client.request(method, path, content=b"{}" if method in {"POST", "PATCH"} else None, **options)
+
+
+def refused(answer, code="UNAUTHORIZED"):
+    assert answer.status_code == 401, answer.text
+    assert answer.json()["error"]["code"] == code
+    assert answer.json()["error"]["details"] == []
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    return answer.json()["error"]["message"]
+
+
+HEADERS = {
+    "missing": ([], "The header Authorization is missing; send Authorization: Bearer svc_…"),
+    "empty": ([("Authorization", "")], "The Authorization header does not read Bearer, a space and an API key"),
+    "basic": (
+        [("Authorization", "Basic c3ZjOg==")],
+        "The Authorization header does not read Bearer, a space and an API key",
+    ),
+    "key alone": (
+        [("Authorization", ADMIN_KEY)],
+        "The Authorization header does not read Bearer, a space and an API key",
+    ),
+    "no key": ([("Authorization", "Bearer")], "The Authorization header does not read Bearer, a space and an API key"),
+    "two spaces": (
+        [("Authorization", f"Bearer  {ADMIN_KEY}")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "upper-case digits": (
+        [("Authorization", f"Bearer svc_{'5EED' * 8}")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "short": (
+        [("Authorization", "Bearer svc_5eed")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "long": (
+        [("Authorization", f"Bearer {ADMIN_KEY}0")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "other type": (
+        [("Authorization", f"Bearer key_{'5eed' * 8}")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "something behind it": (
+        [("Authorization", f"Bearer {ADMIN_KEY}, Bearer {ADMIN_KEY}")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "not ASCII": (
+        [("Authorization", b"Bearer svc_\xff\xfe")],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "full-width digits": (
+        [("Authorization", ("Bearer svc_" + "\uff15" * 32).encode())],
+        "The API key does not have the form svc_ and 32 lower-case hex digits",
+    ),
+    "two headers": (
+        [("Authorization", f"Bearer {ADMIN_KEY}"), ("Authorization", "Bearer x")],
+        "There is more than one Authorization header",
+    ),
+    "the same header twice": (
+        [("Authorization", f"Bearer {ADMIN_KEY}"), ("authorization", f"Bearer {ADMIN_KEY}")],
+        "There is more than one Authorization header",
+    ),
+    "unknown": ([("Authorization", f"Bearer svc_{'0' * 32}")], "The API key is unknown or has been revoked"),
+}
+
+
+@pytest.fixture
+def anonymous(replica):
+    with replica.client() as client:
+        del client.headers["Authorization"]
+        yield client
+
+
+@pytest.mark.parametrize(("headers", "message"), HEADERS.values(), ids=HEADERS)
+@EVERYWHERE
+def test_a_header_that_names_no_valid_key_is_401(anonymous, method, path, headers, message):
+    """The same sentence on every endpoint; what was sent is never repeated."""
+    answer = call(anonymous, method, path, headers=headers)
+    assert refused(answer) == message
+    assert "5eed" not in answer.text
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_is_read_in_any_case(tenant, anonymous, scheme):
+    """RFC 9110 says so of every scheme."""
+    answer = anonymous.get("/v1/agents", headers={"Authorization": f"{scheme} {tenant.read_key}"})
+    assert answer.status_code == 200
+
+
+@EVERYWHERE
+def test_a_revoked_key_is_401_at_once_on_every_replica(tenant, other_replica, anonymous, method, path):
+    """Also where this replica, and the other, had authenticated it before."""
+    key = tenant.new_key(["admin"])
+    with other_replica.client(key["key"]) as there:
+        for client in (anonymous, there):
+            assert call(client, method, path, key["key"]).status_code != 401
+
+        assert tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+
+        for client in (anonymous, there):
+            assert refused(call(client, method, path, key["key"])) == "The API key is unknown or has been revoked"
+
+
+@EVERYWHERE
+def test_an_expired_key_is_401_and_says_so(tenant, anonymous, method, path):
+    """It is over at its expiresAt, by the store's clock."""
+    key = tenant.new_key(["admin"], expiresAt="2020-01-01T00:00:00Z")
+    message = refused(call(anonymous, method, path, key["key"]), "API_KEY_EXPIRED")
+    assert message == "The API key has expired"
+
+
+@EVERYWHERE
+def test_a_key_works_until_it_expires(tenant, anonymous, method, path):
+    """A far date is no obstacle."""
+    key = tenant.new_key(["admin"], expires_at="9999-12-31T23:59:59Z")
+    assert call(anonymous, method, path, key["key"]).status_code != 401
+
+
+BODIES = {
+    "not JSON": b"{",
+    "not UTF-8": b'{"a": "\xff"}',
+    "empty": b"",
+    "too large": b"x" * (256 * 1024 + 1),
+    "too deep": b"[" * 100,
+    "of an unknown agent": b'{"agent_id": "%s", "tool_name": "t"}' % ID.encode(),
+    "of no agent": b'{"tool_name": "t"}',
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("state", ["revoked", "expired"])
+def test_authorize_tells_nothing_to_a_key_that_is_no_longer_valid(tenant, anonymous, state, body):
+    """A replica that remembers the key asks again before it says what is wrong with the body."""
+    key = tenant.new_key(["read"])
+    headers = {"Authorization": f"Bearer {key['key']}"}
+    agent = tenant.new_agent()
+    call_of = {"agent_id": agent["id"], "tool_name": "t"}
+    assert anonymous.post("/v1/authorize", json=call_of, headers=headers).status_code == 200
+    if state == "revoked":
+        assert tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+    else:
+        tenant.let_expire(key["id"])
+
+    answer = anonymous.post("/v1/authorize", content=body, headers=headers)
+
+    refused(answer, "UNAUTHORIZED" if state == "revoked" else "API_KEY_EXPIRED")
+
+
+def test_a_key_that_revokes_itself_is_gone(tenant, anonymous):
+    """Nothing keeps an admin from it; the answer still comes."""
+    key = tenant.new_key(["admin"])
+    assert call(anonymous, "DELETE", f"/v1/api-keys/{key['id']}", key["key"]).status_code == 204
+    refused(call(anonymous, "GET", "/v1/agents", key["key"]))
+
+
+def test_the_raw_key_is_what_stands_behind_the_scheme():
+    """Nothing is stripped and nothing guessed."""
+    assert raw_key_of(b"Bearer " + ADMIN_KEY.encode()) == ADMIN_KEY
+
+
+@pytest.mark.parametrize("value", [None, b"", b"Bearer ", b"Bearer svc_", b"Bearer\tsvc_" + b"0" * 32, b"\xff" * 40])
+def test_whatever_else_stands_there_is_unauthorized(value):
+    """No value makes it raise anything but the one error."""
+    with pytest.raises(Unauthorized):
+        raw_key_of(value)

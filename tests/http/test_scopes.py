@@ -1,0 +1,102 @@
+"""Which scope opens which route: the table of operations, the guards and the answers agree."""
+
+import pytest
+from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
+
+from app.http.application import ROUTES
+from app.http.operations import OPERATIONS
+from app.model.keys import Scope
+
+PUBLIC = {"/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"}
+ID = "00000000-0000-7000-8000-000000000000"
+ADMIN_ONLY = [(each.method, each.path) for each in OPERATIONS if each.scope is Scope.ADMIN]
+READ = [(each.method, each.path) for each in OPERATIONS if each.scope is Scope.READ]
+
+SPEC = {
+    ("POST", "/v1/authorize"): Scope.READ,
+    ("GET", "/v1/agents"): Scope.READ,
+    ("GET", "/v1/agents/{agent_id}"): Scope.READ,
+    ("POST", "/v1/agents"): Scope.ADMIN,
+    ("PATCH", "/v1/agents/{agent_id}"): Scope.ADMIN,
+    ("DELETE", "/v1/agents/{agent_id}"): Scope.ADMIN,
+    ("GET", "/v1/policies"): Scope.READ,
+    ("GET", "/v1/policies/{policy_id}"): Scope.READ,
+    ("POST", "/v1/policies"): Scope.ADMIN,
+    ("PATCH", "/v1/policies/{policy_id}"): Scope.ADMIN,
+    ("DELETE", "/v1/policies/{policy_id}"): Scope.ADMIN,
+    ("GET", "/v1/audit-logs"): Scope.READ,
+    ("POST", "/v1/api-keys"): Scope.ADMIN,
+    ("GET", "/v1/api-keys"): Scope.ADMIN,
+    ("DELETE", "/v1/api-keys/{key_id}"): Scope.ADMIN,
+}
+"""Scope x route as the specification has it; what came later stands in the table of operations alone."""
+
+
+def guard_scopes(handler):
+    return [guard.scope for guard in handler.guards or () if hasattr(guard, "scope")]
+
+
+@pytest.mark.parametrize("handler", [each for each in ROUTES if isinstance(each, HTTPRouteHandler)], ids=str)
+def test_every_route_has_one_guard_or_is_public(handler):
+    """A route that somebody adds is closed or on the list of those that are open."""
+    if handler.paths & PUBLIC:
+        assert guard_scopes(handler) == []
+    else:
+        assert len(guard_scopes(handler)) == 1
+
+
+def test_authorize_is_the_only_route_without_a_guard_that_asks_for_a_key():
+    """It authenticates in the handler, because there the commit has the last word."""
+    assert [path for each in ROUTES if isinstance(each, ASGIRouteHandler) for path in each.paths] == ["/v1/authorize"]
+
+
+def test_the_scopes_are_those_of_the_specification():
+    """Changing one is a decision, not a slip."""
+    table = {(each.method, each.path): each.scope for each in OPERATIONS}
+    assert {route: table.get(route) for route in SPEC} == SPEC
+
+
+def call(client, method, path):
+    for name in ("{agent_id}", "{policy_id}", "{key_id}"):
+        path = path.replace(name, ID)
+    return client.request(method, path, content=b"{}" if method in {"POST", "PATCH"} else None)
+
+
+@pytest.mark.parametrize(("method", "path"), ADMIN_ONLY)
+def test_a_read_key_is_403_on_every_admin_route(tenant, method, path):
+    """Before the body or the id is looked at."""
+    answer = call(tenant.reader, method, path)
+    assert answer.status_code == 403
+    message = "This endpoint requires the scope admin; the key has read"
+    assert answer.json() == {"error": {"code": "INSUFFICIENT_SCOPE", "message": message, "details": []}}
+
+
+@pytest.mark.parametrize("keys", ["reader", "admin"])
+@pytest.mark.parametrize(("method", "path"), READ)
+def test_both_scopes_open_every_read_route(tenant, keys, method, path):
+    """The scope admin implies read."""
+    assert call(getattr(tenant, keys), method, path).status_code not in {401, 403}
+
+
+@pytest.mark.parametrize(("method", "path"), ADMIN_ONLY)
+def test_an_admin_key_opens_every_admin_route(tenant, method, path):
+    """With or without read beside it."""
+    assert call(tenant.admin, method, path).status_code not in {401, 403}
+
+
+@pytest.mark.parametrize("path", sorted(PUBLIC))
+def test_what_is_public_needs_no_key_and_minds_none(tenant, replica, path):
+    """A wrong key does not close it either: balancers send what they are told to."""
+    for headers in ({"Authorization": ""}, {"Authorization": "Bearer nonsense"}, {}):
+        assert tenant.admin.get(path, headers=headers).status_code == 200
+
+
+def test_a_read_key_that_is_refused_has_changed_nothing(tenant):
+    """403 on every write of something that exists."""
+    agent = tenant.new_agent()
+    policy = tenant.new_policy(agent["id"])
+    for path, body in ((f"/v1/agents/{agent['id']}", {"name": "x"}), (f"/v1/policies/{policy['id']}", {"priority": 9})):
+        before = tenant.reader.get(path).json()
+        assert tenant.reader.patch(path, json=body).status_code == 403
+        assert tenant.reader.delete(path).status_code == 403
+        assert tenant.reader.get(path).json() == before
