@@ -1,0 +1,92 @@
+"""docs/architecture.md, held against what app/ imports."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+APP = ROOT / "app"
+PAGE = (ROOT / "docs/architecture.md").read_text()
+
+
+def rows(head):
+    """First and second cell of every row of the table with this head: the names in backticks."""
+    below = PAGE.split(head, 1)[1].split("\n\n", 1)[0]
+    cells = [line.split("|")[1:3] for line in below.splitlines()[1:]]
+    return [tuple(re.findall(r"`(\w+)`", cell) for cell in pair) for pair in cells]
+
+
+MAY_IMPORT = {layer[0]: set(allowed) for layer, allowed in rows("| Layer | May import | What it is |\n")}
+IMPORTED_BY = {name: set(by) for names, by in rows("| Library | Imported by |\n") for name in names}
+
+
+def layer_of(path):
+    """`pdp` for app/pdp/decide.py, `errors` for app/errors.py."""
+    return path.relative_to(APP).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """Every module that a file imports, as a dotted name; wherever in the file the import stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute, so that a reader sees the layer"
+            # `from app import errors` names the layer after the module.
+            yield from (f"app.{name.name}" for name in node.names) if node.module == "app" else (node.module,)
+
+
+IMPORTS = [(path, name) for path in sorted(APP.rglob("*.py")) for name in imports(path)]
+PROCESSES = {layer_of(path) for path in APP.rglob("*.py")} - MAY_IMPORT.keys() - {"__init__"}
+
+
+@pytest.mark.parametrize("layer", MAY_IMPORT)
+def test_a_layer_imports_only_what_the_page_lets_it(layer):
+    """The arrows are those of the table, and it draws none that is not there."""
+    imported = {
+        name.split(".")[1]
+        for path, name in IMPORTS
+        if layer_of(path) == layer and name.startswith("app.") and name.split(".")[1] != layer
+    }
+    assert imported <= MAY_IMPORT[layer]
+
+
+def test_the_layers_have_an_order():
+    """No two layers may import each other, not over others either."""
+    left = dict(MAY_IMPORT)
+    while left:
+        lowest = {layer for layer, allowed in left.items() if not allowed & left.keys()}
+        assert lowest, f"these import each other in a circle: {sorted(left)}"
+        left = {layer: allowed for layer, allowed in left.items() if layer not in lowest}
+
+
+def test_the_page_names_every_layer_and_process():
+    """What is not in the table is a process, and the page says which those are."""
+    assert all((APP / layer).is_dir() or (APP / f"{layer}.py").is_file() for layer in MAY_IMPORT)
+    sentence = PAGE.split(" are the processes; nothing below imports them", 1)[0].rpartition("\n\n")[2]
+    assert set(re.findall(r"`(\w+)`", sentence)) == PROCESSES
+
+
+@pytest.mark.parametrize("library", IMPORTED_BY)
+def test_a_library_is_imported_where_the_page_says(library):
+    """There and nowhere else."""
+    assert {layer_of(path) for path, name in IMPORTS if name.split(".")[0] == library} == IMPORTED_BY[library]
+
+
+def test_every_file_that_the_page_names_exists():
+    """Paths in backticks are below app/ unless they begin at the root."""
+    named = re.findall(r"`((?:[\w.]+/)*\w+\.(?:py|lua)|(?:\w+/)+)`", PAGE)
+    assert len(named) > 20
+    slices = {"policies.py", "agents.py", "keys.py", "audit.py"}
+    below = {name for name in named if name not in slices}
+    assert {name for name in below if not (APP / name).exists() and not (ROOT / name).exists()} == set()
+    assert all((APP / layer / name).exists() for layer in ("model", "store", "http") for name in slices)
+
+
+def test_every_link_of_the_page_leads_somewhere():
+    """Relative to docs/."""
+    links = re.findall(r"\]\(([^)#:]+)\)", PAGE)
+    assert links
+    assert {link for link in links if not (ROOT / "docs" / link).exists()} == set()
