@@ -1,0 +1,36 @@
+"""docs/semantics.md and the cases: each names the other, so neither can say what the other does not."""
+
+import re
+from pathlib import Path
+
+import pytest
+from case_files import CASES, cases_by_file
+
+PAGE = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text()
+LINK = re.compile(r"\[`([a-z0-9-]+)`\]\[(\w+)\]")
+
+
+def test_the_page_names_every_case_once_and_no_other():
+    """A case that shows nothing on the page, or a sentence without its case, is found here."""
+    named = LINK.findall(PAGE)
+    existing = [(case.name, file) for file, cases in cases_by_file().items() for case in cases]
+    assert sorted(named) == sorted(existing)
+
+
+@pytest.mark.parametrize("row", [line for line in PAGE.splitlines() if line.startswith("| ")])
+def test_every_row_of_a_table_names_a_case(row):
+    """Header rows end in the word."""
+    assert LINK.search(row) or row.endswith(("Cases |", "Refused in the cases |"))
+
+
+def test_links_lead_to_the_files():
+    """One reference for each file of cases."""
+    targets = re.findall(r"^\[(\w+)\]: \.\./tests/cases/(\w+)\.json$", PAGE, re.MULTILINE)
+    files = sorted(path.stem for path in CASES.glob("*.json"))
+    assert targets == [(file, file) for file in files]
+
+
+@pytest.mark.parametrize(("file", "cases"), cases_by_file().items())
+def test_a_case_says_in_a_sentence_what_it_shows(file, cases):
+    """The name is for linking, the description for reading."""
+    assert [case.name for case in cases if not case.description.endswith(".")] == []
