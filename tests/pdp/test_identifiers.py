@@ -82,3 +82,10 @@ def test_canonical_form_is_lower_case_with_dashes():
 def test_what_is_not_a_uuid_with_dashes_is_no_id(text):
     """Ids become parts of key names, so nothing else gets there."""
     assert canonical_uuid(text) is None
+
+
+def test_ids_made_in_one_millisecond_sort_in_the_order_in_which_they_were_made():
+    """Two policies created in one millisecond have an oldest one."""
+    ids = Ids()
+    made = [ids.new(1_800_000_000_000) for _ in range(2000)]
+    assert made == sorted(made)
