@@ -236,7 +236,7 @@ def fill(sides, places, now_us):
 
 
 def edit_one(sides, bodies, place, max_calls, new_effect, moved):
-    """PATCH one policy: its rate limits keep tools and window, so their buckets must survive."""
+    """PATCH one policy: its rate limits keep tools and window, so their buckets must survive. The policy it is now."""
     body = sides.bodies[bodies[place % len(bodies)]["id"]]
     changed = []
     for rule in body["rules"]:
@@ -248,3 +248,4 @@ def edit_one(sides, bodies, place, max_calls, new_effect, moved):
     if moved:
         changed.insert(0, {"type": "tool_denylist", "tools": ["db.query"]})
     sides.patch(body["id"], {"rules": changed, "name": "renamed"})
+    return sides.bodies[body["id"]]

@@ -1,0 +1,128 @@
+"""The same cases with nothing left out: policies created and edited in a store, plans closed by the commit script."""
+
+import asyncio
+
+import msgspec
+import pytest
+from both_sides import DEFAULTS, REDACTOR, BothSides
+from case_files import all_cases
+from fake_store import FakeClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_differential import STARTS, edit_one, policies, steps
+
+from app.model.agents import AgentStatus
+from app.model.decisions import AuthorizeRequest, Decision
+from app.model.ids import Ids
+from app.model.keys import Caller, Scope
+from app.model.policies import Rules, quota_fingerprints
+from app.pdp import compile_agent, decide
+from app.store.agents import Agents
+from app.store.clock import StoreClock
+from app.store.commit import CommitDecision
+from app.store.keys import Keys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+CASES = [case for case in all_cases() if case.refused is None]
+
+
+class Workspace:
+    """One agent in a workspace of its own; `ids` maps what a case calls a policy to the id that the store gave it."""
+
+    def __init__(self, client) -> None:
+        self.client = client
+        made = Ids()
+        self.id = made.new(0)
+        self.agents, self.policies, self.keys = Agents(client, made), Policies(client, made), Keys(client, made)
+        self.commit = CommitDecision(client, StoreClock(), 100_000)
+        self.made = made
+        self.ids: dict[str, str] = {}
+
+    async def enter(self, bodies, status="active"):
+        """The agent and its policies exist, created in this order."""
+        key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None)
+        self.caller = Caller(self.id, key.id, frozenset({Scope.READ}))
+        self.agent_id = (await self.agents.create(self.id, "a", None)).id
+        if status != "active":
+            await self.agents.update(self.id, self.agent_id, status=AgentStatus(status))
+        for body in bodies:
+            rules = msgspec.convert(body["rules"], Rules)
+            fields = {name: body.get(name, default) for name, default in DEFAULTS.items()}
+            policy = await self.policies.create(self.id, self.agent_id, name=body["name"], rules=rules, **fields)
+            self.ids[body.get("id", body["name"])] = policy.id
+        return self
+
+    async def patch(self, called, fields):
+        converted = fields | {"rules": msgspec.convert(fields["rules"], Rules)} if "rules" in fields else fields
+        await self.policies.update(self.id, self.ids[called], **converted)
+
+    async def fill(self, called, index, now_us):
+        policy = await self.policies.get(self.id, self.ids[called])
+        bucket = Keyspace(self.id).quota(policy.id, quota_fingerprints(policy.rules)[index])
+        for _ in range(policy.rules[index].rate_limit.max_calls):
+            await self.client.call("LPUSH", bucket, now_us)
+
+    async def judge(self, tool_name, parameters, now_us, action="authorize"):
+        """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason."""
+        agent, held = await self.agents.load(self.id, self.agent_id)
+        request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}")
+        plan = decide(compile_agent(agent, held, REDACTOR.is_secret), request, now_us)
+        decision_id = self.made.new(now_us // 1000)
+        decision = await self.commit(self.caller, request, agent.version, plan, decision_id, now_us, now_us=now_us)
+        assert isinstance(decision, Decision)
+        outcome = decision.outcome
+        called = {policy_id: name for name, policy_id in self.ids.items()}.get(outcome.policy_id)
+        index = None if outcome.rule is None else outcome.rule.index
+        return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason
+
+
+async def test_every_case_is_decided_as_it_says_on_every_store(client):
+    """Through the scripts that create, edit and commit."""
+    for case in CASES:
+        workspace = await Workspace(client).enter(case.policies, case.agent.get("status", "active"))
+        for number, call in enumerate(case.calls):
+            for edit in call.edits:
+                await workspace.patch(edit.policy, edit.patch)
+            for full in call.full:
+                await workspace.fill(full.policy, full.rule, call.now_us)
+
+            answer, reason = await workspace.judge(call.tool_name, call.parameters, call.now_us, call.action)
+
+            wanted, where = call.wanted, f"{case.name}, call {number}"
+            index = None if wanted.rule is None else wanted.rule.index
+            assert answer[:3] == (wanted.result, wanted.policy, index), where
+            if wanted.reason:
+                assert reason == wanted.reason, where
+            if wanted.retry_after_seconds:
+                assert answer[3] == round(wanted.retry_after_seconds * 1_000_000), where
+
+
+@pytest.fixture(scope="module")
+def fake():
+    """An in-process store on an event loop of its own, since Hypothesis runs a test many times in one call of it."""
+    with asyncio.Runner() as runner:
+        yield FakeClient(), runner
+
+
+@settings(max_examples=max(40, settings().max_examples // 10), suppress_health_check=list(HealthCheck))
+@given(bodies=policies(), calls=steps, start=st.sampled_from(STARTS))
+def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
+    """Create, edit, compile, decide, commit: the answers are those of the mirror."""
+    client, runner = fake
+
+    async def history():
+        oldest_first = sorted(bodies, key=lambda body: (body["createdAt"], body["id"]))
+        workspace, sides = await Workspace(client).enter(oldest_first), BothSides(bodies)
+        now_us = start
+        for tool, parameters, later_us, edit, _ in calls:
+            now_us += later_us
+            if edit is not None:
+                changed = edit_one(sides, bodies, *edit)
+                await workspace.patch(changed["id"], {"rules": changed["rules"]})
+
+            answer, _ = await workspace.judge(tool, parameters, now_us)
+
+            assert answer == tuple(sides.judge_by_mirror(tool, parameters, now_us))
+
+    runner.run(history())
