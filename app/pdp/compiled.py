@@ -22,6 +22,7 @@ from app.model.policies import (
     quota_fingerprints,
 )
 from app.pdp.constraints import Check, compile_constraint
+from app.pdp.quotas import open_quotas
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
@@ -69,15 +70,16 @@ class PolicyView(Struct, frozen=True):
 
 
 class ToolView(Struct, frozen=True):
-    """An agent's policies as one tool sees them.
+    """The tier that decides about one tool: the first in which not every rule abstains.
 
-    tiers: policies of equal priority, oldest first; the highest priority first. A policy all of whose rules
-    abstain is not in it, so the first tier is the one that decides.
+    tier: its policies, oldest first, without those that abstain; empty if no policy says anything.
+    timed: whether a condition depends on the clock.
+    when_all_pass: the plan if no condition fails.
     """
 
     tier: tuple[PolicyView, ...]
     timed: bool
-    constant: Plan | None
+    when_all_pass: Plan
 
 
 class CompiledAgent:
@@ -110,7 +112,8 @@ class CompiledAgent:
             views = tuple(view for policy, rules in tier if (view := _policy_view(policy, rules, tool)))
             if views:
                 timed = any(condition.time for view in views for condition in view.conditions)
-                return ToolView(views, timed, None)
+                outcome = views[0].allowed
+                return ToolView(views, timed, Plan(outcome, open_quotas(views, outcome.result, 0)))
         return ToolView((), False, DEFAULT_DENY)
 
 

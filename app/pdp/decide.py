@@ -1,7 +1,8 @@
 """`decide`: one tool call against an agent's policies, quotas left open."""
 
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, PolicyView
+from app.pdp.quotas import open_quotas
 from app.pdp.time_windows import MINUTE_US
 
 
@@ -16,18 +17,20 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
     if not agent.active:
         return agent.refusal
     view = agent.view(request.tool_name)
-    if view.constant is not None:
-        return view.constant
     minute = now_us // MINUTE_US
-    outcome, deciding = _base(view.tier, request, minute)
-    quotas = _open_quotas(view.tier, outcome.result, deciding)
+    failure = _failure(view.tier, request, minute)
+    if failure is None:
+        plan = view.when_all_pass
+    else:
+        outcome, deciding = failure
+        plan = Plan(outcome, open_quotas(view.tier, outcome.result, deciding))
     if view.timed:
-        return Plan(outcome, quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
-    return Plan(outcome, quotas)
+        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
+    return plan
 
 
-def _base(tier: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int]:
-    """The outcome if every quota has room, and the place in the tier of the policy that gave it."""
+def _failure(tier: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
+    """The outcome that a failing condition gives and the place of its policy in the tier; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
     for place, policy in enumerate(tier):
         for condition in policy.conditions:
@@ -38,23 +41,4 @@ def _base(tier: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) 
                 return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason), place
             if escalated is None:
                 escalated = Outcome(Result.ESCALATED, policy.policy_id, condition.ref, reason), place
-    return escalated or (tier[0].allowed, 0)
-
-
-def _open_quotas(tier: tuple[PolicyView, ...], result: Result, deciding: int) -> tuple[Quota, ...]:
-    """The quotas that can still change the outcome, in the order in which a full one decides.
-
-    A denial can only be named after an older policy's denying quota; an escalation gives way to any denying
-    quota and to an older policy's escalating one; an allowance needs room in all of them.
-    """
-    if result is Result.ALLOWED and len(tier) == 1 and len(tier[0].quotas) <= 1:
-        return tier[0].quotas
-    denying = tier[:deciding] if result is Result.DENIED else tier
-    escalating = tier[:deciding] if result is Result.ESCALATED else tier if result is Result.ALLOWED else ()
-    return tuple(
-        quota
-        for candidates, full in ((denying, Result.DENIED), (escalating, Result.ESCALATED))
-        for policy in candidates
-        for quota in policy.quotas
-        if quota.when_full.result is full
-    )
+    return escalated
