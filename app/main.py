@@ -18,6 +18,7 @@ from app.store.agent_cache import AgentCache
 from app.store.agents import Agents
 from app.store.audit import AuditLog
 from app.store.callers import Callers
+from app.store.changes import Changes
 from app.store.client import open_client
 from app.store.clock import StoreClock
 from app.store.commit import CommitDecision, Runner
@@ -79,6 +80,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             agents=agents,
             policies=Policies(client, ids),
             audit=AuditLog(client),
+            changes=Changes(client),
             redactor=redactor,
             authorizer=Authorizer(cache, commit, clock, ids),
             metrics=metrics,

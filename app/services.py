@@ -9,6 +9,7 @@ from app.settings import Settings
 from app.store.agents import Agents
 from app.store.audit import AuditLog
 from app.store.callers import Callers
+from app.store.changes import Changes
 from app.store.client import Client
 from app.store.keys import Keys
 from app.store.policies import Policies
@@ -26,6 +27,7 @@ class Services(Struct, frozen=True, kw_only=True):
     agents: Agents
     policies: Policies
     audit: AuditLog
+    changes: Changes
     redactor: Redactor
     authorizer: Authorizer
     metrics: Metrics

@@ -2,34 +2,50 @@
 --[[
 delete_agent: remove an agent with its policies and quotas; its audit entries stay.
 
-KEYS[1]       agent           hash; the agent's record
-KEYS[2]       agents          sorted set of the workspace's agents
-KEYS[3]       agent_policies  sorted set of the agent's policy ids
-KEYS[4]       policies        sorted set of the workspace's policy ids
-KEYS[4+i]     record          record or quota of one of its policies
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       agent           hash; the agent's record
+KEYS[4]       agents          sorted set of the workspace's agents
+KEYS[5]       agent_policies  sorted set of the agent's policy ids
+KEYS[6]       policies        sorted set of the workspace's policy ids
+KEYS[6+i]     record          record or quota of one of its policies
 
-ARGV[1]       expected        version token at which the policies and quotas were listed
-ARGV[2]       id              agent id
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of the agent
+ARGV[3]       expected        version token at which the policies and quotas were listed
+ARGV[4]       id              agent id
+ARGV[3+2i]    policy_id       policy i of the agent
+ARGV[4+2i]    policy_before   for the trail: JSON of policy i
 
 RETURNS       {status}
-  done        nothing of the agent is left but its audit entries
+  done        nothing of the agent is left but its audit entries and the trail of its changes
+  revoked     the key that asks is gone; nothing written
   stale       the agent is not at `expected` (changed or gone); nothing written
 WRITES        everything named
 TIME          O(P log N), P policies of the agent, N of the workspace
-HOLDS         I8 an acknowledged change binds every later decision
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-local agent, agents, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local expected, id = ARGV[1], ARGV[2]
+local caller_key, changes = KEYS[1], KEYS[2]
+local agent, agents, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked'} end
 if redis.call('HGET', agent, 'version') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('ZCARD', agents)
 redis.call('ZCARD', policies)
 local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
+local function note(resource_type, resource_id, was)
+  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+    'resourceType', resource_type, 'resourceId', resource_id, 'before', was, 'after', '')
+end
+for i = 5, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
+note('agent', id, before)
 redis.call('DEL', agent)
 redis.call('ZREM', agents, id)
 for _, policy_id in ipairs(policy_ids) do redis.call('ZREM', policies, policy_id) end
 redis.call('DEL', agent_policies)
-for i = 5, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

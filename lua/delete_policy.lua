@@ -2,35 +2,45 @@
 --[[
 delete_policy: remove a policy and its quotas.
 
-KEYS[1]       agent           hash; the agent's record, which gets the new version token
-KEYS[2]       policy          hash; the policy's record
-KEYS[3]       agent_policies  sorted set of the agent's policy ids
-KEYS[4]       policies        sorted set of the workspace's policy ids
-KEYS[4+i]     quota           list; bucket of one of its rate limits
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       agent           hash; the agent's record, which gets the new version token
+KEYS[4]       policy          hash; the policy's record
+KEYS[5]       agent_policies  sorted set of the agent's policy ids
+KEYS[6]       policies        sorted set of the workspace's policy ids
+KEYS[6+i]     quota           list; bucket of one of its rate limits
 
-ARGV[1]       expected        policy version at which the quotas were listed
-ARGV[2]       version_token   the agent's new version token
-ARGV[3]       id              policy id
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of the policy
+ARGV[3]       expected        policy version at which the quotas were listed
+ARGV[4]       version_token   the agent's new version token
+ARGV[5]       id              policy id
 
 RETURNS       {status}
   done        the policy is gone
+  revoked     the key that asks is gone; nothing written
   stale       the policy is not at `expected` (changed or gone); nothing written
 WRITES        everything named
 TIME          O(log N), N policies of the workspace
-HOLDS         I8 an acknowledged change binds every later decision
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-local agent, policy, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local expected, version_token, id = ARGV[1], ARGV[2], ARGV[3]
+local caller_key, changes = KEYS[1], KEYS[2]
+local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local actor_id, before, expected, version_token, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked'} end
 if redis.call('HGET', policy, 'version') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('HGET', agent, 'version')
 redis.call('ZCARD', agent_policies)
 redis.call('ZCARD', policies)
 
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+  'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '')
 redis.call('HSET', agent, 'version', version_token)
 redis.call('ZREM', agent_policies, id)
 redis.call('ZREM', policies, id)
 redis.call('DEL', policy)
-for i = 5, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -2,28 +2,37 @@
 --[[
 put_agent: create an agent, or replace the record of one that has not changed since it was read.
 
-KEYS[1]       agent           hash; the agent's record
-KEYS[2]       agents          sorted set; member = agent id, score = created_ms
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       agent           hash; the agent's record
+KEYS[4]       agents          sorted set; member = agent id, score = created_ms
 
-ARGV[1]       expected        version token the caller read; "" = create
-ARGV[2]       version         the new version token
-ARGV[3]       id              agent id
-ARGV[2+2i]    field           field i of the record
-ARGV[3+2i]    value           value i; every field but the times, the revision and the version is given
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of what changes, "" = create
+ARGV[3]       after           for the trail: JSON of what it becomes
+ARGV[4]       expected        version token the caller read; "" = create
+ARGV[5]       version         the new version token
+ARGV[6]       id              agent id
+ARGV[5+2i]    field           field i of the record
+ARGV[6+2i]    value           value i; every field but the times, the revision and the version is given
 
 RETURNS       {status, created_ms, updated_ms, revision}
   done        the record holds exactly the given fields, created_ms, updated_ms, revision and version;
               the revision counts the changes of the agent's own fields, from 1
+  revoked     the key that asks is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
-WRITES        agent, agents
+WRITES        changes, agent, agents
 TIME          O(log N), N agents
-HOLDS         I8 an acknowledged change binds every later decision
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-local agent, agents = KEYS[1], KEYS[2]
-local expected, version, id = ARGV[1], ARGV[2], ARGV[3]
+local caller_key, changes, agent, agents = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
+local expected, version, id = ARGV[4], ARGV[5], ARGV[6]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision')
 if (held[1] or '') ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
@@ -35,7 +44,10 @@ local revision = held[1] and tonumber(held[4] or 1) + 1 or 1
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'revision', revision, 'version', version}
-for i = 4, #ARGV do record[#record + 1] = ARGV[i] end
+for i = 7, #ARGV do record[#record + 1] = ARGV[i] end
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+  'kind', expected == '' and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
+  'before', before, 'after', after)
 redis.call('DEL', agent)
 redis.call('HSET', agent, unpack(record))
 redis.call('ZADD', agents, string.format('%.0f', created_ms), id)

@@ -2,38 +2,48 @@
 --[[
 put_policy: create a policy, or replace one that has not changed since it was read.
 
-KEYS[1]       agent           hash; the agent's record, which gets the new version token
-KEYS[2]       policy          hash; the policy's record
-KEYS[3]       agent_policies  sorted set; member = policy id, score as below
-KEYS[4]       policies        the same for the whole workspace
-KEYS[4+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       agent           hash; the agent's record, which gets the new version token
+KEYS[4]       policy          hash; the policy's record
+KEYS[5]       agent_policies  sorted set; member = policy id, score as below
+KEYS[6]       policies        the same for the whole workspace
+KEYS[6+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
 
-ARGV[1]       expected        policy version the caller read; 0 = create
-ARGV[2]       version_token   the agent's new version token
-ARGV[3]       id              policy id
-ARGV[4]       agent_id        the agent it governs
-ARGV[5]       name
-ARGV[6]       rules           JSON, passed through as bytes
-ARGV[7]       priority        0 to 1000
-ARGV[8]       enabled         1 or 0
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of what changes, "" = create
+ARGV[3]       after           for the trail: JSON of what it becomes
+ARGV[4]       expected        policy version the caller read; 0 = create
+ARGV[5]       version_token   the agent's new version token
+ARGV[6]       id              policy id
+ARGV[7]       agent_id        the agent it governs
+ARGV[8]       name
+ARGV[9]       rules           JSON, passed through as bytes
+ARGV[10]      priority        0 to 1000
+ARGV[11]      enabled         1 or 0
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
+  revoked     the key that asks is gone; nothing written, numbers are 0
   no_agent    the agent does not exist; nothing written, numbers are 0
   stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
-WRITES        policy, both sorted sets, the agent's version token; dropped buckets go
+WRITES        changes, policy, both sorted sets, the agent's version token; dropped buckets go
 TIME          O(log N), N policies of the workspace
-HOLDS         I8 an acknowledged change binds every later decision
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
 The score sorts as evaluation does, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
 ]]
-local agent, policy, agent_policies, policies = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local expected, version_token, id, agent_id = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local name, rules, priority, enabled = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local caller_key, changes = KEYS[1], KEYS[2]
+local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
+local expected, version_token, id, agent_id = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
+local name, rules, priority, enabled = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked', 0, 0, 0} end
 if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
@@ -45,11 +55,14 @@ local created_ms = tonumber(held[2] or now_ms)
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
 local score = string.format('%.0f', (1000 - tonumber(priority)) * 4398046511104 + created_ms)
 
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+  'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'policy', 'resourceId', id,
+  'before', before, 'after', after)
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'name', name, 'rules', rules,
   'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1)
 redis.call('ZADD', agent_policies, score, id)
 redis.call('ZADD', policies, score, id)
 redis.call('HSET', agent, 'version', version_token)
-for i = 5, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

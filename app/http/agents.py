@@ -69,7 +69,8 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
 @post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
 async def create_agent(data: CreateAgent, caller: Caller, services: Services) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
-    return _answer(await services.agents.create(caller.workspace_id, data.name, data.description))
+    agent = await services.agents.create(caller.workspace_id, data.name, data.description, actor_id=caller.key_id)
+    return _answer(agent)
 
 
 @get("/v1/agents", guards=[requires(Scope.READ)])
@@ -98,6 +99,7 @@ async def update_agent(
         description=data.description,
         status=data.status,
         if_match=if_match,
+        actor_id=caller.key_id,
     )
     return _answer(agent)
 
@@ -105,7 +107,7 @@ async def update_agent(
 @delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)])
 async def delete_agent(agent_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
-    await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match)
+    await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match, actor_id=caller.key_id)
 
 
 def _answer(agent: Agent) -> Response[AgentView]:

@@ -9,13 +9,13 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from app.http import agents, audit, authorize, health, keys, metrics, policies
+from app.http import agents, audit, authorize, changes, docs, health, keys, metrics, openapi, policies
 from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS
-from app.http.versions import provide_if_match
 from app.http.request_ids import answer_with_request_id
+from app.http.versions import provide_if_match
 from app.services import Services
 
 ROUTES: list[ControllerRouterHandler] = [
@@ -34,9 +34,12 @@ ROUTES: list[ControllerRouterHandler] = [
     policies.update_policy,
     policies.delete_policy,
     audit.query_audit_log,
+    changes.query_changes,
     health.livez,
     health.readyz,
     metrics.metrics,
+    openapi.openapi_document,
+    docs.docs_page,
 ]
 
 

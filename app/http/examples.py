@@ -12,6 +12,7 @@ from app.http.keys import ApiKeyView, CreateApiKey, CreatedApiKey
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
 from app.http.tool_calls import AuthorizeBody
 from app.model.audit import AuditEntry
+from app.model.changes import Change
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 _POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"
@@ -125,6 +126,17 @@ ANSWERS: dict[type, Any] = {
         "toolName": "payment.refund",
         "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
         **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
+    },
+    Change: {
+        "id": "1795176300000-0",
+        "timestamp": _CHANGED,
+        "actorId": _KEY,
+        "actorName": "deploy pipeline",
+        "kind": "updated",
+        "resourceType": "policy",
+        "resourceId": _POLICY,
+        "before": {"priority": 0, "version": 1},
+        "after": {"priority": 100, "version": 2},
     },
     Health: {"status": "ok"},
 }

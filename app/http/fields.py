@@ -79,6 +79,22 @@ FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
     "retryAfterSeconds": ("When every rate limit that refused has room again; null if none did.", {}),
     "latencyMs": ("From the request's arrival to the decision, in milliseconds.", {"minimum": 0}),
     "timestamp": ("When it was decided, by the store's clock.", TIME),
+    # Changes
+    "Change.id": ("Its place in the trail: it sorts by time.", {"pattern": "^[0-9]+-[0-9]+$"}),
+    "Change.timestamp": ("When it was made, by the store's clock.", TIME),
+    "actorId": ("The API key that made it, or `console`: made with `remit` or by a setting, without a key.", {}),
+    "actorName": ("The name that the key had then, or `console`.", {}),
+    "kind": ("What was done; revoking a key is deleting it.", {}),
+    "resourceType": ("What it was done to.", {}),
+    "resourceId": ("Its id.", UUID),
+    "before": (
+        "The fields that changed, as they were; before a deletion all of them, null before a creation.",
+        {"type": ["object", "null"]},
+    ),
+    "after": (
+        "The same fields as they became; after a creation all of them, null after a deletion.",
+        {"type": ["object", "null"]},
+    ),
     # Errors and health
     "error": ("What went wrong.", {}),
     "code": ("For programs; the list of codes does not change within /v1 but may grow.", {}),

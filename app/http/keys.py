@@ -63,7 +63,9 @@ async def create_key(data: CreateApiKey, caller: Caller, services: Services) -> 
     """A new key exists in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
-    key, raw_key = await services.keys.create(caller.workspace_id, data.name, scopes, expires_ms)
+    key, raw_key = await services.keys.create(
+        caller.workspace_id, data.name, scopes, expires_ms, actor_id=caller.key_id
+    )
     return CreatedApiKey(
         id=key.id,
         name=key.name,
@@ -89,7 +91,7 @@ async def revoke_key(key_id: str, caller: Caller, services: Services) -> None:
     canonical = canonical_uuid(key_id)
     if canonical is None:
         raise ApiKeyNotFound("No API key has this id")
-    await services.keys.revoke(caller.workspace_id, canonical)
+    await services.keys.revoke(caller.workspace_id, canonical, actor_id=caller.key_id)
 
 
 def _view(key: ApiKey) -> ApiKeyView:

@@ -24,10 +24,22 @@ from app.http.agents import AgentView, CreateAgent, UpdateAgent
 from app.http.authorize import DecisionView
 from app.http.health import Health
 from app.http.keys import ApiKeyView, CreateApiKey, CreatedApiKey
-from app.http.parameters import AGENT_ID, ETAG, FILTERS, IF_MATCH, LIMIT, NEXT_CURSOR, OFFSET, PAGE, Parameter
+from app.http.parameters import (
+    AGENT_ID,
+    CHANGE_FILTERS,
+    ETAG,
+    FILTERS,
+    IF_MATCH,
+    LIMIT,
+    NEXT_CURSOR,
+    OFFSET,
+    PAGE,
+    Parameter,
+)
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
 from app.http.tool_calls import AuthorizeBody
 from app.model.audit import AuditEntry
+from app.model.changes import Change
 from app.model.keys import Scope
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
@@ -193,6 +205,21 @@ OPERATIONS = (
         description=(
             "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
             "replica. A page shorter than `limit` is the last."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/changes",
+        "Query the trail of changes, newest first",
+        ADMIN,
+        "Changes",
+        query=CHANGE_FILTERS,
+        answer=list[Change],
+        headers=NEXT_CURSOR,
+        description=(
+            "Who created, updated or deleted which agent, policy or API key: written in the same step as the change, "
+            "so that none is missing and none was refused. All filters that are given must match. Ask until an answer "
+            "has no X-Next-Cursor: a page may hold fewer than `limit`."
         ),
     ),
     Operation(

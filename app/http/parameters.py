@@ -7,6 +7,7 @@ from msgspec import Struct
 from app.http.audit import DEFAULT_LIMIT
 from app.http.fields import VISIBLE
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
 
 
@@ -42,6 +43,34 @@ PAGE = (
         "cursor",
         {"type": "integer", "minimum": 1, "maximum": 10**15},
         "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an entry.",
+    ),
+)
+CHANGE_FILTERS = (
+    Parameter(
+        "actor_id",
+        {"type": "string", "pattern": f"^({CONSOLE}|[0-9a-fA-F]{{8}}(-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}})$"},
+        "Only changes that this API key made, or `console`: those made without one.",
+        also="actorId",
+    ),
+    Parameter(
+        "resource_type",
+        {"type": "string", "enum": [each.value for each in ResourceType]},
+        "Only changes of this kind of thing.",
+        also="resourceType",
+    ),
+    Parameter(
+        "resource_id",
+        {"type": "string", "format": "uuid"},
+        "Only changes of the thing with this id.",
+        also="resourceId",
+    ),
+    Parameter("from", _TIME, "Only changes at or after this time; without an offset it is UTC."),
+    Parameter("to", _TIME, "Only changes at or before this time; without an offset it is UTC."),
+    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many changes."),
+    Parameter(
+        "cursor",
+        {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}$"},
+        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.",
     ),
 )
 IF_MATCH = Parameter(

@@ -87,6 +87,7 @@ async def create_policy(data: CreatePolicy, caller: Caller, services: Services) 
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        actor_id=caller.key_id,
     )
     return _answer(policy)
 
@@ -119,6 +120,7 @@ async def update_policy(
         priority=data.priority,
         enabled=data.enabled,
         if_match=if_match,
+        actor_id=caller.key_id,
     )
     return _answer(policy)
 
@@ -126,7 +128,7 @@ async def update_policy(
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)])
 async def delete_policy(policy_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
     """The policy and its quotas are gone."""
-    await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match)
+    await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match, actor_id=caller.key_id)
 
 
 def _answer(policy: Policy) -> Response[PolicyView]:

@@ -7,9 +7,11 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, Invalid
 from app.model.agents import Agent, AgentStatus
+from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.policies import Policy
 from app.model.versions import Versions
+from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
@@ -24,11 +26,11 @@ class Agents:
         self._client = client
         self._ids = ids
 
-    async def create(self, workspace_id: str, name: str, description: str | None) -> Agent:
+    async def create(self, workspace_id: str, name: str, description: str | None, *, actor_id: str = CONSOLE) -> Agent:
         """A new active agent."""
         agent_id = self._ids.new(await store_time_ms(self._client))
         agent = Agent(id=agent_id, name=name, description=description, created_ms=0, updated_ms=0, version="")
-        return await self._put(workspace_id, agent, expected="") or contended()
+        return await self._put(workspace_id, None, agent, actor_id) or contended()
 
     async def get(self, workspace_id: str, agent_id: str) -> Agent:
         """The agent as it is now. Raises AgentNotFound."""
@@ -52,6 +54,7 @@ class Agents:
         description: str | None | UnsetType = UNSET,
         status: AgentStatus | UnsetType = UNSET,
         if_match: Versions = None,
+        actor_id: str = CONSOLE,
     ) -> Agent:
         """The agent with the given fields changed; with none given, as it is.
 
@@ -71,12 +74,14 @@ class Agents:
                 description=agent.description if description is UNSET else description,
                 status=agent.status if status is UNSET else status,
             )
-            changed = await self._put(workspace_id, wanted, expected=agent.version)
+            changed = await self._put(workspace_id, agent, wanted, actor_id)
             if changed is not None:
                 return changed
         return contended()
 
-    async def delete(self, workspace_id: str, agent_id: str, *, if_match: Versions = None) -> None:
+    async def delete(
+        self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
+    ) -> None:
         """The agent, its policies and its quotas are gone; its audit entries stay.
 
         Raises AgentNotFound, VersionConflict.
@@ -88,14 +93,19 @@ class Agents:
             records = [keyspace.policy(policy.id) for policy in policies]
             records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
             keys = [
+                *change_keys(keyspace, actor_id),
                 keyspace.agent(agent_id),
                 keyspace.agents,
                 keyspace.agent_policies(agent_id),
                 keyspace.policies,
                 *records,
             ]
-            reply = await self._client.run(DELETE_AGENT, keys, [agent.version, agent_id])
-            if check_reply(DELETE_AGENT, reply)[0] == "done":
+            args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id]
+            for policy in policies:
+                args += (policy.id, snapshots(policy, None)[0])
+            status = check_reply(DELETE_AGENT, await self._client.run(DELETE_AGENT, keys, args))[0]
+            require_actor(status)
+            if status == "done":
                 return
         contended()
 
@@ -124,16 +134,19 @@ class Agents:
                 return agent, [policy_of(as_record(each)) for each in records]
         return contended()
 
-    async def _put(self, workspace_id: str, agent: Agent, *, expected: str) -> Agent | None:
-        """The agent as it is stored now; None if it was no longer at `expected`."""
+    async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str) -> Agent | None:
+        """The agent as it is stored now; None if what is stored was no longer `held`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
+        expected = "" if held is None else held.version
+        before, after = snapshots(held, replace(agent, revision=1 if held is None else held.revision + 1))
         fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
         if agent.description is not None:
             fields += ["description", agent.description]
-        keys = [keyspace.agent(agent.id), keyspace.agents]
-        reply = await self._client.run(PUT_AGENT, keys, [expected, version, agent.id, *fields])
-        status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, reply)
+        keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents]
+        args = [actor_id, before, after, expected, version, agent.id, *fields]
+        status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
+        require_actor(status)
         if status == "stale":
             return None
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)

@@ -34,6 +34,7 @@ class Keyspace:
         "audit_parts",
         "audit_poison",
         "audit_stream",
+        "changes",
         "commits",
         "keys",
         "policies",
@@ -46,6 +47,7 @@ class Keyspace:
         self.keys = f"{prefix}keys"
         self.agents = f"{prefix}agents"
         self.policies = f"{prefix}policies"
+        self.changes = f"{prefix}changes"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
         self.audit_head = f"{prefix}audit:head"

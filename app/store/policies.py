@@ -9,9 +9,11 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.policies import Policy, PolicyRule, quota_fingerprints
 from app.model.versions import Versions
+from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.records import as_record, read_page, read_records, require_version, store_time_ms
@@ -39,6 +41,7 @@ class Policies:
         rules: Sequence[PolicyRule],
         priority: int = 0,
         enabled: bool = True,
+        actor_id: str = CONSOLE,
     ) -> Policy:
         """A new policy. Raises AgentNotFound if the workspace has no such agent."""
         policy = Policy(
@@ -52,7 +55,7 @@ class Policies:
             updated_ms=0,
             version=0,
         )
-        return await self._put(workspace_id, policy, dropped=()) or contended()
+        return await self._put(workspace_id, None, policy, (), actor_id) or contended()
 
     async def get(self, workspace_id: str, policy_id: str) -> Policy:
         """The policy as it is now. Raises PolicyNotFound."""
@@ -80,6 +83,7 @@ class Policies:
         priority: int | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
         if_match: Versions = None,
+        actor_id: str = CONSOLE,
     ) -> Policy:
         """The policy with the given fields changed; with none given, as it is.
 
@@ -101,28 +105,38 @@ class Policies:
             keyspace = Keyspace(workspace_id)
             kept = set(quota_keys(keyspace, policy_id, wanted.rules))
             dropped = [key for key in quota_keys(keyspace, policy_id, policy.rules) if key not in kept]
-            changed = await self._put(workspace_id, wanted, dropped)
+            changed = await self._put(workspace_id, policy, wanted, dropped, actor_id)
             if changed is not None:
                 return changed
         return contended()
 
-    async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None) -> None:
+    async def delete(
+        self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
+    ) -> None:
         """The policy and its quotas are gone. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
-            keys = [*_keys_of(keyspace, policy), *quota_keys(keyspace, policy_id, policy.rules)]
-            args: list[Value] = [policy.version, secrets.token_hex(16), policy_id]
-            reply = await self._client.run(DELETE_POLICY, keys, args)
-            if check_reply(DELETE_POLICY, reply)[0] == "done":
+            keys = [*_keys_of(keyspace, policy, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
+            before, _ = snapshots(policy, None)
+            args: list[Value] = [actor_id, before, policy.version, secrets.token_hex(16), policy_id]
+            status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
+            require_actor(status)
+            if status == "done":
                 return
         contended()
 
-    async def _put(self, workspace_id: str, policy: Policy, dropped: Sequence[str]) -> Policy | None:
-        """The policy as it is stored now; None if it was no longer at its version."""
-        keys = [*_keys_of(Keyspace(workspace_id), policy), *dropped]
+    async def _put(
+        self, workspace_id: str, held: Policy | None, policy: Policy, dropped: Sequence[str], actor_id: str
+    ) -> Policy | None:
+        """The policy as it is stored now; None if what is stored was no longer `held`."""
+        keys = [*_keys_of(Keyspace(workspace_id), policy, actor_id), *dropped]
+        before, after = snapshots(held, replace(policy, version=policy.version + 1))
         args: list[Value] = [
+            actor_id,
+            before,
+            after,
             policy.version,
             secrets.token_hex(16),
             policy.id,
@@ -134,6 +148,7 @@ class Policies:
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
+        require_actor(status)
         if status == "no_agent":
             raise AgentNotFound("No agent has this id")
         if status == "stale":
@@ -166,8 +181,9 @@ def contended() -> NoReturn:
     raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
 
 
-def _keys_of(keyspace: Keyspace, policy: Policy) -> list[str]:
+def _keys_of(keyspace: Keyspace, policy: Policy, actor_id: str) -> list[str]:
     return [
+        *change_keys(keyspace, actor_id),
         keyspace.agent(policy.agent_id),
         keyspace.policy(policy.id),
         keyspace.agent_policies(policy.agent_id),

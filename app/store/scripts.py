@@ -84,35 +84,63 @@ CHECK_KEY = Script(
 )
 PUT_AGENT = Script(
     name="put_agent",
-    keys=("agent", "agents"),
-    args=("expected", "version", "id"),
-    replies=("done", "stale"),
+    keys=("caller_key", "changes", "agent", "agents"),
+    args=("actor_id", "before", "after", "expected", "version", "id"),
+    replies=("done", "revoked", "stale"),
     width=4,
     repeated_args=("field", "value"),
 )
 DELETE_AGENT = Script(
     name="delete_agent",
-    keys=("agent", "agents", "agent_policies", "policies"),
-    args=("expected", "id"),
-    replies=("done", "stale"),
+    keys=("caller_key", "changes", "agent", "agents", "agent_policies", "policies"),
+    args=("actor_id", "before", "expected", "id"),
+    replies=("done", "revoked", "stale"),
     width=1,
     repeated_keys=("record",),
+    repeated_args=("policy_id", "policy_before"),
 )
 PUT_POLICY = Script(
     name="put_policy",
-    keys=("agent", "policy", "agent_policies", "policies"),
-    args=("expected", "version_token", "id", "agent_id", "name", "rules", "priority", "enabled"),
-    replies=("done", "no_agent", "stale"),
+    keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
+    args=(
+        "actor_id",
+        "before",
+        "after",
+        "expected",
+        "version_token",
+        "id",
+        "agent_id",
+        "name",
+        "rules",
+        "priority",
+        "enabled",
+    ),
+    replies=("done", "revoked", "no_agent", "stale"),
     width=4,
     repeated_keys=("dropped_quota",),
 )
 DELETE_POLICY = Script(
     name="delete_policy",
-    keys=("agent", "policy", "agent_policies", "policies"),
-    args=("expected", "version_token", "id"),
-    replies=("done", "stale"),
+    keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
+    args=("actor_id", "before", "expected", "version_token", "id"),
+    replies=("done", "revoked", "stale"),
     width=1,
     repeated_keys=("quota",),
+)
+PUT_KEY = Script(
+    name="put_key",
+    keys=("caller_key", "changes", "key", "keys"),
+    args=("actor_id", "after", "id", "created_ms"),
+    replies=("done", "revoked", "exists"),
+    width=1,
+    repeated_args=("field", "value"),
+)
+REVOKE_KEY = Script(
+    name="revoke_key",
+    keys=("caller_key", "changes", "key", "keys"),
+    args=("actor_id", "before", "expires_ms", "id"),
+    replies=("done", "revoked", "stale"),
+    width=1,
 )
 SEAL_SEGMENT = Script(
     name="seal_segment",
@@ -139,4 +167,14 @@ SEAL_SEGMENT = Script(
     repeated_keys=("index",),
     repeated_args=("member",),
 )
-SCRIPTS = (COMMIT_DECISION, CHECK_KEY, PUT_AGENT, DELETE_AGENT, PUT_POLICY, DELETE_POLICY, SEAL_SEGMENT)
+SCRIPTS = (
+    COMMIT_DECISION,
+    CHECK_KEY,
+    PUT_AGENT,
+    DELETE_AGENT,
+    PUT_POLICY,
+    DELETE_POLICY,
+    PUT_KEY,
+    REVOKE_KEY,
+    SEAL_SEGMENT,
+)

@@ -1,0 +1,109 @@
+"""The trail of changes: who changed which key, agent or policy, when, and what it was before and after."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from app.model.agents import Agent
+from app.model.keys import ApiKey
+from app.model.policies import Policy
+from app.model.times import rfc3339
+
+CONSOLE = "console"
+"""Stands for the key's id and name where a change was made with `remit` or by a setting, without any key."""
+
+
+class ChangeKind(StrEnum):
+    """What was done. A key that was revoked has been deleted."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+
+
+class ResourceType(StrEnum):
+    """What kind of thing was changed."""
+
+    AGENT = "agent"
+    POLICY = "policy"
+    API_KEY = "api_key"
+
+
+class Change(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One change as the trail keeps it. Entries never change.
+
+    timestamp: RFC 3339, by the store's clock; never earlier than that of the change before it.
+    actor_id, actor_name: the API key that asked, under the name that it had then; or `console`, twice.
+    before, after: JSON of the fields that this change changed; all of them before a deletion and after a creation,
+    null where there was or is nothing.
+    """
+
+    id: str
+    timestamp: str
+    actor_id: str
+    actor_name: str
+    kind: ChangeKind
+    resource_type: ResourceType
+    resource_id: str
+    before: Raw
+    after: Raw
+
+
+class ChangeQuery(Struct, frozen=True, kw_only=True):
+    """Which changes: all filters that are given must match; newest first.
+
+    from_ms, to_ms: both inclusive, ms since the epoch. older_than: only changes before the one with this id.
+    """
+
+    actor_id: str | None = None
+    resource_type: ResourceType | None = None
+    resource_id: str | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+    limit: int = 100
+    older_than: str | None = None
+
+
+class ChangePage(Struct, frozen=True):
+    """Changes, newest first. older_than asks for the page after this one, None if this is the last."""
+
+    changes: list[Change]
+    older_than: str | None
+
+
+def snapshots(before: Agent | Policy | ApiKey | None, after: Agent | Policy | ApiKey | None) -> tuple[bytes, bytes]:
+    """What the trail keeps of a change, as JSON: the fields that differ; nothing where there was or is nothing."""
+    was, now = _fields(before), _fields(after)
+    if was and now:
+        unchanged = {name for name, value in now.items() if was[name] == value}
+        was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))
+    return _json(was), _json(now)
+
+
+def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
+    """What an admin can set, and the version, in the words of the API. A key's digest is not among it."""
+    match resource:
+        case Agent():
+            own = {"name": resource.name, "description": resource.description, "status": resource.status}
+            return own | {"version": resource.revision}
+        case Policy():
+            return {
+                "agentId": resource.agent_id,
+                "name": resource.name,
+                "rules": resource.rules,
+                "priority": resource.priority,
+                "enabled": resource.enabled,
+                "version": resource.version,
+            }
+        case ApiKey():
+            expires_at = None if resource.expires_ms is None else rfc3339(resource.expires_ms)
+            named = {"name": resource.name, "prefix": resource.prefix}
+            return named | {"scopes": resource.scopes, "expiresAt": expires_at}
+        case None:
+            return {}
+
+
+def _json(fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(fields) if fields else b""

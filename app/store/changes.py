@@ -1,0 +1,90 @@
+"""The trail of changes: written by the scripts that change something, read here."""
+
+import re
+
+from msgspec import Raw
+
+from app.errors import Unauthorized
+from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
+from app.model.times import rfc3339
+from app.store.client import Client
+from app.store.keyspace import Keyspace
+from app.store.records import as_record
+
+is_change_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+_CHUNK = 50
+_READ_MAX_BYTES = 16 * 1024 * 1024
+_ENTRY_BYTES = 300
+
+
+class Changes:
+    """The trail of a workspace. Nothing writes it but the scripts that make the changes, and nothing trims it."""
+
+    def __init__(self, client: Client, read_max_bytes: int = _READ_MAX_BYTES) -> None:
+        self._client = client
+        self._read_max_bytes = read_max_bytes
+
+    async def query(self, workspace_id: str, query: ChangeQuery) -> ChangePage:
+        """The changes that match, newest first.
+
+        A query that has read about `read_max_bytes` stops there and says where to go on, however few it has found.
+        """
+        name = Keyspace(workspace_id).changes
+        # An id begins with the time at which the store gave it, so bounds of time are bounds of ids.
+        oldest = "-" if query.from_ms is None else str(query.from_ms)
+        newest = "+" if query.to_ms is None else str(query.to_ms)
+        if query.older_than is not None and (query.to_ms is None or _time_ms(query.older_than) <= query.to_ms):
+            newest = f"({query.older_than}"
+        found: list[Change] = []
+        read_bytes = 0
+        while True:
+            chunk = await self._client.call("XREVRANGE", name, newest, oldest, "COUNT", _CHUNK)
+            for change_id, fields in chunk:
+                record = as_record(fields)
+                if _matches(record, query):
+                    if len(found) == query.limit:
+                        return ChangePage(found, found[-1].id)
+                    found.append(_change_of(change_id, record))
+                read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
+                if read_bytes > self._read_max_bytes:
+                    return ChangePage(found, change_id)
+            if len(chunk) < _CHUNK:
+                return ChangePage(found, None)
+            newest = f"({chunk[-1][0]}"
+
+
+def change_keys(keyspace: Keyspace, actor_id: str) -> list[str]:
+    """The keys that every script which changes something begins with: the actor's record and the trail."""
+    return [keyspace.key(actor_id), keyspace.changes]
+
+
+def require_actor(status: str) -> None:
+    """Raise Unauthorized if the script found that the actor's key is gone: revoked since it was authenticated."""
+    if status == "revoked":
+        raise Unauthorized("The API key is unknown or has been revoked")
+
+
+def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
+    return (
+        query.actor_id in (None, record["actorId"])
+        and query.resource_type in (None, record["resourceType"])
+        and query.resource_id in (None, record["resourceId"])
+    )
+
+
+def _change_of(change_id: str, record: dict[str, str]) -> Change:
+    return Change(
+        id=change_id,
+        timestamp=rfc3339(_time_ms(change_id)),
+        actor_id=record["actorId"],
+        actor_name=record["actorName"],
+        kind=ChangeKind(record["kind"]),
+        resource_type=ResourceType(record["resourceType"]),
+        resource_id=record["resourceId"],
+        before=Raw((record["before"] or "null").encode()),
+        after=Raw((record["after"] or "null").encode()),
+    )
+
+
+def _time_ms(change_id: str) -> int:
+    return int(change_id.partition("-")[0])

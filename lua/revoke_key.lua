@@ -1,0 +1,37 @@
+#!lua
+--[[
+revoke_key: remove an API key, at once and for good.
+
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       key             hash; the record of the key to be revoked
+KEYS[4]       keys            sorted set of the workspace's keys
+
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of the key, without its digest
+ARGV[3]       expires_ms      of the key when `before` was read; "" = never
+ARGV[4]       id              key id
+
+RETURNS       {status}
+  done        the key is gone
+  revoked     the key that asks is gone; nothing written
+  stale       the key is gone or its expiry is another; nothing written
+WRITES        everything named
+TIME          O(log N), N keys
+HOLDS         I7 a revoked key gets no decision, I13 no change without its entry in the trail
+]]
+local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local actor_id, before, expires_ms, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked'} end
+local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
+if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+redis.call('ZCARD', keys)
+
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+  'resourceType', 'api_key', 'resourceId', id, 'before', before, 'after', '')
+redis.call('DEL', key)
+redis.call('ZREM', keys, id)
+return {'done'}

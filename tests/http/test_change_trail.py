@@ -1,0 +1,153 @@
+"""GET /v1/changes: who changed what, over HTTP."""
+
+import json
+
+import pytest
+
+from app.http.operations import OPERATIONS
+from app.model.keys import Scope
+
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
+
+
+@pytest.fixture
+def client(replica):
+    with replica.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def make(client):
+    """Makes what an operation changes and gives the id that stands in its path."""
+
+    def agent():
+        return client.post("/v1/agents", json={"name": "changed"}).json()["id"]
+
+    def policy():
+        body = {"agent_id": agent(), "name": "p", "rules": RULES}
+        return client.post("/v1/policies", json=body).json()["id"]
+
+    def key():
+        return client.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()["id"]
+
+    return {"agent_id": agent, "policy_id": policy, "key_id": key}
+
+
+@pytest.fixture
+def admin(client):
+    """An admin key of its own name, as its creation answered."""
+    return client.post("/v1/api-keys", json={"name": "somebody in particular", "scopes": ["admin"]}).json()
+
+
+CHANGES = {
+    ("POST", "/v1/agents"): {"name": "new"},
+    ("PATCH", "/v1/agents/{agent_id}"): {"name": "other"},
+    ("DELETE", "/v1/agents/{agent_id}"): None,
+    ("POST", "/v1/policies"): {"name": "new", "rules": RULES, "agent_id": ...},
+    ("PATCH", "/v1/policies/{policy_id}"): {"name": "other"},
+    ("DELETE", "/v1/policies/{policy_id}"): None,
+    ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
+    ("DELETE", "/v1/api-keys/{key_id}"): None,
+}
+"""What each operation that changes something is sent; `...` stands for the id of an agent."""
+
+CHANGING = [each for each in OPERATIONS if each.scope is Scope.ADMIN and each.method != "GET"]
+
+
+@pytest.mark.parametrize("operation", CHANGING, ids=lambda each: f"{each.method} {each.path}")
+def test_every_operation_that_changes_something_is_recorded_with_its_key(replica, client, admin, make, operation):
+    """I13: a route that forgets who asks would put the console in its place; a new one without a row fails here."""
+    body = CHANGES[operation.method, operation.path]
+    path = operation.path.format_map({name: maker() for name, maker in make.items()})
+    if body and "agent_id" in body:
+        body = body | {"agent_id": make["agent_id"]()}
+
+    with replica.client(admin["key"]) as other:
+        answer = other.request(operation.method, path, json=body)
+    assert answer.status_code == operation.status, answer.text
+
+    changes = client.get("/v1/changes", params={"actor_id": admin["id"]}).json()
+    assert [(each["actorId"], each["actorName"]) for each in changes] == [(admin["id"], "somebody in particular")]
+    kind = {"POST": "created", "PATCH": "updated", "DELETE": "deleted"}[operation.method]
+    resource_id = answer.json()["id"] if operation.method == "POST" else path.rpartition("/")[2]
+    assert (changes[0]["kind"], changes[0]["resourceId"]) == (kind, resource_id)
+
+
+def test_a_change_reads_as_the_document_shows_it(client, make):
+    """Times as everywhere, what was and what became as objects of the API's own fields."""
+    policy_id = make["policy_id"]()
+    before = client.get(f"/v1/policies/{policy_id}").json()
+    client.patch(f"/v1/policies/{policy_id}", json={"enabled": False})
+
+    updated, created = client.get("/v1/changes", params={"resource_id": policy_id}).json()
+    assert created["before"] is None
+    assert created["after"] == {name: before[name] for name in created["after"]}
+    assert (updated["before"], updated["after"]) == (
+        {"enabled": True, "version": 1},
+        {"enabled": False, "version": 2},
+    )
+    assert updated["resourceType"] == "policy"
+    assert created["timestamp"] <= updated["timestamp"]
+
+
+def test_pages_by_cursor_are_the_trail_of_the_key(client, make):
+    """The header is there as long as there is more."""
+    agent_id = make["agent_id"]()
+    for number in range(5):
+        client.patch(f"/v1/agents/{agent_id}", json={"name": str(number)})
+    whole = client.get("/v1/changes", params={"resourceId": agent_id}).json()
+    assert [each["kind"] for each in whole] == ["updated"] * 5 + ["created"]
+
+    pages, parameters = [], {"resource_id": agent_id, "limit": 2}
+    while True:
+        page = client.get("/v1/changes", params=parameters)
+        pages += page.json()
+        if "X-Next-Cursor" not in page.headers:
+            break
+        parameters["cursor"] = page.headers["X-Next-Cursor"]
+    assert pages == whole
+
+
+def test_no_raw_key_and_no_digest_is_in_the_trail(client, admin):
+    """I10: neither of the key that was made nor of the one that made it."""
+    trail = json.dumps(client.get("/v1/changes", params={"limit": 1000}).json())
+    assert admin["key"][:12] in trail
+    assert admin["key"] not in trail
+    assert "digest" not in trail
+
+
+def test_who_may_only_read_does_not_see_who_changed_what(replica, client):
+    """The trail names keys and rules; it is for admins."""
+    key = client.post("/v1/api-keys", json={"name": "reader", "scopes": ["read"]}).json()["key"]
+    with replica.client(key) as reader:
+        assert reader.get("/v1/changes").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place"),
+    [
+        ({"actor_id": "nobody"}, "actor_id"),
+        ({"actor_id": "CONSOLE"}, "actor_id"),
+        ({"resource_type": "quota"}, "resource_type"),
+        ({"resource_id": "7"}, "resource_id"),
+        ({"cursor": "7"}, "cursor"),
+        ({"cursor": "-"}, "cursor"),
+        ({"cursor": "1-99999999999999999999"}, "cursor"),
+        ({"cursor": "1-0 + -"}, "cursor"),
+        ({"from": "yesterday"}, "from"),
+        ({"limit": 0}, "limit"),
+        ({"offset": 1}, "offset"),
+    ],
+)
+def test_a_wrong_filter_is_400_and_named(client, parameters, place):
+    """Not an empty answer that looks like a good one."""
+    answer = client.get("/v1/changes", params=parameters)
+    assert answer.status_code == 400
+    assert [detail["path"] for detail in answer.json()["error"]["details"]] == [place]
+
+
+def test_what_nobody_has_changed_has_no_changes(client):
+    """An unknown id is no error: somebody may have deleted the thing before there was a trail."""
+    assert client.get("/v1/changes", params={"resource_id": UNKNOWN}).json() == []
+    assert client.get("/v1/changes", params={"to": "1970-01-02T00:00:00Z"}).json() == []

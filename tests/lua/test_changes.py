@@ -1,0 +1,307 @@
+"""The trail of changes: what the scripts write into it, and what a query finds there."""
+
+import asyncio
+import json
+from itertools import pairwise
+
+import pytest
+from deciding import everything
+
+from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
+from app.model.agents import AgentStatus
+from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
+from app.model.keys import Scope, digest_of, new_raw_key
+from app.model.policies import RateLimit, RateLimited, ToolAllowlist
+from app.store.agents import Agents
+from app.store.changes import Changes
+from app.store.keys import Keys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+from app.store.records import store_time_ms
+from app.store.workspaces import Workspaces
+
+RULES = [ToolAllowlist(tools=["file.read"])]
+LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60))]
+CREATED, UPDATED, DELETED = ChangeKind
+ALL = ChangeQuery(limit=1000)
+
+
+class Admin:
+    """A workspace as one admin key sees it."""
+
+    def __init__(self, client, ids, workspace_id):
+        self.client, self.workspace_id = client, workspace_id
+        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
+        self.keys, self.trail = Keys(client, ids), Changes(client)
+
+    async def enter(self):
+        self.key, self.raw_key = await self.keys.create(self.workspace_id, "the admin", (Scope.ADMIN,))
+        self.by = {"actor_id": self.key.id}
+        return self
+
+    async def changes(self, query=ALL):
+        """What a query finds, newest first."""
+        return (await self.trail.query(self.workspace_id, query)).changes
+
+    async def newest(self, count=1):
+        """The newest changes, oldest of them first, as (kind, type, id, before, after)."""
+        return [
+            (
+                each.kind,
+                each.resource_type,
+                each.resource_id,
+                json.loads(bytes(each.before)),
+                json.loads(bytes(each.after)),
+            )
+            for each in reversed((await self.changes())[:count])
+        ]
+
+
+@pytest.fixture
+async def admin(client, ids, workspace_id):
+    return await Admin(client, ids, workspace_id).enter()
+
+
+async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(admin):
+    """All fields on creation and deletion, those that changed in between."""
+    agent = await admin.agents.create(admin.workspace_id, "a", "what for", **admin.by)
+    await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
+    await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
+
+    fields = {"name": "a", "description": "what for", "status": "active", "version": 1}
+    assert await admin.newest(3) == [
+        (CREATED, ResourceType.AGENT, agent.id, None, fields),
+        (
+            UPDATED,
+            ResourceType.AGENT,
+            agent.id,
+            {"status": "active", "version": 1},
+            {"status": "suspended", "version": 2},
+        ),
+        (DELETED, ResourceType.AGENT, agent.id, fields | {"status": "suspended", "version": 2}, None),
+    ]
+
+
+async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(admin):
+    """Rules come back as they were given."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
+    await admin.policies.update(admin.workspace_id, policy.id, rules=LIMITED, **admin.by)
+    await admin.policies.delete(admin.workspace_id, policy.id, **admin.by)
+
+    was = [{"type": "tool_allowlist", "tools": ["file.read"]}]
+    became = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}]
+    fields = {"agentId": agent.id, "name": "p", "rules": was, "priority": 0, "enabled": True, "version": 1}
+    assert await admin.newest(3) == [
+        (CREATED, ResourceType.POLICY, policy.id, None, fields),
+        (UPDATED, ResourceType.POLICY, policy.id, {"rules": was, "version": 1}, {"rules": became, "version": 2}),
+        (DELETED, ResourceType.POLICY, policy.id, fields | {"rules": became, "version": 2}, None),
+    ]
+
+
+async def test_a_key_is_there_with_its_prefix_and_neither_raw_nor_digest(admin):
+    """I10: who can read the trail can authenticate as nobody."""
+    key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, **admin.by)
+    await admin.keys.revoke(admin.workspace_id, key.id, **admin.by)
+
+    fields = {"name": "k", "prefix": raw_key[:12], "scopes": ["read"], "expiresAt": "2096-10-02T07:06:40.000Z"}
+    assert await admin.newest(2) == [
+        (CREATED, ResourceType.API_KEY, key.id, None, fields),
+        (DELETED, ResourceType.API_KEY, key.id, fields, None),
+    ]
+    stored = await admin.client.call("XRANGE", Keyspace(admin.workspace_id).changes, "-", "+")
+    for secret in (raw_key, digest_of(raw_key), admin.raw_key, digest_of(admin.raw_key)):
+        assert secret not in str(stored)
+
+
+async def test_an_agents_policies_are_deleted_by_name_with_it(admin):
+    """One entry each: a policy that is gone can be found by its own id."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
+    policies = [
+        await admin.policies.create(admin.workspace_id, agent.id, name=name, rules=LIMITED, **admin.by) for name in "pq"
+    ]
+    await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
+
+    *below, last = await admin.newest(3)
+    assert {(kind, resource_id, before["name"]) for kind, _, resource_id, before, _ in below} == {
+        (DELETED, policy.id, policy.name) for policy in policies
+    }
+    assert (last[0], last[2]) == (DELETED, agent.id)
+
+
+async def test_the_actor_is_the_key_under_the_name_it_had(admin):
+    """What happens to the key later changes nothing about who it was."""
+    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), **admin.by)
+    await admin.agents.create(admin.workspace_id, "a", None, actor_id=other.id)
+    await admin.keys.revoke(admin.workspace_id, other.id, **admin.by)
+    await admin.agents.create(admin.workspace_id, "b", None)
+
+    actors = [(each.actor_id, each.actor_name) for each in await admin.changes()]
+    the_admin = (admin.key.id, "the admin")
+    assert actors == [(CONSOLE, CONSOLE), the_admin, (other.id, "other"), the_admin, (CONSOLE, CONSOLE)]
+
+
+async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
+    """It was authenticated and revoked before its change reached the store: the script refuses."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
+    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,))
+    await admin.keys.revoke(admin.workspace_id, admin.key.id)
+    pattern = f"remit:{{{admin.workspace_id}}}:*"
+    held = await everything(client, pattern)
+
+    for change in (
+        admin.agents.create(admin.workspace_id, "b", None, **admin.by),
+        admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by),
+        admin.agents.delete(admin.workspace_id, agent.id, **admin.by),
+        admin.policies.create(admin.workspace_id, agent.id, name="q", rules=RULES, **admin.by),
+        admin.policies.update(admin.workspace_id, policy.id, name="q", **admin.by),
+        admin.policies.delete(admin.workspace_id, policy.id, **admin.by),
+        admin.keys.create(admin.workspace_id, "k", (Scope.ADMIN,), **admin.by),
+        admin.keys.revoke(admin.workspace_id, other.id, **admin.by),
+    ):
+        with pytest.raises(Unauthorized):
+            await change
+    assert await everything(client, pattern) == held
+
+
+async def test_what_changes_nothing_leaves_no_entry(admin):
+    """An empty PATCH and a change of what does not exist are no changes."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    unknown = admin.key.id
+    count = len(await admin.changes())
+
+    await admin.agents.update(admin.workspace_id, agent.id, **admin.by)
+    with pytest.raises(PolicyNotFound):
+        await admin.policies.delete(admin.workspace_id, unknown, **admin.by)
+    with pytest.raises(ApiKeyNotFound):
+        await admin.keys.revoke(admin.workspace_id, agent.id, **admin.by)
+    assert len(await admin.changes()) == count
+
+
+async def test_changes_that_overtake_each_other_are_all_there_in_their_order(admin):
+    """Each entry's `before` is the `after` of the one below it, whoever had to try again."""
+    agent = await admin.agents.create(admin.workspace_id, "0", None)
+    names = [str(each) for each in range(1, 7)]
+    await asyncio.gather(*(admin.agents.update(admin.workspace_id, agent.id, name=name) for name in names))
+
+    chain = await admin.newest(7)
+    assert sorted(after["name"] for *_, after in chain[1:]) == names
+    for (*_, became), (*_, was, _) in pairwise(chain):
+        assert (was["name"], was["version"]) == (became["name"], became["version"])
+
+
+async def test_of_two_who_revoke_a_key_one_is_recorded(admin):
+    """The other finds no key."""
+    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,))
+    outcomes = await asyncio.gather(
+        *(admin.keys.revoke(admin.workspace_id, key.id) for _ in range(4)), return_exceptions=True
+    )
+    assert [type(each) for each in outcomes if each is not None] == [ApiKeyNotFound] * 3
+    assert [kind for kind, *_ in await admin.newest(2)] == [CREATED, DELETED]
+
+
+async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
+    """However many replicas start with it."""
+    keys, raw_key = Keys(client, ids), new_raw_key()
+    workspaces = Workspaces(client, ids, keys)
+    await asyncio.gather(*(workspaces.ensure_default(raw_key) for _ in range(4)))
+    workspace_id = await workspaces.find("default")
+
+    page = await Changes(client).query(workspace_id, ALL)
+    mine = [each for each in page.changes if raw_key[:12] in str(bytes(each.after))]
+    assert [(each.kind, each.actor_id) for each in mine] == [(CREATED, CONSOLE)]
+
+
+async def test_filters_find_what_a_look_at_all_changes_finds(admin, client):
+    """Every combination of actor, type and id, and both bounds of time, which are inclusive."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    await _a_later_millisecond(client)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
+    await admin.policies.update(admin.workspace_id, policy.id, priority=1)
+    await _a_later_millisecond(client)
+    await admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by)
+    everything_there = await admin.changes()
+    times = sorted({int(each.id.partition("-")[0]) for each in everything_there})
+
+    found = 0
+    for actor_id in (None, CONSOLE, admin.key.id):
+        for resource_type in (None, *ResourceType):
+            for resource_id in (None, agent.id, policy.id):
+                for from_ms, to_ms in ((None, None), (times[1], None), (None, times[-2]), (times[1], times[-2])):
+                    query = ChangeQuery(
+                        actor_id=actor_id,
+                        resource_type=resource_type,
+                        resource_id=resource_id,
+                        from_ms=from_ms,
+                        to_ms=to_ms,
+                    )
+                    wanted = [each for each in everything_there if _matches(each, query)]
+                    assert await admin.changes(query) == wanted
+                    found += len(wanted)
+    assert found > 100
+
+
+async def _a_later_millisecond(client):
+    now_ms = await store_time_ms(client)
+    while await store_time_ms(client) == now_ms:
+        pass
+
+
+def _matches(change, query):
+    time_ms = int(change.id.partition("-")[0])
+    return (
+        query.actor_id in (None, change.actor_id)
+        and query.resource_type in (None, change.resource_type)
+        and query.resource_id in (None, change.resource_id)
+        and (query.from_ms is None or time_ms >= query.from_ms)
+        and (query.to_ms is None or time_ms <= query.to_ms)
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 7, 60, 120, 121, 1000])
+async def test_pages_chained_by_the_cursor_are_the_whole_trail(admin, limit):
+    """Neither repeated nor skipped; the last page says that it is the last."""
+    for number in range(120):
+        await admin.agents.create(admin.workspace_id, str(number), None)
+    whole = await admin.changes()
+    assert len(whole) == 121
+
+    pages, older_than = [], None
+    while not pages or older_than is not None:
+        page = await admin.trail.query(admin.workspace_id, ChangeQuery(limit=limit, older_than=older_than))
+        assert len(page.changes) <= limit
+        pages += page.changes
+        older_than = page.older_than
+    assert pages == whole
+
+
+async def test_a_query_that_has_read_its_fill_says_where_to_go_on(admin):
+    """A filter that matches nothing must not read a long trail in one request."""
+    for number in range(120):
+        await admin.agents.create(admin.workspace_id, str(number), None, **admin.by)
+    trail = Changes(admin.client, read_max_bytes=20_000)
+    rare = ChangeQuery(resource_type=ResourceType.API_KEY)
+
+    requests, found, older_than = 0, [], None
+    while not requests or older_than is not None:
+        page = await trail.query(
+            admin.workspace_id, ChangeQuery(resource_type=rare.resource_type, older_than=older_than)
+        )
+        found += page.changes
+        older_than, requests = page.older_than, requests + 1
+    assert [each.resource_id for each in found] == [admin.key.id]
+    assert 2 <= requests <= 10
+
+
+async def test_a_change_that_fails_half_way_has_its_entry(admin, client):
+    """I13: scripts do not roll back, so the entry is written first; one too many is better than one too few."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    keyspace = Keyspace(admin.workspace_id)
+    await client.call("DEL", keyspace.changes)
+    await client.call("SET", keyspace.changes, "of another type")
+    held = await everything(client, f"remit:{{{admin.workspace_id}}}:agent*")
+
+    with pytest.raises(Exception, match="WRONGTYPE"):
+        await admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by)
+    assert await everything(client, f"remit:{{{admin.workspace_id}}}:agent*") == held
