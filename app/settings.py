@@ -69,8 +69,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Agents, tools and actions, each, that the index of one part of a log (128 segments) tells apart."""
 
     redact: str = (
-        "password,passwd,passphrase,secret,token,api_key,apikey,access_key,private_key,authorization,"
-        "credential,credentials,cookie,otp,pin,cvv,ssn"
+        "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
+        "authorization,credential,credentials,cookie,otp,pin,cvv,ssn"
     )
     """Words, by comma; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 

@@ -15,6 +15,7 @@ SECRET_NAMES = [
     *("api_key", "API_KEY", "APIKey", "X-Api-Key", "OPENAI_API_KEY", "accesskey", "accessKey", "privatekey"),
     *("Authorization", "proxy-authorization", "clientSecret", "client secret", "credentials", "credential.value"),
     *("pin", "cardPIN", "otp_code", "cvv", "SSN", "cookie", "Set-Cookie", "passphrase", "ключ.token", "пароль_token"),
+    *("passwords", "secrets", "app-secrets", "dbPasswords", "apiKeys", "API_KEYS"),
 ]
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
