@@ -4,9 +4,9 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import click
 import uvloop
@@ -16,13 +16,16 @@ from app.compactor import Compactor
 from app.console import JSON, WORKSPACE, print_json, read_settings, with_services
 from app.http.audit import VerificationView
 from app.logs import configure_logging
-from app.model.audit import AuditEntry, AuditPage, AuditQuery
+from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.decisions import Result
+from app.model.exports import Format
 from app.model.ids import canonical_uuid
 from app.model.times import parse_time_ms
 from app.services import Services
 from app.settings import Settings
+from app.store.audit_export import export
+from app.store.audit_follow import follow
 from app.store.audit_verify import Verifier
 from app.store.client import open_client
 from app.store.embedded import reachable_store
@@ -138,6 +141,81 @@ def sentence(entry: AuditEntry) -> str:
     """One line for a person."""
     result = entry.result or "unreadable"
     return f"{entry.timestamp}  {result:9}  {entry.tool_name}  agent {entry.agent_id}  {entry.reason}"
+
+
+@audit.command("tail")
+@WORKSPACE
+@filters
+@click.option("--lines", "-n", type=click.IntRange(0, 1000), default=10, show_default=True, help="Begin so far back.")
+@click.option("--follow", "-f", "following", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
+def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
+    """Print the newest entries, oldest first."""
+
+    def show(entries: list[bytes]) -> None:
+        for line in entries:
+            click.echo(line if as_json else sentence(decode_entry(line)))
+
+    async def read(services: Services) -> None:
+        workspace_id = await services.workspaces.find(workspace)
+        # What is appended between the two looks is in the second, because it begins where the log ended before.
+        newest = (await services.audit.backlog(workspace_id)).last_sequence
+        if lines:
+            page = await services.audit.query(workspace_id, replace(query, limit=lines, before=newest + 1))
+            show(page.lines[::-1])
+        if following:
+            async for stretch in follow(services.client, workspace_id, query, newest, services.stopping):
+                if stretch is not None:
+                    show(stretch.body.splitlines())
+
+    with suppress(KeyboardInterrupt):
+        with_services(read)
+
+
+@audit.command("status")
+@WORKSPACE
+@JSON
+def show_status(workspace: str, as_json: bool) -> None:
+    """Print how far sealing is behind, and what the log holds."""
+
+    async def read(services: Services) -> Backlog:
+        return await services.audit.backlog(await services.workspaces.find(workspace))
+
+    backlog = with_services(read)
+    if as_json:
+        print_json(backlog)
+        return
+    click.echo(f"entries   {backlog.first_sequence} to {backlog.last_sequence}, sealed up to {backlog.sealed_sequence}")
+    click.echo(f"unsealed  {backlog.unsealed}, the oldest for {backlog.lag_seconds:.1f} s")
+    click.echo(f"segments  {backlog.segments}")
+    if backlog.poison:
+        click.echo(f"poison    {backlog.poison} entries could not be sealed as they were; see docs/audit.md", err=True)
+
+
+@audit.command("export")
+@WORKSPACE
+@filters
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([each.value for each in Format]),
+    default="ndjson",
+    show_default=True,
+    help="What to make of the entries.",
+)
+@click.option(
+    "--output", "-o", type=click.File("wb", atomic=True), default="-", help="A file; standard output if none."
+)
+def export_log(workspace: str, query: AuditQuery, kind: str, output: BinaryIO) -> None:
+    """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
+
+    async def write(services: Services) -> None:
+        workspace_id = await services.workspaces.find(workspace)
+        with progress_bar("exporting") as progress:
+            async for piece in export(services.client, workspace_id, query, Format(kind), progress):
+                output.write(piece)
+
+    with_services(write)
 
 
 @audit.command("verify")

@@ -1,6 +1,8 @@
 """What a running replica is made of; `main` builds one, everything else is handed what it needs."""
 
-from msgspec import Struct
+import asyncio
+
+from msgspec import Struct, field
 
 from app.authorizer import Authorizer
 from app.metrics import Metrics
@@ -31,3 +33,5 @@ class Services(Struct, frozen=True, kw_only=True):
     redactor: Redactor
     authorizer: Authorizer
     metrics: Metrics
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the replica is told to stop: answers that have no end of their own end then."""

@@ -9,7 +9,20 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from app.http import agents, audit, authorize, changes, docs, health, keys, metrics, openapi, policies
+from app.http import (
+    agents,
+    audit,
+    audit_export,
+    audit_stream,
+    authorize,
+    changes,
+    docs,
+    health,
+    keys,
+    metrics,
+    openapi,
+    policies,
+)
 from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
@@ -34,6 +47,10 @@ ROUTES: list[ControllerRouterHandler] = [
     policies.update_policy,
     policies.delete_policy,
     audit.query_audit_log,
+    audit.audit_log_status,
+    audit.verify_audit_log,
+    audit_export.export_audit_log,
+    audit_stream.stream_audit_log,
     changes.query_changes,
     health.livez,
     health.readyz,

@@ -8,10 +8,11 @@ from msgspec import Struct
 from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
-from app.model.audit import AuditQuery
+from app.model.audit import AuditQuery, Backlog
 from app.model.checkpoints import Checkpoint, Finding, Verification
 from app.model.decisions import Result
 from app.model.keys import Caller, Scope
+from app.model.times import rfc3339
 from app.services import Services
 from app.store.audit_verify import Verifier
 
@@ -59,8 +60,17 @@ async def query_audit_log(request: Request[Any, Any, Any], caller: Caller, servi
     query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
     page = await services.audit.query(caller.workspace_id, audit_query(query))
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
+    if page.floor is not None:
+        headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
     # The log keeps entries as the lines they are sent as, so nothing is decoded to be encoded again.
     return Response(b"[" + b",".join(page.lines) + b"]", headers=headers, media_type=MediaType.JSON)
+
+
+@get("/v1/audit-logs/status", guards=[requires(Scope.READ)])
+async def audit_log_status(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Backlog:
+    """How far sealing is behind, and what the log holds."""
+    Query(request, known=())
+    return await services.audit.backlog(caller.workspace_id)
 
 
 @get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN)])

@@ -6,12 +6,13 @@ Tests decode those that go in and compare those that come out with what the serv
 from typing import Any
 
 from app.http.agents import AgentView, CreateAgent, UpdateAgent
+from app.http.audit import VerificationView
 from app.http.authorize import DecisionView
 from app.http.health import Health
 from app.http.keys import ApiKeyView, CreateApiKey, CreatedApiKey
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
 from app.http.tool_calls import AuthorizeBody
-from app.model.audit import AuditEntry
+from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
@@ -57,7 +58,6 @@ _KEY_FIELDS = {
     "prefix": "svc_5eed5eed",
     "scopes": ["read"],
     "expiresAt": "2027-01-01T00:00:00.000Z",
-    "createdAt": _CREATED,
 }
 
 BODIES: dict[type, dict[str, Any]] = {
@@ -116,8 +116,8 @@ ANSWERS: dict[type, Any] = {
         "createdAt": _CREATED,
         "updatedAt": _CHANGED,
     },
-    CreatedApiKey: {**_KEY_FIELDS, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
-    ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED},
+    CreatedApiKey: {**_KEY_FIELDS, "createdAt": _CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
+    ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED, "createdAt": _CREATED},
     AuditEntry: {
         "id": _ENTRY,
         "agentId": _AGENT,
@@ -137,6 +137,25 @@ ANSWERS: dict[type, Any] = {
         "resourceId": _POLICY,
         "before": {"priority": 0, "version": 1},
         "after": {"priority": 100, "version": 2},
+    },
+    Backlog: {
+        "unsealed": 131,
+        "lagSeconds": 4.2,
+        "lastSequence": 1155,
+        "sealedSequence": 1024,
+        "firstSequence": 1,
+        "segments": 2,
+        "poison": 0,
+    },
+    VerificationView: {
+        "intact": True,
+        "complete": True,
+        "finding": None,
+        "checkpoint": f"01931f2d-0a00-7c11-8d22-6b5a4c3d2e05 2 1024 {'5eed' * 16} {_DECIDED}",
+        "firstSegment": 1,
+        "segments": 2,
+        "entries": 1024,
+        "unsealed": 131,
     },
     Health: {"status": "ok"},
 }

@@ -21,15 +21,20 @@ from app.errors import (
     VersionConflict,
 )
 from app.http.agents import AgentView, CreateAgent, UpdateAgent
+from app.http.audit import VerificationView
 from app.http.authorize import DecisionView
 from app.http.health import Health
 from app.http.keys import ApiKeyView, CreateApiKey, CreatedApiKey
 from app.http.parameters import (
     AGENT_ID,
+    AUDIT_FLOOR,
     CHANGE_FILTERS,
+    CHECKPOINT,
     ETAG,
+    EXPORT_FORMAT,
     FILTERS,
     IF_MATCH,
+    LAST_EVENT_ID,
     LIMIT,
     NEXT_CURSOR,
     OFFSET,
@@ -38,7 +43,7 @@ from app.http.parameters import (
 )
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
 from app.http.tool_calls import AuthorizeBody
-from app.model.audit import AuditEntry
+from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.keys import Scope
 
@@ -201,10 +206,64 @@ OPERATIONS = (
         "Audit log",
         query=(*FILTERS, *PAGE),
         answer=list[AuditEntry],
-        headers=NEXT_CURSOR,
+        headers={**NEXT_CURSOR, **AUDIT_FLOOR},
         description=(
             "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
             "replica. A page shorter than `limit` is the last."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/export",
+        "Export the audit log as a file, oldest first",
+        READ,
+        "Audit log",
+        query=(*FILTERS, EXPORT_FORMAT),
+        answer=str,
+        media="application/x-ndjson",
+        headers={"Content-Disposition": "A name for the file."},
+        description=(
+            "One JSON object a line, or CSV with `format=csv`; compressed where Accept-Encoding has gzip. The last "
+            'record is `{"end": …}` or a row that begins with `#end`: a file without it is not whole. In CSV, a '
+            "cell that a spreadsheet would run as a formula has an apostrophe before it."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/stream",
+        "Follow the audit log as server-sent events",
+        READ,
+        "Audit log",
+        query=FILTERS,
+        answer=str,
+        media="text/event-stream",
+        request_headers=(LAST_EVENT_ID,),
+        description=(
+            "Each event's data is an entry and its id the entry's sequence. Without Last-Event-ID it begins with what "
+            "is new; with it, the stream goes on after that event: no gap, no repetition. It ends when the key is "
+            "revoked and when the replica stops; then connect again."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/status",
+        "Read how far sealing is behind",
+        READ,
+        "Audit log",
+        answer=Backlog,
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/verify",
+        "Verify the chain of the audit log",
+        ADMIN,
+        "Audit log",
+        query=(CHECKPOINT,),
+        answer=VerificationView,
+        description=(
+            "Recomputes the chain from the entries, two thousand segments a request; while `complete` is false and "
+            "nothing is found, ask again with the `checkpoint` of the answer. Keep a checkpoint elsewhere and hand "
+            "it in later: a log that was rewritten as a whole is found out by that alone."
         ),
     ),
     Operation(

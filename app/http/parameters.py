@@ -9,6 +9,7 @@ from app.http.fields import VISIBLE
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
+from app.model.exports import Format
 
 
 class Parameter(Struct, frozen=True):
@@ -81,3 +82,19 @@ IF_MATCH = Parameter(
 )
 ETAG = {"ETag": "The version, in quotes. Send it as If-Match, so as not to undo what others change in between."}
 NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` for the page after this one. Not there on the last page."}
+AUDIT_FLOOR = {"X-Audit-Floor": "Only where retention dropped entries that might have matched: none of them is newer."}
+CHECKPOINT = Parameter(
+    "checkpoint",
+    {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    "The line of an earlier verification: begin there, and require the log to be as it was.",
+)
+EXPORT_FORMAT = Parameter(
+    "format",
+    {"type": "string", "enum": [each.value for each in Format], "default": Format.NDJSON.value},
+    "What to make of the entries.",
+)
+LAST_EVENT_ID = Parameter(
+    "Last-Event-ID",
+    {"type": "string", "pattern": "^[0-9]{1,15}$"},
+    "The id of the last event that was received.",
+)

@@ -61,7 +61,7 @@ class AuditPage(Struct, frozen=True):
     @property
     def entries(self) -> list[AuditEntry]:
         """The same, decoded."""
-        return [_entry.decode(line) for line in self.lines]
+        return [decode_entry(line) for line in self.lines]
 
 
 class Floor(Struct, frozen=True):
@@ -77,4 +77,21 @@ class Floor(Struct, frozen=True):
     sha256: str
 
 
-_entry = msgspec.json.Decoder(AuditEntry)
+class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How far sealing is behind, and what the log holds.
+
+    unsealed: entries in the stream. lag_seconds: age of the oldest of them, by the store's clock; 0 if none.
+    last_sequence, sealed_sequence: of the newest entry, and of the newest sealed one. first_sequence: of the oldest
+    that retention has not dropped. segments: sealed so far. poison: entries that could not be sealed as they were.
+    """
+
+    unsealed: int
+    lag_seconds: float
+    last_sequence: int
+    sealed_sequence: int
+    first_sequence: int
+    segments: int
+    poison: int
+
+
+decode_entry = msgspec.json.Decoder(AuditEntry).decode

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from app.errors import StoreUnavailable
-from app.model.audit import AuditPage, AuditQuery, Floor
+from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
 from app.store.audit_index import Candidate, Lookup, Span, spans_of
 from app.store.audit_lines import Matcher, tail_line
 from app.store.audit_segments import Head, frames_of, head_of, part_of, unpack
@@ -69,6 +67,32 @@ class AuditLog:
         if not page.has_more:
             floor = await self._search_segments(keyspace, query, matcher, page, below)
         return AuditPage(page.lines, page.last if page.has_more else None, floor)
+
+    async def backlog(self, workspace_id: str) -> Backlog:
+        """How far sealing is behind, at one moment."""
+        keyspace = Keyspace(workspace_id)
+        record, unsealed, oldest, newest, poison, clock = await self._client.transact(
+            ("HGETALL", keyspace.audit_head),
+            ("XLEN", keyspace.audit_stream),
+            ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
+            ("HGET", keyspace.commits, "sequence"),
+            ("HLEN", keyspace.audit_poison),
+            ("TIME",),
+        )
+        head = head_of(record)
+        lag_ms = 0
+        if oldest:
+            fields = as_record(oldest[0][1])
+            lag_ms = max(0, int(clock[0]) * 1000 + int(clock[1]) // 1000 - int(fields.get("timeMs", 0)))
+        return Backlog(
+            unsealed=unsealed,
+            lag_seconds=lag_ms / 1000,
+            last_sequence=int(newest or 0),
+            sealed_sequence=head.sequence,
+            first_sequence=head.first_sequence,
+            segments=head.segment,
+            poison=poison,
+        )
 
     async def _search_tail(self, keyspace: Keyspace, matcher: Matcher, page: _Page, below: int) -> int:
         """Offer what the stream holds; the lowest sequence seen, or `below` if it holds nothing below that."""
@@ -246,21 +270,3 @@ def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, b
         record = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
         entries.append((int(sequence) if rest == b"0" else None, record))
     return entries
-
-
-class Backlog(Struct, frozen=True, rename="camel"):
-    """How far sealing is behind.
-
-    unsealed: entries in the stream. lag_seconds: age of the oldest of them, by the store's clock; 0 if none.
-    sealed_sequence: of the newest sealed entry. segments: sealed so far, those that retention dropped included.
-    poison: entries that were set aside because they could not be read.
-    """
-
-    unsealed: int
-    lag_seconds: float
-    sealed_sequence: int
-    segments: int
-    poison: int
-
-
-__all__ = ["AuditLog", "Backlog", "read_head", "read_stream_backwards", "stream_entries"]

@@ -59,7 +59,11 @@ def test_the_scopes_are_those_of_the_specification():
 def call(client, method, path):
     for name in ("{agent_id}", "{policy_id}", "{key_id}"):
         path = path.replace(name, ID)
-    return client.request(method, path, content=b"{}" if method in {"POST", "PATCH"} else None)
+    # Without reading it to its end: one of the answers has none.
+    with client.stream(method, path, content=b"{}" if method in {"POST", "PATCH"} else None) as answer:
+        if answer.status_code >= 400:
+            answer.read()
+    return answer
 
 
 @pytest.mark.parametrize(("method", "path"), ADMIN_ONLY)

@@ -1,0 +1,99 @@
+"""The log as a file: JSON lines or CSV, ended by a record without which it is not whole."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from app.model.audit import decode_entry
+
+COLUMNS = (
+    "id",
+    "timestamp",
+    "agentId",
+    "keyId",
+    "action",
+    "toolName",
+    "result",
+    "policyId",
+    "ruleIndex",
+    "ruleType",
+    "reason",
+    "latencyMs",
+    "parameters",
+)
+END = "#end"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+class Format(StrEnum):
+    """What a file can be."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+class End(Struct, frozen=True, rename="camel"):
+    """The last record of a file: only with it is the file whole.
+
+    entries: in the file. first_sequence: the oldest that the log still had. last_sequence: the newest it had when
+    the export began.
+    """
+
+    entries: int
+    first_sequence: int
+    last_sequence: int
+
+
+class Writer:
+    """Turns JSON lines into the bytes of a file, a piece at a time."""
+
+    def __init__(self, kind: Format) -> None:
+        self._is_csv = kind is Format.CSV
+
+    def begin(self) -> bytes:
+        return _rows([COLUMNS]) if self._is_csv else b""
+
+    def body(self, lines: bytes) -> bytes:
+        """The piece for these entries."""
+        return _rows([_cells(line) for line in lines.splitlines()]) if self._is_csv else lines
+
+    def end(self, end: End) -> bytes:
+        """The last record."""
+        if self._is_csv:
+            return _rows([(END, "", *(f"{name}={value}" for name, value in msgspec.to_builtins(end).items()))])
+        return msgspec.json.encode({"end": end}) + b"\n"
+
+
+def harmless(cell: str) -> str:
+    """The text with an apostrophe before it if a spreadsheet would run it as a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+def _cells(line: bytes) -> list[str | float]:
+    entry = decode_entry(line)
+    rule = entry.rule
+    return [
+        harmless(entry.id),
+        entry.timestamp,
+        harmless(entry.agent_id),
+        harmless(entry.key_id),
+        harmless(entry.action),
+        harmless(entry.tool_name),
+        entry.result or "",
+        harmless(entry.policy_id or ""),
+        "" if rule is None else rule.index,
+        "" if rule is None else harmless(rule.type),
+        harmless(entry.reason),
+        entry.latency_ms,
+        bytes(entry.parameters).decode(),
+    ]
+
+
+def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,113 @@
+"""The log as a file: everything, once, in order, and whole only with its last record."""
+
+import csv
+import gzip
+import io
+
+import msgspec
+import pytest
+from audit_entries import AGENTS, START_MS, Writer, entry_of
+
+from app.http.audit_export import accepts_gzip, gzipped
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.model.exports import COLUMNS, Format, harmless
+from app.store import audit_scan
+from app.store.audit_export import export
+from app.store.audit_sealing import Sealer
+
+
+@pytest.fixture
+async def writer(client, workspace_id):
+    """Five segments of 16 and 10 entries in the stream; agents, results and times vary."""
+    writer = Writer(client, workspace_id)
+    for number in range(90):
+        result = list(Result)[number % 3].value
+        await writer.append(agentId=AGENTS[number % 4], result=result, timeMs=START_MS + number)
+    sealer = Sealer(client, 16, 100)
+    for _ in range(5):
+        await sealer.seal_next(workspace_id)
+    return writer
+
+
+async def exported(client, workspace_id, query=None, kind=Format.NDJSON):
+    return b"".join([piece async for piece in export(client, workspace_id, query or AuditQuery(), kind)])
+
+
+QUERIES = [
+    AuditQuery(),
+    AuditQuery(agent_id=AGENTS[2]),
+    AuditQuery(agent_id=AGENTS[2], result=Result.DENIED),
+    AuditQuery(tool_name="never.heard"),
+    AuditQuery(from_ms=START_MS + 20, to_ms=START_MS + 70),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=["all", "agent", "agent and result", "nothing", "times"])
+async def test_a_file_holds_every_match_once_oldest_first_and_ends_with_its_count(client, writer, workspace_id, query):
+    """Over segments and stream, with the same filters as a query."""
+    *records, end = [msgspec.json.decode(line) for line in (await exported(client, workspace_id, query)).splitlines()]
+    everything = AuditQuery(**{name: getattr(query, name) for name in query.__struct_fields__} | {"limit": 1000})
+    assert records == list(reversed(writer.expected(everything)))
+    assert end == {"end": {"entries": len(records), "firstSequence": 1, "lastSequence": 90}}
+
+
+async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_id):
+    """Parameters stay JSON in one cell."""
+    text = (await exported(client, workspace_id, kind=Format.CSV)).decode()
+    header, *rows, end = list(csv.reader(io.StringIO(text, newline="")))
+    assert tuple(header) == COLUMNS
+    first = entry_of(writer.written[0])
+    assert rows[0][:4] == [first["id"], first["timestamp"], first["agentId"], first["keyId"]]
+    assert msgspec.json.decode(rows[0][-1]) == first["parameters"]
+    assert len(rows) == 90
+    assert end == ["#end", "", "entries=90", "firstSequence=1", "lastSequence=90"]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\uff1d1"])
+async def test_a_cell_that_a_spreadsheet_would_run_is_neutralised(client, workspace_id, name):
+    """An apostrophe makes it text; nothing else changes."""
+    await Writer(client, workspace_id).append(toolName=name, reason=name, action=name)
+    text = (await exported(client, workspace_id, kind=Format.CSV)).decode()
+    row = list(csv.reader(io.StringIO(text, newline="")))[1]
+    assert [row[4], row[5], row[10]] == [f"'{name}"] * 3
+    assert harmless("file.read") == "file.read"
+
+
+async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, workspace_id, monkeypatch):
+    """Between any two pieces a segment may be sealed; what was appended meanwhile is not in the file."""
+    monkeypatch.setattr(audit_scan, "_TAIL_CHUNK", 2)
+    sealer = Sealer(client, 4, 100)
+    pieces = []
+    async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON):
+        pieces.append(piece)
+        await sealer.seal_next(workspace_id)
+        await writer.append()
+    *records, end = [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
+    assert [entry["id"] for entry in records] == [fields["id"] for fields in writer.written[:90]]
+    assert end["end"]["entries"] == 90
+
+
+async def test_a_broken_export_does_not_look_whole(client, writer, workspace_id):
+    """Without the last piece there is no end record, and gzip has no trailer."""
+    pieces = [piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
+    cut = b"".join(pieces[:-1])
+    assert b'"end"' not in cut.splitlines()[-1]
+
+    async def given():
+        for piece in pieces:
+            yield piece
+
+    packed = [piece async for piece in gzipped(given())]
+    assert gzip.decompress(b"".join(packed)) == b"".join(pieces)
+    with pytest.raises(EOFError):
+        gzip.decompress(b"".join(packed[:-1]))
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("", False), ("br", False), ("gzip;q=0", False)],
+)
+def test_gzip_is_used_only_for_those_who_accept_it(header, wanted):
+    """Accept-Encoding decides."""
+    assert accepts_gzip(header) is wanted

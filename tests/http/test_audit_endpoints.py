@@ -1,0 +1,179 @@
+"""The audit log over HTTP: status, verification, export and stream, on a running service."""
+
+import gzip
+from itertools import islice
+
+import httpx
+import msgspec
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+
+@pytest.fixture(scope="module")
+def sealing_replica(store):
+    """A service whose compactor seals 16 entries at a time, and what is a second old."""
+    running = Replica(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="16", REMIT_AUDIT_SEAL_AFTER_SECONDS="1")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def tenant(store, sealing_replica):
+    """A workspace of this test's own, with one agent."""
+    made = Tenant(store.url, sealing_replica)
+    made.agent = made.admin.post("/v1/agents", json={"name": "a"}).json()["id"]
+    yield made
+    made.close()
+
+
+def decide(tenant, count=1, tool="file.read"):
+    """`count` decisions; their ids, oldest first."""
+    body = {"agent_id": tenant.agent, "tool_name": tool}
+    return [tenant.admin.post("/v1/authorize", json=body).json()["id"] for _ in range(count)]
+
+
+def sealed_up_to(tenant, sequence):
+    """Ask until the compactor has sealed that far."""
+    for _ in range(2_000):
+        status = tenant.admin.get("/v1/audit-logs/status").json()
+        if status["sealedSequence"] >= sequence:
+            return status
+    raise AssertionError(status)
+
+
+def test_the_service_seals_by_itself_and_its_answers_stay_the_same(tenant):
+    """`remit serve` runs a compactor; who queries does not notice what is sealed."""
+    ids = decide(tenant, 40)
+    before = tenant.admin.get("/v1/audit-logs").json()
+    assert [entry["id"] for entry in before] == ids[::-1]
+
+    status = sealed_up_to(tenant, 40)
+
+    assert (status["unsealed"], status["lagSeconds"], status["lastSequence"], status["poison"]) == (0, 0, 40, 0)
+    assert tenant.admin.get("/v1/audit-logs").json() == before
+
+
+def test_a_verification_gives_a_checkpoint_that_a_later_one_takes(tenant):
+    """It is one line, and what was sealed since is checked from there."""
+    decide(tenant, 20)
+    sealed_up_to(tenant, 20)
+    first = tenant.admin.get("/v1/audit-logs/verify").json()
+    assert (first["intact"], first["complete"], first["entries"]) == (True, True, 20)
+    decide(tenant, 20)
+    sealed_up_to(tenant, 40)
+
+    second = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": first["checkpoint"]}).json()
+
+    assert (second["intact"], second["complete"], second["entries"]) == (True, True, 20)
+    forged = first["checkpoint"].replace(first["checkpoint"].split()[3], "0" * 64)
+    third = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": forged}).json()
+    assert third["finding"]["fault"] == "rewritten"
+
+
+@pytest.mark.parametrize("line", ["nonsense", ""])
+def test_a_checkpoint_that_is_none_is_refused(tenant, line):
+    """400, and the sentence says what one is."""
+    answer = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": line})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["path"] == "checkpoint"
+
+
+def test_an_export_is_whole_and_compressed_if_that_is_accepted(tenant):
+    """Sealed and unsealed entries; the last record counts them."""
+    ids = decide(tenant, 40)
+    plain = tenant.admin.get("/v1/audit-logs/export", headers={"Accept-Encoding": "identity"})
+    *records, end = [msgspec.json.decode(line) for line in plain.content.splitlines()]
+    assert [record["id"] for record in records] == ids
+    assert end["end"]["entries"] == 40
+    assert plain.headers["content-type"].startswith("application/x-ndjson")
+    request = tenant.admin.build_request("GET", "/v1/audit-logs/export", headers={"Accept-Encoding": "gzip"})
+    packed = tenant.admin.send(request, stream=True)
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(b"".join(packed.iter_raw())) == plain.content
+
+
+def test_an_export_as_csv_keeps_to_its_filters(tenant):
+    """The header, the matching rows, and the end."""
+    decide(tenant, 3)
+    decide(tenant, 2, tool="=cmd()")
+    text = tenant.admin.get("/v1/audit-logs/export", params={"format": "csv", "tool_name": "=cmd()"}).text
+    header, *rows, end = text.splitlines()
+    assert header.startswith("id,timestamp,agentId,")
+    assert len(rows) == 2
+    assert all(",'=cmd()," in row for row in rows)
+    assert end.startswith("#end,,entries=2,")
+
+
+def events(answer):
+    """Id and entry of each event that has one, as they come."""
+    sequence = None
+    for line in answer.iter_lines():
+        if line.startswith("id: "):
+            sequence = int(line[4:])
+        elif line.startswith("data: "):
+            yield sequence, msgspec.json.decode(line[6:])
+
+
+def test_a_stream_resumes_after_the_last_event_without_gap_or_repetition(tenant):
+    """Whatever was sealed while nobody listened."""
+    ids = decide(tenant, 10)
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers={"Last-Event-ID": "0"}) as answer:
+        received = list(islice(events(answer), 7))
+    assert [(sequence, entry["id"]) for sequence, entry in received] == list(enumerate(ids[:7], 1))
+    ids += decide(tenant, 30)
+    sealed_up_to(tenant, 40)
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers={"Last-Event-ID": "7"}) as answer:
+        rest = list(islice(events(answer), 33))
+    assert [(sequence, entry["id"]) for sequence, entry in rest] == list(enumerate(ids, 1))[7:]
+
+
+def test_a_stream_without_a_last_event_begins_with_what_is_new(tenant):
+    """And it keeps to its filters."""
+    decide(tenant, 3)
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream", params={"tool_name": "b.c"}) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "id: 3"
+        decide(tenant, 2)
+        wanted = decide(tenant, 1, tool="b.c")
+        for line in lines:
+            if line.startswith("data: "):
+                assert msgspec.json.decode(line[6:])["id"] == wanted[0]
+                break
+
+
+def test_a_stream_ends_when_its_key_is_revoked(tenant):
+    """What is decided afterwards is not sent."""
+    made = tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()
+    with httpx.stream(
+        "GET",
+        f"{tenant.admin.base_url}/v1/audit-logs/stream",
+        headers={"Authorization": f"Bearer {made['key']}"},
+        timeout=10,
+    ) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "id: 0"
+        assert tenant.admin.delete(f"/v1/api-keys/{made['id']}").status_code == 204
+        decide(tenant, 3)
+        assert not [line for line in lines if line.startswith("data: ")]
+
+
+def test_a_replica_that_stops_ends_its_streams(store):
+    """It does not wait for those who would listen for ever."""
+    replica = Replica(store.url)
+    tenant = Tenant(store.url, replica)
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream") as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "id: 0"
+        replica.process.terminate()
+        assert list(lines) is not None
+    assert replica.process.wait(15) == 0
+    tenant.close()
+
+
+@pytest.mark.parametrize("given", ["-1", "x", "1" * 16])
+def test_a_last_event_id_that_is_none_is_refused(tenant, given):
+    """400: guessing would skip or repeat entries."""
+    answer = tenant.admin.get("/v1/audit-logs/stream", headers={"Last-Event-ID": given})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["path"] == "Last-Event-ID"
