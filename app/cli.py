@@ -1,5 +1,6 @@
 """`remit`: the console. Results go to stdout, everything else to stderr; 0 = done, 1 = failed, 2 = misused."""
 
+import re
 from typing import Any
 
 import click
@@ -19,6 +20,8 @@ from app.supervisor import StartFailed
 from app.supervisor import serve as serve_machine
 
 _LONGEST_NAME = 255
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
 
 class Console(click.Group):
@@ -47,6 +50,20 @@ class Name(click.ParamType[str]):
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)
+
+
+class Duration(click.ParamType[int]):
+    """A span of time: 0, or a number with its unit, up to ten years; in ms."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The span in milliseconds."""
+        match = re.fullmatch(r"([0-9]{1,9})([smhd])", "0s" if value == "0" else value)
+        span_ms = int(match[1]) * _UNITS_MS[match[2]] if match else _LONGEST_MS + 1
+        if span_ms > _LONGEST_MS:
+            self.fail("must be 0 or a number of s, m, h or d, such as 90m; up to 3650d", param, ctx)
+        return span_ms
 
 
 @click.group(cls=Console, context_settings={"help_option_names": ["-h", "--help"]})
@@ -110,7 +127,7 @@ def list_workspaces(as_json: bool) -> None:
 
 @main.group()
 def key() -> None:
-    """API keys of a workspace: make one, list them, revoke one."""
+    """API keys of a workspace: make one, list them, rotate one, revoke one."""
 
 
 @key.command("create")
@@ -132,10 +149,7 @@ def create_key(
     workspace: str, name: str, scopes: tuple[str, ...], expires_at: str | None, raw: bool, as_json: bool
 ) -> None:
     """Make a key and print it, once."""
-    try:
-        expires_ms = None if expires_at is None else parse_time_ms(expires_at)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--expires-at") from None
+    expires_ms = _time_ms(expires_at)
 
     async def create(services: Services) -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
@@ -149,6 +163,43 @@ def create_key(
         print_json(_as_the_api_shows(made) | {"key": raw_key})
     else:
         click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
+
+
+@key.command("rotate")
+@WORKSPACE
+@click.argument("key_id")
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="24h",
+    show_default=True,
+    help="How long the old key stays valid: 0, or a number of s, m, h or d.",
+)
+@click.option(
+    "--expires-at",
+    help="ISO 8601 time at which the new key expires; if left out, it lives as long as the old was meant to.",
+)
+@click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
+@JSON
+def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool) -> None:
+    """Make a successor of a key, print it, once, and let the old key expire after an overlap.
+
+    The successor has the same name and scopes. Both happen in one step, and nothing has to run later.
+    """
+    expires_ms = _time_ms(expires_at)
+
+    async def rotate(services: Services) -> tuple[ApiKey, str, ApiKey]:
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.keys.rotate(workspace_id, key_id, overlap, expires_ms)
+
+    made, raw_key, old = with_services(rotate)
+    until = rfc3339(old.expires_ms or 0)
+    if raw:
+        click.echo(raw_key)
+    elif as_json:
+        print_json(_as_the_api_shows(made) | {"key": raw_key, "replaces": old.id, "replacedUntil": until})
+    else:
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\nold {old.id} is valid until {until}")
 
 
 @key.command("list")
@@ -196,6 +247,13 @@ def doctor(as_json: bool) -> None:
             click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
     if any(finding.severity is Severity.BROKEN for finding in findings):
         raise SystemExit(1)
+
+
+def _time_ms(expires_at: str | None) -> int | None:
+    try:
+        return None if expires_at is None else parse_time_ms(expires_at)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--expires-at") from None
 
 
 def _as_the_api_shows(key: ApiKey) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""API keys: created, listed, revoked."""
+"""API keys: created, listed, rotated, revoked."""
+
+from msgspec.structs import replace
 
 from app.errors import ApiKeyNotFound
 from app.model.changes import CONSOLE, snapshots
@@ -7,8 +9,9 @@ from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace, key_pointer
+from app.store.policies import ATTEMPTS, contended
 from app.store.records import as_record, number_or_none, read_page, read_records, store_time_ms
-from app.store.scripts import PUT_KEY, REVOKE_KEY
+from app.store.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 
 
 class Keys:
@@ -28,27 +31,19 @@ class Keys:
         actor_id: str = CONSOLE,
     ) -> tuple[ApiKey, str]:
         """A new key and its raw form, which is nowhere kept."""
-        raw_key = new_raw_key()
-        now_ms = await store_time_ms(self._client)
-        key = ApiKey(
-            id=self._ids.new(now_ms),
-            name=name,
-            prefix=raw_key[:PREFIX_LENGTH],
-            scopes=scopes,
-            created_ms=now_ms,
-            expires_ms=expires_ms,
-        )
+        key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client))
         await self.put(workspace_id, key, raw_key, actor_id=actor_id)
         return key, raw_key
 
     async def put(self, workspace_id: str, key: ApiKey, raw_key: str, *, actor_id: str = CONSOLE) -> None:
         """The key exists with this raw form; if there is one with its id already, that one."""
-        keyspace, digest = Keyspace(workspace_id), digest_of(raw_key)
-        # The pointer first: without its record it grants nothing, while a record without pointer is no key.
-        await self._client.call("SET", key_pointer(digest), f"{workspace_id} {key.id}")
+        keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
         args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, *_record(key, digest)]
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
-        require_actor(check_reply(PUT_KEY, reply)[0])
+        status = check_reply(PUT_KEY, reply)[0]
+        if status == "revoked":
+            await self._client.call("DEL", key_pointer(digest))
+        require_actor(status)
 
     async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
         """The workspace's keys, oldest first."""
@@ -57,21 +52,86 @@ class Keys:
         records = await read_records(self._client, [keyspace.key(key_id) for key_id in ids])
         return [_key_of(record) for record in records]
 
+    async def rotate(
+        self,
+        workspace_id: str,
+        key_id: str,
+        overlap_ms: int,
+        expires_ms: int | None = None,
+        *,
+        actor_id: str = CONSOLE,
+    ) -> tuple[ApiKey, str, ApiKey]:
+        """A successor with the key's name and scopes, its raw form, and the key, which expires after the overlap.
+
+        expires_ms: of the successor; None = it lives as long as the key was meant to, for ever if that was.
+        Nothing has to run later: both are written at once, and from then on the clock does it. A key that would
+        have expired before the overlap has passed still does. Raises ApiKeyNotFound.
+        """
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            key, _ = await self._read(keyspace, key_id)
+            now_ms = await store_time_ms(self._client)
+            until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
+            if expires_ms is None and key.expires_ms is not None:
+                expires_ms = now_ms + max(0, key.expires_ms - key.created_ms)
+            successor, raw_key = self._new(key.name, key.scopes, expires_ms, now_ms)
+            digest = await self._point(workspace_id, successor, raw_key)
+            ended = replace(key, expires_ms=until_ms)
+            keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
+            args: list[Value] = [actor_id, *snapshots(key, ended), snapshots(None, successor)[1]]
+            args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
+            args += (successor.id, successor.created_ms, *_record(successor, digest))
+            status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
+            if status == "done":
+                return successor, raw_key, ended
+            await self._client.call("DEL", key_pointer(digest))
+            require_actor(status)
+        return contended()
+
     async def revoke(self, workspace_id: str, key_id: str, *, actor_id: str = CONSOLE) -> None:
         """The key is gone; no request sent from now on is authenticated by it. Raises ApiKeyNotFound."""
         keyspace = Keyspace(workspace_id)
-        status = "stale"
-        while status == "stale":  # its expiry was moved meanwhile, which happens once or twice in a key's life
-            record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
-            if not record:
-                raise ApiKeyNotFound("No API key has this id")
-            before, _ = snapshots(_key_of(record), None)
-            args: list[Value] = [actor_id, before, record.get("expires_ms", ""), key_id]
+        for _ in range(ATTEMPTS):
+            key, digest = await self._read(keyspace, key_id)
+            args: list[Value] = [actor_id, snapshots(key, None)[0]]
+            args += ("" if key.expires_ms is None else key.expires_ms, key_id)
             reply = await self._client.run(REVOKE_KEY, _keys_of(keyspace, key_id, actor_id), args)
             status = check_reply(REVOKE_KEY, reply)[0]
             require_actor(status)
-        # The record decided; what is left is only the way to it.
-        await self._client.call("DEL", key_pointer(record["digest"]))
+            if status == "done":
+                # The record decided; what is left is only the way to it.
+                await self._client.call("DEL", key_pointer(digest))
+                return
+        contended()
+
+    async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, str]:
+        """The key as it is now, and its digest. Raises ApiKeyNotFound."""
+        record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
+        if not record:
+            raise ApiKeyNotFound("No API key has this id")
+        return _key_of(record), record["digest"]
+
+    def _new(self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int) -> tuple[ApiKey, str]:
+        """A key that nobody has stored yet, and its raw form."""
+        raw_key = new_raw_key()
+        key = ApiKey(
+            id=self._ids.new(now_ms),
+            name=name,
+            prefix=raw_key[:PREFIX_LENGTH],
+            scopes=scopes,
+            created_ms=now_ms,
+            expires_ms=expires_ms,
+        )
+        return key, raw_key
+
+    async def _point(self, workspace_id: str, key: ApiKey, raw_key: str) -> str:
+        """The digest of the raw key, which leads to the key's record from now on.
+
+        Before the record is there: without it the pointer grants nothing, while a record without pointer is no key.
+        """
+        digest = digest_of(raw_key)
+        await self._client.call("SET", key_pointer(digest), f"{workspace_id} {key.id}")
+        return digest
 
 
 def _keys_of(keyspace: Keyspace, key_id: str, actor_id: str) -> list[str]:

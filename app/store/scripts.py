@@ -142,6 +142,24 @@ REVOKE_KEY = Script(
     replies=("done", "revoked", "stale"),
     width=1,
 )
+ROTATE_KEY = Script(
+    name="rotate_key",
+    keys=("caller_key", "changes", "key", "successor", "keys"),
+    args=(
+        "actor_id",
+        "before",
+        "after",
+        "successor_after",
+        "expires_ms",
+        "until_ms",
+        "id",
+        "successor_id",
+        "created_ms",
+    ),
+    replies=("done", "revoked", "stale"),
+    width=1,
+    repeated_args=("field", "value"),
+)
 SEAL_SEGMENT = Script(
     name="seal_segment",
     keys=("audit_stream", "audit_head", "audit_segment", "audit_parts"),
@@ -176,5 +194,6 @@ SCRIPTS = (
     DELETE_POLICY,
     PUT_KEY,
     REVOKE_KEY,
+    ROTATE_KEY,
     SEAL_SEGMENT,
 )

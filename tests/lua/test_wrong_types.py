@@ -80,10 +80,14 @@ async def revoke_key(scene, _):
     await scene.keys.revoke(scene.workspace_id, scene.key.id, actor_id=scene.key.id)
 
 
+async def rotate_key(scene, _):
+    await scene.keys.rotate(scene.workspace_id, scene.key.id, 0, actor_id=scene.key.id)
+
+
 AGENTS, POLICIES, KEYS = (
     (create_agent, update_agent, delete_agent),
     (create_policy, update_policy, delete_policy),
-    (create_key, revoke_key),
+    (create_key, revoke_key, rotate_key),
 )
 ACTS = (commit, check_key, *AGENTS, *POLICIES, *KEYS)
 

@@ -1,0 +1,126 @@
+"""Rotating a key: a successor with the same name and scopes, and an old key that ends by itself."""
+
+import asyncio
+
+import pytest
+
+from app.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
+from app.model.changes import ChangeQuery
+from app.model.keys import Scope
+from app.store.callers import Callers
+from app.store.changes import Changes
+from app.store.keys import Keys
+from app.store.keyspace import Keyspace
+from app.store.records import store_time_ms
+
+HOUR_MS = 3_600_000
+BOTH = (Scope.ADMIN, Scope.READ)
+
+
+@pytest.fixture
+def keys(client, ids):
+    return Keys(client, ids)
+
+
+@pytest.fixture
+def callers(client):
+    return Callers(client, 100)
+
+
+async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_id):
+    """Whoever still has the old one has time to change it."""
+    key, raw_key = await keys.create(workspace_id, "pep", BOTH)
+    successor, successor_raw, old = await keys.rotate(workspace_id, key.id, HOUR_MS)
+
+    assert (successor.name, successor.scopes) == ("pep", BOTH)
+    assert successor_raw != raw_key
+    assert (await callers.check(raw_key)).key_id == old.id == key.id
+    assert (await callers.check(successor_raw)).key_id == successor.id
+    listed = {each.id: each.expires_ms for each in await keys.list_page(workspace_id)}
+    assert listed == {key.id: old.expires_ms, successor.id: None}
+
+
+async def test_the_old_key_expires_the_overlap_after_the_rotation(keys, client, workspace_id):
+    """By the store's clock; nothing has to run for it."""
+    key, _ = await keys.create(workspace_id, "pep", BOTH)
+    before_ms = await store_time_ms(client)
+    _, _, old = await keys.rotate(workspace_id, key.id, HOUR_MS)
+    after_ms = await store_time_ms(client)
+
+    assert before_ms + HOUR_MS <= old.expires_ms <= after_ms + HOUR_MS
+    assert await client.call("HGET", Keyspace(workspace_id).key(key.id), "expires_ms") == str(old.expires_ms)
+
+
+async def test_without_an_overlap_the_old_key_is_refused_at_once(keys, callers, workspace_id):
+    """On every replica: also where it has been remembered."""
+    key, raw_key = await keys.create(workspace_id, "pep", BOTH)
+    await callers.check(raw_key)
+    await keys.rotate(workspace_id, key.id, 0)
+    with pytest.raises(ApiKeyExpired):
+        await callers.check(raw_key)
+
+
+async def test_a_key_that_ends_before_the_overlap_still_ends_then(keys, client, workspace_id):
+    """Rotation never lengthens a life."""
+    soon = await store_time_ms(client) + HOUR_MS
+    key, _ = await keys.create(workspace_id, "pep", BOTH, soon)
+    _, _, old = await keys.rotate(workspace_id, key.id, 24 * HOUR_MS)
+    assert old.expires_ms == soon
+
+
+async def test_the_successor_lives_as_long_as_the_key_was_meant_to(keys, client, workspace_id):
+    """A key of thirty days is followed by one of thirty days, not by one for ever."""
+    key, _ = await keys.create(workspace_id, "pep", BOTH, await store_time_ms(client) + 30 * HOUR_MS)
+    successor, _, _ = await keys.rotate(workspace_id, key.id, HOUR_MS)
+    assert successor.expires_ms - successor.created_ms == key.expires_ms - key.created_ms
+
+    until = await store_time_ms(client) + 2 * HOUR_MS
+    told, _, _ = await keys.rotate(workspace_id, successor.id, HOUR_MS, until)
+    assert told.expires_ms == until
+
+
+async def test_the_trail_has_the_new_key_and_the_end_of_the_old(keys, client, workspace_id):
+    """Two changes by the same actor, together."""
+    admin, _ = await keys.create(workspace_id, "the admin", (Scope.ADMIN,))
+    key, _ = await keys.create(workspace_id, "pep", BOTH)
+    successor, _, _ = await keys.rotate(workspace_id, key.id, HOUR_MS, actor_id=admin.id)
+
+    changes = (await Changes(client).query(workspace_id, ChangeQuery(actor_id=admin.id))).changes
+    assert [(each.kind, each.resource_id) for each in changes] == [("updated", key.id), ("created", successor.id)]
+    assert bytes(changes[0].before) == b'{"expiresAt":null}'
+
+
+async def test_rotations_of_one_key_at_once_each_give_a_key_that_works(keys, callers, client, workspace_id):
+    """Two operators: the old key ends when the first said, and no raw key that was shown is dead."""
+    key, _ = await keys.create(workspace_id, "pep", BOTH)
+    made = await asyncio.gather(*(keys.rotate(workspace_id, key.id, hours * HOUR_MS) for hours in (3, 1, 2)))
+
+    assert {(await callers.check(raw_key)).key_id for _, raw_key, _ in made} == {each.id for each, _, _ in made}
+    held = int(await client.call("HGET", Keyspace(workspace_id).key(key.id), "expires_ms"))
+    assert held == min(old.expires_ms for _, _, old in made)
+
+
+async def test_what_is_no_key_is_not_rotated(keys, callers, client, workspace_id):
+    """Unknown, of another workspace or revoked: not found; asked for by a revoked key: refused, and nothing is left."""
+    key, _ = await keys.create(workspace_id, "pep", BOTH)
+    gone, _ = await keys.create(workspace_id, "gone", BOTH)
+    await keys.revoke(workspace_id, gone.id)
+    for workspace, key_id in ((workspace_id, gone.id), (f"{workspace_id[:-1]}x", key.id)):
+        with pytest.raises(ApiKeyNotFound):
+            await keys.rotate(workspace, key_id, HOUR_MS)
+    with pytest.raises(Unauthorized):
+        await keys.rotate(workspace_id, key.id, HOUR_MS, actor_id=gone.id)
+    with pytest.raises(Unauthorized):
+        await keys.create(workspace_id, "another", BOTH, actor_id=gone.id)
+    assert [each.expires_ms for each in await keys.list_page(workspace_id)] == [None]
+    assert await _pointers(client, workspace_id) == [f"{workspace_id} {key.id}"]
+
+
+async def _pointers(client, workspace_id):
+    """What leads to records of the workspace. Only tests scan."""
+    found, cursor = {}, 0
+    while True:
+        cursor, names = await client.call("SCAN", cursor, "MATCH", "remit:key:*", "COUNT", 1000)
+        found |= {name: await client.call("GET", name) for name in names}
+        if int(cursor) == 0:
+            return [value for value in found.values() if value.startswith(workspace_id)]
