@@ -1,0 +1,123 @@
+"""/docs: everything that the document has, on a page that asks nobody else for anything."""
+
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+
+import pytest
+
+from app.http.docs import _inline, _rich, curl_line, page
+from app.http.examples import BODIES
+from app.http.openapi import document
+
+ELEMENTS_THAT_LOAD = {"script", "iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
+
+
+class Page(HTMLParser):
+    """What a browser would see of the page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.open, self.text = [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in {"meta", "link", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def values(self, name):
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return Page(page())
+
+
+def test_the_page_is_served_to_everybody(replica):
+    """HTML, without a key."""
+    with replica.client(key="nonsense") as client:
+        answer = client.get("/docs")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.text == page()
+
+
+def test_the_page_loads_nothing(seen):
+    """No script, no image, no style sheet, no frame; links lead within the service."""
+    assert not {tag for tag, _ in seen.elements} & ELEMENTS_THAT_LOAD
+    assert [attributes for tag, attributes in seen.elements if tag == "link"] == [{"rel": "icon", "href": "data:,"}]
+    assert all(href.startswith(("#", "/", "data:,")) and not href.startswith("//") for href in seen.values("href"))
+    assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
+    assert not seen.values("src")
+    assert not re.search(r"https?://|@import|url\(", page())
+
+
+def test_the_browser_is_told_to_load_nothing(replica):
+    """The policy allows the page's own style by its digest, and nothing else."""
+    with replica.client() as client:
+        policy = client.get("/docs").headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_the_page_is_well_formed(seen):
+    """Everything that is opened is closed, in order; every id is there once."""
+    assert seen.open == []
+    ids = seen.values("id")
+    assert len(ids) == len(set(ids))
+
+
+def test_every_link_leads_somewhere(seen):
+    """Within the page, or to the document."""
+    targets = {f"#{each}" for each in seen.values("id")} | {"/schema/openapi.json", "data:,"}
+    assert set(seen.values("href")) <= targets
+
+
+def test_every_operation_schema_and_field_is_on_the_page(seen):
+    """And every code, parameter and example."""
+    api, text, ids = document(), "".join(seen.text), set(seen.values("id"))
+    for path, methods in api["paths"].items():
+        assert path in text
+        for operation in methods.values():
+            assert operation["operationId"] in ids
+            assert operation["summary"] in text
+            for parameter in operation.get("parameters", ()):
+                assert parameter["name"] in text
+    for name, schema in api["components"]["schemas"].items():
+        assert name in ids
+        assert all(field in text for field in schema.get("properties", {}))
+    for examples in BODIES.values():
+        assert all(f"curl: {name}" in text for name in examples)
+
+
+@pytest.mark.parametrize("value", [value for examples in BODIES.values() for value in examples.values()], ids=str)
+def test_a_curl_line_sends_its_example(value):
+    """A shell reads from it the words that were meant, quotes in texts included."""
+    words = shlex.split(curl_line("POST", "/v1/x", value, with_key=True))
+    assert words[:5] == ["curl", "-s", "-X", "POST", "$REMIT/v1/x"]
+    assert words[5:7] == ["-H", "Authorization: Bearer $KEY"]
+    assert json.loads(words[words.index("-d") + 1]) == value
+
+
+def test_a_curl_line_of_a_get_is_short():
+    """No method, no body."""
+    assert curl_line("GET", "/livez", None, with_key=False) == 'curl -s "$REMIT/livez"'
+
+
+def test_text_is_shown_and_not_run():
+    """Descriptions are text, whatever stands in them."""
+    assert _inline("<b> & `<i>`") == "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"
+    assert _rich("a\nb\n\n| x | y |\n|---|---|\n| `<` | 2 |") == (
+        "<p>a b</p><table><tr><th>x</th><th>y</th></tr><tr><td><code>&lt;</code></td><td>2</td></tr></table>"
+    )

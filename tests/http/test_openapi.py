@@ -1,0 +1,244 @@
+"""The OpenAPI document: complete, valid, and true of the application."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+import jsonschema_rs
+import msgspec
+import pytest
+import schemathesis
+from litestar.handlers import HTTPRouteHandler
+
+from app import errors
+from app.http import openapi
+from app.http.application import ROUTES
+from app.http.audit import ALIASES
+from app.http.bodies import Body, decode_body
+from app.http.examples import ANSWERS, BODIES
+from app.http.fields import FIELDS, HIDDEN, STRUCTS
+from app.http.openapi import all_errors, document, sentence_of
+from app.http.operations import OPERATIONS, errors_of
+from app.http.tool_calls import AuthorizeBody, decode_tool_call
+from app.model.text import FieldError, require_visible
+from app.pdp import Redactor
+
+DOCS = Path(__file__).parents[2] / "docs"
+API = document()
+SCHEMAS = API["components"]["schemas"]
+DESCRIBED = [(path, method, each) for path, methods in API["paths"].items() for method, each in methods.items()]
+IDS = [f"{method} {path}" for path, method, _ in DESCRIBED]
+
+
+def handlers():
+    """Method, path and handler of everything the application serves."""
+    for handler in ROUTES:
+        path = re.sub(r":\w+}", "}", next(iter(handler.paths)))
+        for method in getattr(handler, "http_methods", ["POST"]):
+            yield method, path, handler
+
+
+def validator(name):
+    """Checks a value against a schema of the document, formats included."""
+    schema = {"$ref": f"#/components/schemas/{name}", "components": API["components"]}
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, ignore_unknown_formats=True)
+
+
+def test_the_table_has_every_route_and_no_other():
+    """A new route needs its entry, an entry its route."""
+    table = [(each.method, each.path) for each in OPERATIONS]
+    assert sorted(table) == sorted((method, path) for method, path, _ in handlers())
+    assert len(set(table)) == len(table)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+def test_the_table_agrees_with_the_handler(operation):
+    """Scope, body and status are those of the code."""
+    handler = next(found for method, path, found in handlers() if (method, path) == (operation.method, operation.path))
+    if not isinstance(handler, HTTPRouteHandler):
+        assert (operation.body, operation.path) == (AuthorizeBody, "/v1/authorize")
+        return
+    taken = inspect.signature(handler.fn).parameters
+    assert operation.body is (taken["data"].annotation if "data" in taken else None)
+    assert [guard.scope for guard in handler.guards or ()] == ([] if operation.scope is None else [operation.scope])
+    assert operation.status == handler.status_code
+    assert re.findall(r"{(\w+)}", operation.path) == [name for name in taken if name.endswith("_id")]
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.query], ids=lambda each: f"{each.method} {each.path}"
+)
+def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
+    """The refusal of an unknown one lists those that are known."""
+    message = tenant.admin.get(operation.path, params={"zzz": "1"}).json()["error"]["details"][0]["message"]
+    assert message == f"is not a query parameter here; there are {', '.join(each.name for each in operation.query)}"
+
+
+def test_the_document_is_valid_openapi_3_1():
+    """Against the meta-schema of the OpenAPI initiative."""
+    assert API["openapi"] == "3.1.0"
+    schemathesis.openapi.from_dict(API).validate()
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_valid_json_schema(name):
+    """Of the dialect that OpenAPI 3.1 has, with every reference found."""
+    jsonschema_rs.meta.validate(SCHEMAS[name])
+    validator(name)
+
+
+def test_the_document_is_served_to_everybody_as_it_is(replica):
+    """Without a key; twice the same bytes."""
+    with replica.client(key="nonsense") as client:
+        first, second = client.get("/schema/openapi.json"), client.get("/schema/openapi.json")
+    assert first.json() == json.loads(json.dumps(API))
+    assert first.headers["Content-Type"] == "application/json"
+    assert first.content == second.content
+
+
+def test_the_document_is_made_once():
+    """It costs milliseconds, which no request should pay."""
+    assert document() is document()
+    assert openapi._encoded() is openapi._encoded()
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), DESCRIBED, ids=IDS)
+def test_every_operation_is_described(path, method, operation):
+    """A sentence, an id of its own, each parameter of its path, and an example of what goes in and comes out."""
+    assert operation["summary"]
+    assert [each["operationId"] for _, _, each in DESCRIBED].count(operation["operationId"]) == 1
+    in_path = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"]
+    assert in_path == re.findall(r"{(\w+)}", path)
+    if method in {"post", "patch"}:
+        assert operation["requestBody"]["content"]["application/json"]["examples"]
+    for status, response in operation["responses"].items():
+        for media, content in response.get("content", {}).items():
+            if media == "application/json" and path != "/schema/openapi.json":
+                assert content.get("example") or content.get("examples"), status
+
+
+def test_every_field_has_one_meaning_and_every_meaning_a_field():
+    """The table of fields is complete and holds nothing else."""
+    used = set()
+    for struct, schema in SCHEMAS.items():
+        for field, held in schema.get("properties", {}).items():
+            assert held["description"].strip()
+            used.add(f"{struct}.{field}" if f"{struct}.{field}" in FIELDS else field)
+    assert used == set(FIELDS)
+    assert set(STRUCTS) <= set(SCHEMAS)
+
+
+@pytest.mark.parametrize("kind", BODIES, ids=lambda kind: kind.__name__)
+def test_the_other_spelling_of_a_field_is_described(kind):
+    """The schema has the spelling of the specification; its description names the other."""
+    for alias, field in kind.aliases.items():
+        properties = SCHEMAS[kind.__name__]["properties"]
+        assert f"`{alias}` is read as well" in properties[field]["description"]
+        assert alias not in properties
+
+
+def test_the_other_spelling_of_a_query_parameter_is_described():
+    """As with bodies."""
+    parameters = {each.name: each.also for operation in OPERATIONS for each in operation.query if each.also}
+    assert {alias: name for name, alias in parameters.items()}.items() >= ALIASES.items()
+
+
+EXAMPLES = [(kind, name, value) for kind, examples in BODIES.items() for name, value in examples.items()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"), EXAMPLES, ids=[f"{kind.__name__}: {name}" for kind, name, _ in EXAMPLES]
+)
+def test_an_example_of_a_body_is_accepted(kind, name, value):
+    """By the schema and by the code that reads it."""
+    validator(kind.__name__).validate(value)
+    raw = msgspec.json.encode(value)
+    assert (
+        isinstance(decode_body(raw, kind), kind)
+        if issubclass(kind, Body)
+        else decode_tool_call(raw, None, Redactor([]))
+    )
+
+
+@pytest.mark.parametrize(("kind", "value"), ANSWERS.items(), ids=[kind.__name__ for kind in ANSWERS])
+def test_an_example_of_an_answer_is_one(kind, value):
+    """It has every field of the struct that is encoded, no other, and the formats of the document."""
+    validator(kind.__name__).validate(value)
+    assert list(value) == [field.encode_name for field in msgspec.structs.fields(kind)]
+
+
+def test_examples_of_bodies_do_what_they_say(tenant):
+    """Sent in the order of the table, with ids that exist."""
+    agent = tenant.admin.post("/v1/agents", json=BODIES[openapi_kind("CreateAgent")]["an agent"])
+    assert agent.status_code == 201
+    for policy in BODIES[openapi_kind("CreatePolicy")].values():
+        assert tenant.admin.post("/v1/policies", json={**policy, "agent_id": agent.json()["id"]}).status_code == 201
+    for call in BODIES[AuthorizeBody].values():
+        answer = tenant.reader.post("/v1/authorize", json={**call, "agent_id": agent.json()["id"]})
+        validator("DecisionView").validate(answer.json())
+    for entry in tenant.log(agent_id=agent.json()["id"]):
+        validator("AuditEntry").validate(entry)
+
+
+def openapi_kind(name):
+    return next(kind for kind in BODIES if kind.__name__ == name)
+
+
+def test_the_example_of_a_refused_refund_is_what_its_policy_gives(tenant):
+    """The worked example of the document is no invention."""
+    agent = tenant.new_agent()
+    policy = BODIES[openapi_kind("CreatePolicy")]["refunds within bounds"]
+    rules = [rule for rule in policy["rules"] if rule["type"] != "time_based"]
+    made = tenant.new_policy(agent["id"], *rules, name=policy["name"], priority=policy["priority"])
+    call = BODIES[AuthorizeBody]["a refund"]
+    decision = tenant.authorize(agent["id"], call["tool_name"], action=call["action"], parameters=call["parameters"])
+    example = ANSWERS[next(kind for kind in ANSWERS if kind.__name__ == "DecisionView")]
+    same = ("allowed", "result", "rule", "reason", "retryAfterSeconds")
+    assert {name: decision[name] for name in same} == {name: example[name] for name in same}
+    assert decision["policyId"] == made["id"]
+
+
+def test_every_code_is_in_the_document():
+    """As a value that `code` can have, and in the table of its description."""
+    assert set(SCHEMAS["Problem"]["properties"]["code"]["enum"]) == set(errors.codes())
+    for error in all_errors():
+        assert f"| {error.status} | `{error.code}` |" in API["info"]["description"]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+def test_the_errors_of_an_operation_are_those_of_the_table(operation):
+    """One answer a status, every code with an example."""
+    responses = API["paths"][operation.path][operation.method.lower()]["responses"]
+    described = {
+        (int(status), code)
+        for status, response in responses.items()
+        if int(status) >= 400
+        for code in response["content"]["application/json"]["examples"]
+    }
+    assert described == {(error.status, error.code) for error in errors_of(operation)}
+
+
+def test_docs_errors_lists_the_errors_as_they_are():
+    """docs/errors.md is the same table, with what to do."""
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+?) \| (.+?) \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    assert [row[:3] for row in rows] == [(str(each.status), each.code, sentence_of(each)) for each in all_errors()]
+    assert all(advice.endswith(".") for *_, advice in rows)
+
+
+def test_the_example_in_docs_errors_is_what_is_answered(tenant):
+    """The body on that page comes from the service."""
+    page = (DOCS / "errors.md").read_text()
+    example = json.loads(re.search(r"```json\n(.+?)```", page, re.DOTALL)[1])
+    rule = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 0, "windowSeconds": 1}}
+    body = {"agent_id": tenant.new_agent()["id"], "name": "p", "rules": [rule]}
+    assert tenant.admin.post("/v1/policies", json=body).json() == example
+
+
+def test_the_pattern_of_visible_text_refuses_only_what_the_service_refuses():
+    """A client that follows the document is never refused for a character; the rarest are not in the pattern."""
+    hidden = re.compile(f"[{HIDDEN}]")
+    for code in (*range(0xD800), *range(0xE000, 0x10000)):
+        if hidden.match(chr(code)):
+            with pytest.raises(FieldError):
+                require_visible("name", chr(code))
