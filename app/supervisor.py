@@ -81,7 +81,7 @@ def serve(settings: Settings, say: Say) -> None:
             children.keep()
             time.sleep(_TICK_SECONDS)
         children.stop(hurry=lambda: signals.told > 1)
-        say("stopped   every request that was accepted has been answered")
+    say("stopped   every request that was accepted has been answered")
 
 
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:

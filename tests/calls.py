@@ -53,11 +53,12 @@ class Callers:
 
     answered: id → answer, of every decision that a caller has seen.
     cut: requests sent on a connection that had already served one, and left without any answer.
+    refused: answers that were no decision.
     """
 
     def __init__(self, port: int, key: str, agent_id: str, count: int = 4) -> None:
         self.answered: dict[str, dict] = {}
-        self.cut = 0
+        self.cut = self.refused = 0
         self._port, self._key = port, key
         self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
         self._stopping = threading.Event()
@@ -94,6 +95,8 @@ class Callers:
                 if response.status == 200:
                     answer = json.loads(body)
                     self.answered[answer["id"]] = answer
+                else:
+                    self.refused += 1
             except (OSError, http.client.HTTPException):
                 self.cut += served > 0
                 connection.close()

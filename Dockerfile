@@ -1,0 +1,32 @@
+# One image for `serve` and `compact`: locked, without a store, not root, nothing of it written at run time.
+ARG PYTHON=python:3.11-slim-bookworm
+
+FROM ${PYTHON} AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SOURCE_DATE_EPOCH=1600000000
+RUN python -m venv /opt/remit
+WORKDIR /src
+COPY requirements/image.txt requirements/
+RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/image.txt
+COPY pyproject.toml README.md ./
+COPY lua lua
+COPY app app
+# The wheel carries lua/ inside the package; what only builds it goes again.
+RUN /opt/remit/bin/python -m hatchling build --target wheel --directory /wheel \
+ && /opt/remit/bin/pip install --no-index --no-deps /wheel/*.whl \
+ && /opt/remit/bin/pip uninstall --yes --quiet editables hatchling pathspec pluggy trove-classifiers \
+ && /opt/remit/bin/python -m compileall -q /opt/remit/lib \
+ && /opt/remit/bin/remit --help > /dev/null
+
+FROM ${PYTHON}
+RUN useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin remit
+COPY --from=build /opt/remit /opt/remit
+ENV PATH=/opt/remit/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    REMIT_HOST=0.0.0.0 REMIT_LOG_FORMAT=json
+USER 10001:10001
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# Whether the process answers; whether it can decide is /readyz, which a balancer asks.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s CMD ["python", "-c", \
+  "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ.get('REMIT_PORT', '8080')}/livez\", timeout=2)"]
+ENTRYPOINT ["remit"]
+CMD ["serve"]

