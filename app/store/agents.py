@@ -115,23 +115,22 @@ class Agents:
         Raises AgentNotFound.
         """
         keyspace = Keyspace(workspace_id)
-        name = keyspace.agent(agent_id)
+        expected: list[str] = []
         for _ in range(ATTEMPTS):
-            record, ids = await self._client.transact(
-                ("HGETALL", name), ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1)
+            # One transaction, so what it reads belongs together if the policies are those that were expected. Edits
+            # do not change which they are: however many there are, the second look suffices.
+            record, ids, *records = await self._client.transact(
+                ("HGETALL", keyspace.agent(agent_id)),
+                ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1),
+                *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
             )
             held = as_record(record)
             if not held:
                 raise AgentNotFound("No agent has this id")
-            agent = _agent_of(held)
-            if not ids:
-                return agent, []
-            # Every change of a policy replaces the token, so an unchanged one means an unchanged whole.
-            version, *records = await self._client.transact(
-                ("HGET", name, "version"), *(("HGETALL", keyspace.policy(policy_id)) for policy_id in ids)
-            )
-            if version == agent.version:
-                return agent, [policy_of(as_record(each)) for each in records]
+            if sorted(ids) == sorted(expected):
+                by_id = dict(zip(expected, records, strict=True))
+                return _agent_of(held), [policy_of(as_record(by_id[policy_id])) for policy_id in ids]
+            expected = ids
         return contended()
 
     async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str) -> Agent | None:

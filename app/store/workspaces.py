@@ -48,7 +48,7 @@ class Workspaces:
     async def ensure_default(self, raw_key: str) -> None:
         """Workspace `default` exists and `raw_key` is an admin key of it; any number of replicas may ask at once.
 
-        Raises Invalid if the key already belongs to another workspace.
+        Raises Invalid if the key already belongs to another workspace or may only read.
         """
         workspace_id, _ = await self._claim(DEFAULT)
         digest = digest_of(raw_key)
@@ -59,7 +59,10 @@ class Workspaces:
             owner, _, held_id = pointer.partition(" ")
             if owner != workspace_id:
                 raise Invalid("REMIT_BOOTSTRAP_KEY already belongs to another workspace")
-            if await self._client.call("EXISTS", Keyspace(owner).key(held_id)):
+            scopes = await self._client.call("HGET", Keyspace(owner).key(held_id), "scopes")
+            if scopes is not None:
+                if Scope.ADMIN not in scopes.split(","):
+                    raise Invalid("REMIT_BOOTSTRAP_KEY is a key that has no admin scope")
                 return
         now_ms = await store_time_ms(self._client)
         key = ApiKey(
@@ -75,7 +78,9 @@ class Workspaces:
         """The id that the name has, and whether it was given just now."""
         now_ms = await store_time_ms(self._client)
         fresh = self._ids.new(now_ms)
-        if await self._client.call("HSETNX", WORKSPACES, name, fresh):
-            await self._client.call("HSET", Keyspace(fresh).workspace, "name", name, "created_ms", now_ms)
-            return fresh, True
-        return await self._client.call("HGET", WORKSPACES, name), False
+        created = bool(await self._client.call("HSETNX", WORKSPACES, name, fresh))
+        workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
+        # Also when the name was there: whoever claimed it may have been cut off before this.
+        record = Keyspace(workspace_id).workspace
+        await self._client.transact(("HSETNX", record, "name", name), ("HSETNX", record, "created_ms", now_ms))
+        return workspace_id, created

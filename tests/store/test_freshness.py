@@ -1,0 +1,246 @@
+"""Two replicas, one truth: what was acknowledged by one binds every decision of the other, also under load."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+
+from app.model.ids import Ids
+from app.store.client import open_client
+from app.store.keys import Keys
+from app.store.workspaces import Workspaces
+
+ROUNDS = 12
+CALLERS_PER_REPLICA = 3
+FREE = {"type": "tool_allowlist", "tools": ["*"]}
+BLOCKED = {"type": "tool_denylist", "tools": ["*"]}
+
+
+class Deployment:
+    """A workspace of its own and two replicas that serve it."""
+
+    def __init__(self, admin_key: str, replicas, stack: AsyncExitStack) -> None:
+        self.admin_key = admin_key
+        self._replicas = replicas
+        self._stack = stack
+        self.admins = []
+
+    async def connect(self) -> "Deployment":
+        self.admins = [await self.clients_of(replica, self.admin_key) for replica in self._replicas]
+        return self
+
+    async def clients_of(self, replica, key):
+        return await self._stack.enter_async_context(replica.async_client(key))
+
+    async def callers(self, key):
+        """A client of each replica with this key."""
+        return [await self.clients_of(replica, key) for replica in self._replicas]
+
+    async def make(self, path, body, *, at=0):
+        reply = await self.admins[at].post(path, json=body)
+        assert reply.status_code == 201, reply.text
+        return reply.json()
+
+    async def agent(self, *policies):
+        """The id of a new agent with these lists of rules as policies, and the policies' ids."""
+        agent_id = (await self.make("/v1/agents", {"name": "a"}))["id"]
+        bodies = [{"agent_id": agent_id, "name": "p", "rules": rules} for rules in policies]
+        return agent_id, *[(await self.make("/v1/policies", body))["id"] for body in bodies]
+
+
+@pytest.fixture
+async def deployment(store, replica, other_replica):
+    async with AsyncExitStack() as stack:
+        client, ids = open_client(store.url, 250), Ids()
+        stack.push_async_callback(client.close)
+        _, admin_key = await Workspaces(client, ids, Keys(client, ids)).create(ids.new(0))
+        yield await Deployment(admin_key, (replica, other_replica), stack).connect()
+
+
+async def ask(caller, agent_id) -> str:
+    """What an authorize call is answered: the result, or the error's code."""
+    reply = await caller.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "file.read"})
+    answer = reply.json()
+    return answer["result"] if reply.status_code == 200 else answer["error"]["code"]
+
+
+class Witness:
+    """Remembers changes and calls with their times, and says which answers were out of date."""
+
+    def __init__(self, first: str) -> None:
+        self._states: list[tuple[float, float, str]] = [(0.0, 0.0, first)]
+        self.answers: list[tuple[float, float, str]] = []
+
+    async def change(self, request, answer: str) -> httpx.Response:
+        """`request` makes it so that calls are answered `answer`; its reply."""
+        begun = time.monotonic()
+        reply = await request
+        assert reply.is_success, reply.text
+        self._states.append((begun, time.monotonic(), answer))
+        return reply
+
+    async def ask(self, caller, agent_id) -> None:
+        sent = time.monotonic()
+        answer = await ask(caller, agent_id)
+        self.answers.append((sent, time.monotonic(), answer))
+
+    def outdated(self) -> list[tuple[str, list[str]]]:
+        """Answers that no state gives which was acknowledged last before the call, or was changing during it."""
+        wrong = []
+        for sent, received, answer in self.answers:
+            settled = [state for _, acknowledged, state in self._states if acknowledged <= sent][-1]
+            moving = [state for begun, acknowledged, state in self._states if acknowledged > sent and begun < received]
+            if answer not in {settled, *moving}:
+                wrong.append((answer, [settled, *moving]))
+        return wrong
+
+
+async def under_load(witness, callers, agent_id, rounds):
+    """`rounds` run while callers of both replicas ask without pause; then every answer is held against the changes."""
+    over = asyncio.Event()
+
+    async def keep_asking(caller):
+        while not over.is_set():
+            await witness.ask(caller, agent_id)
+
+    load = [asyncio.create_task(keep_asking(caller)) for caller in callers for _ in range(CALLERS_PER_REPLICA)]
+    try:
+        await rounds
+    finally:
+        over.set()
+        await asyncio.gather(*load)
+    assert witness.outdated() == []
+
+
+async def test_an_agent_without_policies_is_denied_everything(deployment):
+    """I1: by both replicas."""
+    (agent_id,) = await deployment.agent()
+    assert [await ask(caller, agent_id) for caller in deployment.admins] == ["denied", "denied"]
+
+
+async def test_concurrent_calls_over_two_replicas_admit_exactly_the_maximum(deployment):
+    """And every one of them is in the log, once."""
+    limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 60, "windowSeconds": 3600}}
+    agent_id, _ = await deployment.agent([FREE, limit])
+
+    results = await asyncio.gather(*(ask(deployment.admins[n % 2], agent_id) for n in range(200)))
+
+    assert (results.count("allowed"), results.count("denied")) == (60, 140)
+    for result, count in (("allowed", 60), ("denied", 140)):
+        query = {"agent_id": agent_id, "result": result, "limit": 1000}
+        assert len((await deployment.admins[0].get("/v1/audit-logs", params=query)).json()) == count
+
+
+async def test_edits_of_the_maximum_are_exact_under_concurrent_calls(deployment):
+    """Up, down and up again over two replicas: the calls admitted in all are the highest maximum so far."""
+
+    def rules(max_calls):
+        return [
+            FREE,
+            {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": max_calls, "windowSeconds": 3600}},
+        ]
+
+    agent_id, policy_id = await deployment.agent(rules(10))
+    admitted = 0
+    for turn, (max_calls, in_all) in enumerate([(10, 10), (25, 25), (5, 25), (24, 25), (40, 40)]):
+        body = {"rules": rules(max_calls)}
+        assert (await deployment.admins[turn % 2].patch(f"/v1/policies/{policy_id}", json=body)).status_code == 200
+        calls = (ask(deployment.admins[n % 2], agent_id) for n in range(60))
+        admitted += (await asyncio.gather(*calls)).count("allowed")
+        assert admitted == in_all
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [({"rules": [BLOCKED]}, "denied"), ({"rules": [FREE]}, "allowed")],
+        [({"enabled": False}, "denied"), ({"enabled": True}, "allowed")],
+        [({"priority": 1}, "denied"), ({"priority": 9}, "allowed")],
+    ],
+    ids=["rules", "enabled", "priority"],
+)
+async def test_an_edited_policy_binds_every_later_call(deployment, edits):
+    """I8: whichever replica took the PATCH, and whatever it changed."""
+    agent_id, policy_id, beneath = await deployment.agent([FREE], [BLOCKED])
+    for each, priority in ((policy_id, 9), (beneath, 5)):
+        await deployment.admins[0].patch(f"/v1/policies/{each}", json={"priority": priority})
+    witness = Witness("allowed")
+
+    async def rounds():
+        for turn in range(ROUNDS):
+            for offset, (body, answer) in enumerate(edits):
+                admin = deployment.admins[(turn + offset) % 2]
+                await witness.change(admin.patch(f"/v1/policies/{policy_id}", json=body), answer)
+                await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+
+    await under_load(witness, deployment.admins, agent_id, rounds())
+
+
+async def test_a_policy_that_comes_or_goes_binds_every_later_call(deployment):
+    """I8: a deleted allowance allows nothing any more, a created one allows at once."""
+    (agent_id,) = await deployment.agent()
+    witness = Witness("denied")
+    body = {"agent_id": agent_id, "name": "p", "rules": [FREE]}
+
+    async def rounds():
+        for turn in range(ROUNDS):
+            one, other = deployment.admins[turn % 2], deployment.admins[1 - turn % 2]
+            reply = await witness.change(one.post("/v1/policies", json=body), "allowed")
+            policy_id = reply.json()["id"]
+            await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+            await witness.change(other.delete(f"/v1/policies/{policy_id}"), "denied")
+            await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+
+    await under_load(witness, deployment.admins, agent_id, rounds())
+
+
+async def test_a_suspended_agent_is_allowed_nothing_until_it_is_active_again(deployment):
+    """I8: the agent's status, there and back."""
+    agent_id, _ = await deployment.agent([FREE])
+    witness = Witness("allowed")
+
+    async def rounds():
+        for turn in range(ROUNDS):
+            for offset, (status, answer) in enumerate((("suspended", "denied"), ("active", "allowed"))):
+                admin = deployment.admins[(turn + offset) % 2]
+                await witness.change(admin.patch(f"/v1/agents/{agent_id}", json={"status": status}), answer)
+                await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+
+    await under_load(witness, deployment.admins, agent_id, rounds())
+
+
+async def test_a_deleted_agent_is_unknown_to_every_later_call(deployment):
+    """I8: 404 from both replicas, for agents that both had in memory."""
+    for turn in range(ROUNDS):
+        agent_id, _ = await deployment.agent([FREE])
+        witness = Witness("allowed")
+        await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+        delete = deployment.admins[turn % 2].delete(f"/v1/agents/{agent_id}")
+
+        async def rounds(witness=witness, delete=delete, agent_id=agent_id):
+            await witness.change(delete, "AGENT_NOT_FOUND")
+            await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+
+        await under_load(witness, deployment.admins, agent_id, rounds())
+
+
+async def test_a_revoked_key_gets_no_decision_from_any_replica(deployment):
+    """I7: 401 for every call sent after the DELETE was answered, though both replicas knew the key."""
+    agent_id, _ = await deployment.agent([FREE])
+    for turn in range(ROUNDS):
+        key = await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}, at=turn % 2)
+        callers = await deployment.callers(key["key"])
+        witness = Witness("allowed")
+        await asyncio.gather(*(witness.ask(caller, agent_id) for caller in callers))
+        revoke = deployment.admins[turn % 2].delete(f"/v1/api-keys/{key['id']}")
+
+        async def rounds(witness=witness, revoke=revoke, callers=callers):
+            await witness.change(revoke, "UNAUTHORIZED")
+            await asyncio.gather(*(witness.ask(caller, agent_id) for caller in callers))
+
+        await under_load(witness, callers, agent_id, rounds())
+        for caller in callers:
+            for path in ("/v1/agents", "/v1/policies", "/v1/audit-logs"):
+                assert (await caller.get(path)).status_code == 401

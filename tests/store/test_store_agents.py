@@ -1,0 +1,240 @@
+"""Agents in the store."""
+
+import asyncio
+
+import pytest
+from deciding import Scene, everything, quota
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, Invalid, PolicyNotFound
+from app.model.agents import AgentStatus
+from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
+WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
+LIST = ToolAllowlist(tools=["file.*"])
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
+    """Active, with its times and a version token."""
+    made = await agents.create(workspace_id, "Buchung ✈", "two\nlines")
+    assert await agents.get(workspace_id, made.id) == made
+    assert (made.name, made.description, made.status) == ("Buchung ✈", "two\nlines", AgentStatus.ACTIVE)
+    assert made.created_ms == made.updated_ms
+    assert len(made.version) == 32
+
+
+async def test_a_description_of_none_and_an_empty_one_are_two_things(agents, workspace_id):
+    """None is not kept as an empty text."""
+    for description in (None, "", "x", None):
+        agent = await agents.create(workspace_id, "a", description)
+        assert (await agents.get(workspace_id, agent.id)).description == description
+
+
+async def test_only_the_given_fields_change(agents, workspace_id):
+    """A description can be taken away; the times tell the change."""
+    made = await agents.create(workspace_id, "a", "d")
+
+    renamed = await agents.update(workspace_id, made.id, name="b")
+    bare = await agents.update(workspace_id, made.id, description=None)
+
+    assert (renamed.name, renamed.description) == ("b", "d")
+    assert (bare.name, bare.description) == ("b", None)
+    assert await agents.get(workspace_id, made.id) == bare
+    assert made.created_ms == bare.created_ms
+    assert made.updated_ms < renamed.updated_ms < bare.updated_ms
+    assert len({made.version, renamed.version, bare.version}) == 3
+
+
+async def test_a_change_of_nothing_changes_nothing(agents, client, workspace_id):
+    """Not even the version, so nobody's plan becomes stale."""
+    made = await agents.create(workspace_id, "a", None)
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+
+    assert await agents.update(workspace_id, made.id) == made
+
+    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
+
+
+async def test_a_revoked_agent_stays_revoked(agents, workspace_id):
+    """Its name may still change, its status may not."""
+    made = await agents.create(workspace_id, "a", None)
+    await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED)
+    await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED)
+
+    for status in (AgentStatus.ACTIVE, AgentStatus.SUSPENDED):
+        with pytest.raises(Invalid, match="stays revoked"):
+            await agents.update(workspace_id, made.id, status=status)
+
+    assert (await agents.update(workspace_id, made.id, name="b")).status is AgentStatus.REVOKED
+
+
+async def test_agents_are_listed_oldest_first_page_by_page(agents, workspace_id):
+    """Pages do not overlap and miss nothing."""
+    made = [await agents.create(workspace_id, str(n), None) for n in range(5)]
+    in_order = sorted(made, key=lambda agent: (agent.created_ms, agent.id))
+
+    pages = [await agents.list_page(workspace_id, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
+
+    assert [agent for page in pages for agent in page] == await agents.list_page(workspace_id) == in_order
+    assert [len(page) for page in pages] == [2, 2, 1, 0]
+
+
+async def test_concurrent_changes_of_one_agent_all_happen(agents, workspace_id):
+    """Each field has its last value, none is lost to another's."""
+    made = await agents.create(workspace_id, "a", None)
+
+    await asyncio.gather(
+        agents.update(workspace_id, made.id, name="b"),
+        agents.update(workspace_id, made.id, description="d"),
+        agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED),
+    )
+
+    agent = await agents.get(workspace_id, made.id)
+    assert (agent.name, agent.description, agent.status) == ("b", "d", AgentStatus.SUSPENDED)
+
+
+async def test_an_agent_revoked_while_it_is_changed_is_not_brought_back(agents, workspace_id):
+    """Whichever comes first, it ends revoked."""
+    for _ in range(10):
+        made = await agents.create(workspace_id, "a", None)
+        await asyncio.gather(
+            agents.update(workspace_id, made.id, status=AgentStatus.REVOKED),
+            *(agents.update(workspace_id, made.id, status=AgentStatus.ACTIVE) for _ in range(3)),
+            return_exceptions=True,
+        )
+        assert (await agents.get(workspace_id, made.id)).status is AgentStatus.REVOKED
+
+
+async def test_an_agent_deleted_while_it_is_changed_stays_deleted(agents, client, workspace_id):
+    """A change that was read before the deletion does not write the record back."""
+    for _ in range(10):
+        made = await agents.create(workspace_id, "a", None)
+        outcomes = await asyncio.gather(
+            agents.delete(workspace_id, made.id),
+            *(agents.update(workspace_id, made.id, name=str(n)) for n in range(3)),
+            return_exceptions=True,
+        )
+        assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
+        assert not await client.call("EXISTS", Keyspace(workspace_id).agent(made.id))
+    assert await agents.list_page(workspace_id) == []
+
+
+async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(client, workspace_id):
+    """Searched for in every key and every value of the workspace: also buckets of rules that were edited away."""
+    scene = await Scene(client, client, workspace_id).enter()
+    policies = Policies(client, scene.ids)
+    # A second agent, to show that only one of the two goes.
+    other = await scene.agents.create(workspace_id, "other", None)
+    kept = await policies.create(workspace_id, other.id, name="kept", rules=[LIMIT])
+    gone = [
+        await policies.create(workspace_id, scene.agent.id, name=str(n), rules=[LIMIT, LIST, LIMIT]) for n in range(3)
+    ]
+    for policy in gone:
+        await spend(scene, policy)
+    await policies.update(workspace_id, gone[0].id, rules=[WIDER])
+    await spend(scene, await policies.get(workspace_id, gone[0].id))
+    await policies.update(workspace_id, gone[1].id, enabled=False)
+
+    await scene.agents.delete(workspace_id, scene.agent.id)
+
+    log = {"audit", "changes"}
+    left = {
+        name: held
+        for name, held in (await scene.everything()).items()
+        if name.removeprefix(f"remit:{{{workspace_id}}}:").partition(":")[0] not in log
+    }
+    for dead in (scene.agent.id, *(policy.id for policy in gone)):
+        assert dead not in str(left)
+    assert len(await scene.entries()) == 4
+    assert [policy.id for policy in await policies.list_page(workspace_id)] == [kept.id]
+    assert [agent.id for agent in await scene.agents.list_page(workspace_id)] == [other.id]
+    with pytest.raises(AgentNotFound):
+        await scene.agents.get(workspace_id, scene.agent.id)
+    with pytest.raises(PolicyNotFound):
+        await policies.get(workspace_id, gone[0].id)
+
+
+async def spend(scene, policy):
+    """A call takes every quota of the policy."""
+    scene.agent = await scene.agents.get(scene.workspace_id, scene.agent.id)
+    names = [name for name in quota_fingerprints(policy.rules) if name is not None]
+    await scene.commit(*(replace(quota(name, 5, 60_000_000), policy_id=policy.id) for name in names))
+
+
+async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agents, policies, client, workspace_id):
+    """Either it is deleted with the agent or it is refused; no policy stands without its agent."""
+    for _ in range(10):
+        made = await agents.create(workspace_id, "a", None)
+        outcomes = await asyncio.gather(
+            *(policies.create(workspace_id, made.id, name=str(n), rules=[LIMIT]) for n in range(3)),
+            agents.delete(workspace_id, made.id),
+            return_exceptions=True,
+        )
+        assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
+    keyspace = Keyspace(workspace_id)
+    left = await everything(client, f"remit:{{{workspace_id}}}:*")
+    assert set(left) <= {keyspace._prefix + "changes"}
+
+
+async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents, policies, workspace_id):
+    """While others edit, a load never mixes an old policy with a new one."""
+    made = await agents.create(workspace_id, "0", None)
+    pair = [await policies.create(workspace_id, made.id, name="0", rules=[LIST], priority=n) for n in (2, 1)]
+    finished = asyncio.Event()
+
+    async def edit():
+        # The first policy is always renamed before the second.
+        for n in range(1, 30):
+            for policy in pair:
+                await policies.update(workspace_id, policy.id, name=str(n))
+        finished.set()
+
+    async def look():
+        seen = []
+        while not finished.is_set():
+            _, (first, second) = await agents.load(workspace_id, made.id)
+            seen.append((int(first.name), int(second.name)))
+        return seen
+
+    _, seen = await asyncio.gather(edit(), look())
+
+    assert all(first - second in (0, 1) for first, second in seen)
+    assert len(set(seen)) > 1
+
+
+async def test_loading_an_agent_without_policies_or_without_a_record(agents, workspace_id, ids):
+    """No policies is an answer; no agent is not."""
+    made = await agents.create(workspace_id, "a", None)
+    assert await agents.load(workspace_id, made.id) == (made, [])
+    with pytest.raises(AgentNotFound):
+        await agents.load(workspace_id, ids.new(0))
+
+
+async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids):
+    """By any verb, and nothing happens to it."""
+    made = await agents.create(workspace_id, "a", None)
+    stranger = ids.new(0)
+    for act in (
+        agents.get(stranger, made.id),
+        agents.update(stranger, made.id, name="b"),
+        agents.delete(stranger, made.id),
+        agents.load(stranger, made.id),
+    ):
+        with pytest.raises(AgentNotFound):
+            await act
+    assert await agents.list_page(stranger) == []
+    assert await agents.get(workspace_id, made.id) == made

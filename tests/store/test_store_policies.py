@@ -1,0 +1,211 @@
+"""Policies in the store."""
+
+import asyncio
+
+import pytest
+from deciding import everything
+
+from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.model.policies import (
+    Constraint,
+    ParameterConstraint,
+    RateLimit,
+    RateLimited,
+    TimeBased,
+    TimeWindow,
+    ToolAllowlist,
+    evaluation_order,
+    quota_fingerprints,
+)
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import ATTEMPTS, Policies
+
+LIST = ToolAllowlist(tools=["file.*"])
+LIMIT = RateLimited(tools=["file.*", "mail.send"], rate_limit=RateLimit(5, 60))
+RULES = [
+    LIST,
+    ParameterConstraint(tools=["*"], parameters={"näme.ö": Constraint(regex='^"\\d+$', enum=[1, "1", None, True])}),
+    LIMIT,
+    TimeBased(tools=["*"], time_window=TimeWindow(allowed_hours=[9, 10], timezone="Europe/Paris")),
+]
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+@pytest.fixture
+async def agent(agents, workspace_id):
+    return await agents.create(workspace_id, "a", None)
+
+
+async def test_a_policy_is_read_as_it_was_created(policies, agent, workspace_id):
+    """All kinds of rules come back as they were given, text and numbers alike."""
+    made = await policies.create(workspace_id, agent.id, name="Règle", rules=RULES, priority=1000, enabled=False)
+
+    assert await policies.get(workspace_id, made.id) == made
+    assert (made.rules, made.priority, made.enabled, made.version) == (tuple(RULES), 1000, False, 1)
+    assert made.created_ms == made.updated_ms
+
+
+async def test_only_the_given_fields_change(policies, agent, workspace_id):
+    """And the version counts the changes."""
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+
+    changed = await policies.update(workspace_id, made.id, priority=7)
+    changed = await policies.update(workspace_id, made.id, enabled=False)
+
+    assert (changed.name, changed.rules, changed.priority, changed.enabled) == ("p", tuple(RULES), 7, False)
+    assert (changed.version, changed.created_ms) == (3, made.created_ms)
+    assert changed.updated_ms > made.updated_ms
+    assert await policies.get(workspace_id, made.id) == changed
+
+
+async def test_a_change_of_nothing_changes_nothing(policies, agent, client, workspace_id):
+    """Not even the version."""
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+
+    assert await policies.update(workspace_id, made.id) == made
+
+    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
+
+
+@pytest.mark.parametrize("act", ["create", "update", "delete"])
+async def test_every_change_replaces_the_agents_version(policies, agents, agent, workspace_id, act):
+    """I8: a plan made before is stale from the moment the change is acknowledged."""
+    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    before = await agents.get(workspace_id, agent.id)
+
+    match act:
+        case "create":
+            await policies.create(workspace_id, agent.id, name="q", rules=RULES)
+        case "update":
+            await policies.update(workspace_id, policy.id, name="q")
+        case "delete":
+            await policies.delete(workspace_id, policy.id)
+
+    after = await agents.get(workspace_id, agent.id)
+    assert after.version != before.version
+    # The agent itself is as it was.
+    assert (after.name, after.updated_ms) == (before.name, before.updated_ms)
+
+
+async def test_policies_are_listed_in_the_order_of_evaluation(policies, agents, agent, workspace_id):
+    """Highest priority first, then oldest; also after a change of priority, for one agent and for all."""
+    other = await agents.create(workspace_id, "b", None)
+    for n, priority in enumerate([0, 1000, 5, 5, 0, 1000]):
+        await policies.create(workspace_id, (agent, other)[n % 2].id, name=str(n), rules=[LIST], priority=priority)
+    first, *_, last = await policies.list_page(workspace_id)
+    await policies.update(workspace_id, last.id, priority=1000)
+    await policies.update(workspace_id, first.id, priority=3)
+
+    for owner in (None, agent.id, other.id):
+        listed = await policies.list_page(workspace_id, owner)
+        assert listed == evaluation_order(listed)
+        assert len(listed) == (6 if owner is None else 3)
+        assert [each.id for each in await policies.list_page(workspace_id, owner, limit=2, offset=1)] == [
+            each.id for each in listed[1:3]
+        ]
+
+
+async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, workspace_id):
+    """As many at once as one of them has attempts."""
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+
+    await asyncio.gather(
+        policies.update(workspace_id, made.id, name="q"),
+        policies.update(workspace_id, made.id, priority=9),
+        policies.update(workspace_id, made.id, enabled=False),
+        policies.update(workspace_id, made.id, rules=[LIST]),
+        *(policies.update(workspace_id, made.id, name="q") for _ in range(ATTEMPTS - 4)),
+    )
+
+    policy = await policies.get(workspace_id, made.id)
+    assert (policy.name, policy.priority, policy.enabled, policy.rules) == ("q", 9, False, (LIST,))
+    assert policy.version == ATTEMPTS + 1
+
+
+async def test_a_change_that_others_always_overtake_is_given_up(policies, agent, workspace_id, client, monkeypatch):
+    """503 after a number of attempts, and nothing half-done."""
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    rival = Policies(client, policies._ids)
+    read = policies.get
+
+    async def overtaken(*args):
+        policy = await read(*args)
+        await rival.update(workspace_id, made.id, priority=(policy.priority + 1) % 1000)
+        return policy
+
+    monkeypatch.setattr(policies, "get", overtaken)
+    with pytest.raises(StoreUnavailable, match="try again"):
+        await policies.update(workspace_id, made.id, name="never")
+
+    policy = await rival.get(workspace_id, made.id)
+    assert (policy.name, policy.priority, policy.version) == ("p", ATTEMPTS, ATTEMPTS + 1)
+
+
+async def test_a_policy_deleted_while_it_is_changed_stays_deleted(policies, agents, agent, client, workspace_id):
+    """Neither its record nor its place in a list comes back."""
+    for _ in range(10):
+        made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+        outcomes = await asyncio.gather(
+            policies.delete(workspace_id, made.id),
+            *(policies.update(workspace_id, made.id, priority=n) for n in range(3)),
+            return_exceptions=True,
+        )
+        assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, PolicyNotFound)]
+        assert not await client.call("EXISTS", Keyspace(workspace_id).policy(made.id))
+    assert await policies.list_page(workspace_id) == []
+    assert (await agents.load(workspace_id, agent.id))[1] == []
+
+
+async def test_buckets_go_with_the_rules_they_belong_to(policies, agent, client, workspace_id):
+    """A rate limit that is edited away or deleted leaves no list behind; one that stays keeps its own."""
+    keyspace = Keyspace(workspace_id)
+    wider = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
+    made = await policies.create(workspace_id, agent.id, name="p", rules=[LIMIT, wider])
+    stays, goes = (keyspace.quota(made.id, name) for name in quota_fingerprints(made.rules))
+    for name in (stays, goes):
+        await client.call("RPUSH", name, "1")
+    more = RateLimited(tools=["mail.send", "file.*"], rate_limit=RateLimit(9, 60))
+
+    await policies.update(workspace_id, made.id, rules=[LIST, more])
+    assert [await client.call("EXISTS", name) for name in (stays, goes)] == [1, 0]
+
+    await policies.delete(workspace_id, made.id)
+    assert not await client.call("EXISTS", stays)
+
+
+async def test_a_policy_for_an_agent_that_is_not_there_is_refused(policies, agent, workspace_id, ids, client):
+    """Unknown or another workspace's, and nothing is written."""
+    stranger = ids.new(0)
+    with pytest.raises(AgentNotFound):
+        await policies.create(workspace_id, ids.new(0), name="p", rules=[LIST])
+    with pytest.raises(AgentNotFound):
+        await policies.create(stranger, agent.id, name="p", rules=[LIST])
+    assert await policies.list_page(workspace_id) == []
+    assert await everything(client, f"remit:{{{stranger}}}:*") == {}
+
+
+async def test_another_workspaces_policy_does_not_exist(policies, agent, workspace_id, ids):
+    """By any verb, and nothing happens to it."""
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    stranger = ids.new(0)
+    for act in (
+        policies.get(stranger, made.id),
+        policies.update(stranger, made.id, name="q"),
+        policies.delete(stranger, made.id),
+    ):
+        with pytest.raises(PolicyNotFound):
+            await act
+    assert await policies.list_page(stranger) == []
+    assert await policies.list_page(stranger, agent.id) == []
+    assert await policies.get(workspace_id, made.id) == made
