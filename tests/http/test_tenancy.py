@@ -1,0 +1,186 @@
+"""A workspace sees nothing of another: wherever an id can stand, one of another workspace is an unknown one.
+
+The rows are compared with the table of operations, so that a new route, or a new place for an id, fails without one.
+"""
+
+import re
+import socket
+import uuid
+from contextlib import contextmanager
+
+import pytest
+from servers import Replica, Store
+from tenants import FREE, Tenant
+
+from app.http.operations import OPERATIONS
+
+AGENT, POLICY, KEY, WORKSPACE = "agent", "policy", "key", "workspace"
+CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
+
+ROWS = {
+    ("POST", "/v1/authorize"): {"body agent_id": AGENT, "body agentId": AGENT},
+    ("POST", "/v1/agents"): {},
+    ("GET", "/v1/agents"): {},
+    ("GET", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
+    ("PATCH", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
+    ("DELETE", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
+    ("POST", "/v1/policies"): {"body agent_id": AGENT},
+    ("GET", "/v1/policies"): {"query agent_id": AGENT},
+    ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
+    ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
+    ("DELETE", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
+    ("GET", "/v1/audit-logs"): {"query agent_id": AGENT},
+    ("GET", "/v1/audit-logs/export"): {"query agent_id": AGENT},
+    ("GET", "/v1/audit-logs/stream"): {"query agent_id": AGENT},
+    ("GET", "/v1/audit-logs/status"): {},
+    ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
+    ("GET", "/v1/changes"): {"query actor_id": KEY, "query resource_id": POLICY},
+    ("POST", "/v1/api-keys"): {},
+    ("GET", "/v1/api-keys"): {},
+    ("DELETE", "/v1/api-keys/{key_id}"): {"path key_id": KEY},
+}
+"""For every operation that needs a key: each place where an id can stand, and whose id it is."""
+
+BODIES = {
+    ("POST", "/v1/authorize"): {"tool_name": "file.read"},
+    ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
+    ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
+    ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},
+}
+ENDLESS = {("GET", "/v1/audit-logs/stream")}
+PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
+
+
+def places(operation):
+    """Where the table of operations says that an id can stand."""
+    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path)}
+    found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^checkpoint$", each.name)}
+    fields = getattr(operation.body, "__struct_fields__", ())
+    return found | {f"body {name}" for name in fields if re.search(r"_id$|Id$", name)}
+
+
+def test_every_operation_and_every_place_of_an_id_has_its_row():
+    """A new route that nobody thought through here fails."""
+    table = {(each.method, each.path): places(each) for each in OPERATIONS if each.scope is not None}
+    assert {route: set(row) for route, row in ROWS.items()} == table
+
+
+@pytest.fixture(scope="module")
+def quiet(valkey_store, tmp_path_factory):
+    """A store on which nothing happens but what these tests ask for, and a replica on it without a compactor."""
+    store = Store(valkey_store.binary, tmp_path_factory.mktemp("quiet"))
+    replica = Replica(store.url, REMIT_COMPACT="false")
+    yield store, replica
+    replica.stop()
+    store.stop()
+
+
+@pytest.fixture(scope="module")
+def ours(quiet):
+    """The workspace whose admin asks."""
+    store, replica = quiet
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+class Theirs:
+    """Another workspace that holds one of everything, and a call of its agent in its log."""
+
+    def __init__(self, tenant):
+        self.tenant = tenant
+        self.agent = tenant.new_agent()["id"]
+        self.policy = tenant.new_policy(self.agent)["id"]
+        self.key = tenant.new_key(["read"])["id"]
+        self.workspace = tenant.id
+        tenant.authorize(self.agent)
+
+    def state(self):
+        """Everything that its admin can see, but for what its own looking changes."""
+        paths = (f"agents/{self.agent}", f"policies/{self.policy}", "agents", "policies", "changes", "audit-logs")
+        keys = [each | {"lastUsedAt": None} for each in self.tenant.admin.get("/v1/api-keys").json()]
+        return [self.tenant.admin.get(f"/v1/{path}").content for path in paths], keys
+
+
+@pytest.fixture(scope="module")
+def theirs(quiet):
+    """The workspace that is none of theirs who ask."""
+    store, replica = quiet
+    made = Tenant(store.url, replica)
+    yield Theirs(made)
+    made.close()
+
+
+def send(client, method, path, place, value):
+    """The status, headers and body of the operation with `value` in one place, every other id being unknown."""
+    kind, _, name = place.partition(" ")
+    body = BODIES.get((method, path))
+    query = {}
+    if kind == "query":
+        query[name] = CHECKPOINT.format(value) if name == "checkpoint" else value
+    if kind == "body":
+        body = {**body, name: value}
+    path_ids = dict.fromkeys(re.findall(r"{(\w+)}", path), value)
+    with client.stream(method, path.format(**path_ids), params=query, json=body) as answer:
+        content = b"" if (method, path) in ENDLESS else answer.read()
+    headers = {name: value for name, value in answer.headers.items() if name not in {"date", "x-request-id"}}
+    return answer.status_code, headers, content
+
+
+@pytest.mark.parametrize(("method", "path", "place", "whose"), PROBES, ids=" ".join)
+def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs, method, path, place, whose):
+    """Same status, same headers, same body: nobody learns that it exists. And nothing of theirs has changed."""
+    held = theirs.state()
+
+    unknown = send(ours.admin, method, path, place, str(uuid.uuid4()))
+    foreign = send(ours.admin, method, path, place, getattr(theirs, whose))
+
+    assert foreign == unknown
+    assert (foreign[0] == 404) == (not place.startswith("query"))
+    assert theirs.state() == held
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "place", "whose"), [each for each in PROBES if each[:2] not in ENDLESS], ids=" ".join
+)
+def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, theirs, method, path, place, whose):
+    """The same commands in the same order: the time an answer takes says nothing either."""
+    send(ours.admin, method, path, place, str(uuid.uuid4()))
+
+    costs = []
+    for value in (str(uuid.uuid4()), getattr(theirs, whose)):
+        with watched(quiet[0].port) as commands:
+            send(ours.admin, method, path, place, value)
+        costs.append(commands)
+
+    assert costs[0] == costs[1]
+    assert costs[0]
+
+
+@contextmanager
+def watched(port):
+    """The names of the commands that clients send to the store meanwhile, with their numbers of arguments."""
+    commands = []
+    with socket.create_connection(("127.0.0.1", port)) as watch, socket.create_connection(("127.0.0.1", port)) as end:
+        watch.sendall(b"MONITOR\r\n")
+        lines = watch.makefile("rb")
+        assert lines.readline() == b"+OK\r\n"
+        yield commands
+        end.sendall(b"ECHO the-end\r\n")
+        for line in lines:
+            words = re.findall(rb'"((?:[^"\\]|\\.)*)"', line)
+            if words[-1] == b"the-end":
+                return
+            if b" lua]" not in line:
+                commands.append((words[0].decode(), len(words)))
+
+
+def test_no_list_holds_anything_of_another_workspace(ours, theirs):
+    """Every operation that answers with a list, asked without a filter."""
+    names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace)
+    lists = [each.path for each in OPERATIONS if each.method == "GET" and str(each.answer).startswith("list[")]
+    assert len(lists) >= 5
+    for path in [*lists, "/v1/audit-logs/export"]:
+        answer = ours.admin.get(path)
+        assert answer.status_code == 200
+        assert not [name for name in names if name in answer.text]
