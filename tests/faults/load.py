@@ -1,0 +1,139 @@
+"""Callers that ask for decisions while a test breaks things, and remember every request and every answer."""
+
+import http.client
+import itertools
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+from oracle import Call
+
+TOOL = "orders.read"
+_RETRY_S = 0.01
+
+
+def ask(agent_id: str) -> Callable[[int], dict[str, Any]]:
+    """Questions about one agent."""
+    return lambda number: {"agent_id": agent_id, "tool_name": TOOL, "parameters": {"call": number}}
+
+
+def ask_in_turn(agent_ids: Sequence[str]) -> Callable[[int], dict[str, Any]]:
+    """Questions about each of the agents in turn."""
+    return lambda number: ask(agent_ids[number % len(agent_ids)])(number)
+
+
+class Load:
+    """`count` callers, each with a connection that it keeps open, until the context ends.
+
+    ports: where the replicas or the balancer listen; callers are spread over them.
+    question: the body for a call's number; numbers are never used twice in a process.
+    idempotent: every call has an Idempotency-Key and is sent until it is answered.
+    keep_alive: false = a connection for every call.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(
+        self,
+        ports: int | Iterable[int],
+        key: str,
+        question: Callable[[int], dict[str, Any]],
+        *,
+        count: int = 4,
+        idempotent: bool = False,
+        keep_alive: bool = True,
+    ) -> None:
+        self.calls: list[Call] = []
+        self.wrong: list[str] = []
+        self._ports = [ports] if isinstance(ports, int) else list(ports)
+        self._key = key
+        self._question = question
+        self._idempotent = idempotent
+        self._keep_alive = keep_alive
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(number,), daemon=True) for number in range(count)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(30)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+    @property
+    def answered(self) -> list[Call]:
+        return [call for call in self.calls if call.answer is not None]
+
+    @property
+    def refused(self) -> list[Call]:
+        """Answered, but not with a decision."""
+        return [call for call in self.calls if call.status not in (None, 200)]
+
+    @property
+    def cut(self) -> list[Call]:
+        """The connection ended before an answer came."""
+        return [call for call in self.calls if call.status is None and call.received is not None]
+
+    def after(self, count: int, kind: str = "answered", seconds: float = 40) -> None:
+        """Return when so many calls sent from now on are `answered`, `refused` or `cut`."""
+        start, deadline = time.monotonic_ns(), time.monotonic() + seconds
+        while sum(call.sent > start for call in getattr(self, kind)) < count:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"no {count} calls were {kind} in {seconds} s; wrong: {self.wrong[:3]}")
+            time.sleep(0.01)
+
+    def _run(self, number: int) -> None:
+        caller = Caller(self._ports[number % len(self._ports)], self._key, self._keep_alive)
+        while not self._stopping.is_set():
+            number = next(Load._numbers)
+            call = Call(number, self._question(number), f"call-{number}" if self._idempotent else None)
+            self.calls.append(call)
+            while True:
+                caller.send(call)
+                if call.status not in (None, 200, 503):
+                    self.wrong.append(f"{call.status} {caller.last}")
+                if call.answer is not None or not self._idempotent or self._stopping.is_set():
+                    break
+                time.sleep(random.uniform(0.5, 1.5) * _RETRY_S)
+            if call.answer is None:
+                self._stopping.wait(_RETRY_S)
+        caller.close()
+
+
+class Caller:
+    """One connection; what went wrong with a request is in its Call."""
+
+    def __init__(self, port: int, key: str, keep_alive: bool = True) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        if not keep_alive:
+            self._headers["Connection"] = "close"
+        self.last = b""
+
+    def send(self, call: Call) -> Call:
+        """Send it, once; its answer, if one comes, is in the call."""
+        headers = self._headers if call.key is None else self._headers | {"Idempotency-Key": call.key}
+        call.sends += 1
+        call.status, call.received = None, None
+        call.sent = call.sent or time.monotonic_ns()
+        try:
+            self._connection.request("POST", "/v1/authorize", json.dumps(call.body), headers)
+            response = self._connection.getresponse()
+            self.last = response.read()
+            call.status = response.status
+            if response.status == 200:
+                call.answer = json.loads(self.last)
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+        call.received = time.monotonic_ns()
+        return call
+
+    def close(self) -> None:
+        self._connection.close()
