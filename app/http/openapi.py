@@ -135,7 +135,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
             for name, sentence in operation.headers.items()
         }
     if operation.answer is not None:
-        done["content"] = {operation.media: _answer(operation.answer)}
+        done["content"] = {media: _answer(operation.answer) for media in operation.media}
     responses = {str(operation.status): done}
     by_status: dict[int, list[type[AppError]]] = {}
     for error in errors_of(operation):

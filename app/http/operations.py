@@ -54,6 +54,7 @@ class Operation(Struct, frozen=True):
     """What one method of one path takes and gives.
 
     scope: what the key needs, None if no key is needed. answer: the type of the body, None if there is none.
+    media: the types it can have.
     errors: those that are its own; `errors_of` adds what its scope and body bring with them.
     headers: names of headers that the answer can carry, each with a sentence. request_headers: those it heeds.
     """
@@ -67,7 +68,7 @@ class Operation(Struct, frozen=True):
     query: tuple[Parameter, ...] = ()
     status: int = 200
     answer: Any = None
-    media: str = JSON
+    media: tuple[str, ...] = (JSON,)
     errors: tuple[type[AppError], ...] = ()
     headers: dict[str, str] = {}
     request_headers: tuple[Parameter, ...] = ()
@@ -220,7 +221,7 @@ OPERATIONS = (
         "Audit log",
         query=(*FILTERS, EXPORT_FORMAT),
         answer=str,
-        media="application/x-ndjson",
+        media=("application/x-ndjson", "text/csv; charset=utf-8"),
         headers={"Content-Disposition": "A name for the file."},
         description=(
             "One JSON object a line, or CSV with `format=csv`; compressed where Accept-Encoding has gzip. The last "
@@ -236,7 +237,7 @@ OPERATIONS = (
         "Audit log",
         query=FILTERS,
         answer=str,
-        media="text/event-stream",
+        media=("text/event-stream",),
         request_headers=(LAST_EVENT_ID,),
         description=(
             "Each event's data is an entry and its id the entry's sequence. Without Last-Event-ID it begins with what "
@@ -315,9 +316,9 @@ OPERATIONS = (
     Operation(
         "GET", "/readyz", "Whether decisions can be made", None, "Service", answer=Health, errors=(StoreUnavailable,)
     ),
-    Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=PROMETHEUS),
+    Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
     Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
-    Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=HTML),
+    Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=(HTML,)),
 )
 
 

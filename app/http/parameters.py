@@ -70,13 +70,15 @@ CHANGE_FILTERS = (
     Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many changes."),
     Parameter(
         "cursor",
-        {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}$"},
+        {"type": "string", "pattern": "^[1-9][0-9]{0,14}-[0-9]{1,15}$"},
         "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.",
     ),
 )
+_TAG = '(W/)?"[!#-~]*"'
+_TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
 IF_MATCH = Parameter(
     "If-Match",
-    {"type": "string", "example": '"3"'},
+    {"type": "string", "pattern": _TAGS, "example": '"3"'},
     "The version that is to be changed, as an ETag showed it; several by comma. At another version nothing is "
     "changed and the answer is 412. `*` or left out: at any.",
 )
@@ -85,7 +87,7 @@ NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` for the page after this one
 AUDIT_FLOOR = {"X-Audit-Floor": "Only where retention dropped entries that might have matched: none of them is newer."}
 CHECKPOINT = Parameter(
     "checkpoint",
-    {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    {"type": "string", "format": "checkpoint"},
     "The line of an earlier verification: begin there, and require the log to be as it was.",
 )
 EXPORT_FORMAT = Parameter(

@@ -17,7 +17,7 @@ MAX_LIMIT = 1000
 MAX_OFFSET = 10**12
 MAX_TEXT = 255
 _MAX_FIELDS = 50
-_digits = re.compile(r"[0-9]{1,15}").fullmatch
+_digits = re.compile(r"[0-9]{1,16}").fullmatch
 _lost_plus = re.compile(r".*\d \d\d:?\d\d").fullmatch
 
 

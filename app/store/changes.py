@@ -11,7 +11,7 @@ from app.store.client import Client
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
 
-is_change_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+is_change_id = re.compile(r"[1-9][0-9]{0,14}-[0-9]{1,15}").fullmatch
 _CHUNK = 50
 _READ_MAX_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 300

@@ -412,6 +412,16 @@ def test_parameters_of_more_than_64_kib_are_refused(tenant, agent):
     refused(answer, "$.parameters", "have 65537 bytes as JSON; at most 65536 are kept")
 
 
+def test_a_whole_number_may_be_written_as_a_float(tenant, agent):
+    """JSON has one kind of number, and some writers end all of theirs in .0."""
+    policy = tenant.new_policy(agent["id"], *rate(5.0, 60.0), *window(allowedHours=[9.0]), priority=7.0)
+    assert (policy["priority"], policy["rules"][0]["rateLimit"]["maxCalls"]) == (7, 5)
+    body = {"agent_id": agent["id"], "name": "p", "rules": [DENY], "priority": 1e300}
+    refused(
+        tenant.admin.post("/v1/policies", json=body), "$.priority", "must be a whole number from 0 to 1000, not 1e+300"
+    )
+
+
 def test_unknown_fields_of_a_call_are_ignored(tenant, agent):
     """A PEP sends what it has."""
     body = {"agent_id": agent["id"], "tool_name": "t", "trace": {"id": 7}, "parameterz": None}

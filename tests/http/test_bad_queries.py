@@ -148,6 +148,18 @@ def test_an_id_is_the_same_in_upper_case(tenant):
     assert [(entry["id"], entry["agentId"]) for entry in found] == [(decision["id"], agent["id"])]
 
 
+@pytest.mark.parametrize("cursor", ["0-0", "00-0", "x", "1", "1-", "-1", "1-1-1", "9999999999999999-0"])
+def test_a_cursor_of_the_trail_of_changes_that_no_answer_gave_is_refused(tenant, cursor):
+    """The store has no stream id 0-0 and answers it with an error of its own."""
+    answer = tenant.admin.get("/v1/changes", params={"cursor": cursor})
+    refused(answer, "cursor", "must be the X-Next-Cursor of another page")
+
+
+def test_the_greatest_cursor_is_a_cursor(tenant):
+    """The document names the bound, so it must be inside."""
+    assert tenant.reader.get("/v1/audit-logs", params={"cursor": 10**15}).status_code == 200
+
+
 def test_authorize_ignores_a_query(tenant):
     """As it ignores fields it does not know."""
     agent = tenant.new_agent()
