@@ -197,6 +197,24 @@ def test_a_constraint_and_its_mirror_agree(name, constraint, given_parameters):
     assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
 
 
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@PROFILE
+@given(st.sampled_from(NAMES), constraints(), json_values, json_values)
+def test_whatever_json_holds_is_judged_alike(name, constraint, value, other):
+    """Any number, text and nesting that a caller can send: no error, and the mirror's answer."""
+    given_parameters = msgspec.json.decode(
+        msgspec.json.encode({"x": value, "p": {"x": other}, "a": {"b": value}, "p.x": other})
+    )
+    check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
+    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+
+
 @PROFILE
 @given(st.sampled_from(SCALARS), st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3))
 def test_an_enum_and_its_mirror_agree(value, members):

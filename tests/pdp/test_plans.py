@@ -100,17 +100,11 @@ def test_an_allowance_keeps_every_quota_of_its_tier_once():
     """All of them are taken, so each must be there, and none twice."""
     ask = {"effect": "escalate"}
     agent_ = compiled(
-        body("a", limit(1, "t", **ask), limit(2, "t"), limit(9, "other"), createdAt=1),
-        body("b", limit(3, "t"), limit(4, "*", **ask), createdAt=2),
-        body("below", limit(8, "t"), priority=0),
-        body("c", limit(5, "t"), priority=1),
+        body("a", limit(1, "t", **ask), limit(2, "t"), limit(9, "other"), priority=5, createdAt=1),
+        body("b", limit(3, "t"), limit(4, "*", **ask), priority=5, createdAt=2),
+        body("below", limit(8, "t"), priority=4),
     )
-    assert [quota.max_calls for quota in decide(agent_, request("t"), NOON).quotas] == [5]
-    without_c = compiled(
-        body("a", limit(1, "t", **ask), limit(2, "t"), limit(9, "other"), createdAt=1),
-        body("b", limit(3, "t"), limit(4, "*", **ask), createdAt=2),
-    )
-    assert [quota.max_calls for quota in decide(without_c, request("t"), NOON).quotas] == [2, 3, 1, 4]
+    assert [quota.max_calls for quota in decide(agent_, request("t"), NOON).quotas] == [2, 3, 1, 4]
 
 
 def test_a_tool_has_the_view_of_no_other_tool():
@@ -125,6 +119,15 @@ def test_a_tool_has_the_view_of_no_other_tool():
         results = [decide(agent_, request(name), NOON).outcome.result for name in names]
         assert results == [Result.DENIED, Result.ALLOWED] * 300
     assert len(agent_._views) == 256
+
+
+def test_tools_that_differ_in_case_have_views_of_their_own():
+    """What is remembered for one is not what the other gets."""
+    agent_ = compiled(body("p", allow("file.read")))
+    results = [
+        decide(agent_, request(name), NOON).outcome.result.value for name in ("FILE.READ", "file.read", "File.read")
+    ]
+    assert results == ["denied", "allowed", "denied"]
 
 
 def test_a_parameter_is_judged_at_every_call():
