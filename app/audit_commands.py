@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import click
@@ -24,6 +25,7 @@ from app.model.ids import canonical_uuid
 from app.model.times import parse_time_ms
 from app.services import Services
 from app.settings import Settings
+from app.store.audit_archive import Archive
 from app.store.audit_export import export
 from app.store.audit_follow import follow
 from app.store.audit_verify import Verifier
@@ -218,11 +220,35 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: BinaryIO) -
     with_services(write)
 
 
+@audit.command("archive")
+@WORKSPACE
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def archive_log(workspace: str, folder: Path) -> None:
+    """Write every sealed segment that FOLDER does not have yet to FOLDER/<workspace id>/.
+
+    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention drops what is archived
+    and nothing else, unless REMIT_AUDIT_DROP_UNARCHIVED tells it to.
+    """
+
+    async def write(services: Services) -> int:
+        archive = Archive(folder, await services.workspaces.find(workspace))
+        with progress_bar("archiving") as progress:
+            return await archive.write(services.client, progress)
+
+    click.echo(f"{with_services(write)} segments added")
+
+
 @audit.command("verify")
 @WORKSPACE
+@click.option(
+    "--archive",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Verify this archive first, and that the log goes on from it.",
+)
 @click.option("--since-checkpoint", metavar="LINE", help="Begin there; - reads the line from standard input.")
 @JSON
-def verify_log(workspace: str, since_checkpoint: str | None, as_json: bool) -> None:
+def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None, as_json: bool) -> None:
     """Recompute the chain from the entries themselves and print a checkpoint line.
 
     Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
@@ -233,11 +259,15 @@ def verify_log(workspace: str, since_checkpoint: str | None, as_json: bool) -> N
         since = None if line is None else Checkpoint.parse(line)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--since-checkpoint") from None
+    if since is not None and folder is not None:
+        raise click.UsageError("Give --archive or --since-checkpoint: each says where to begin")
 
     async def verify(services: Services) -> Verification:
-        verifier = Verifier(services.client, await services.workspaces.find(workspace))
+        workspace_id = await services.workspaces.find(workspace)
+        verifier = Verifier(services.client, workspace_id)
+        start = since if folder is None else Archive(folder, workspace_id).verify()
         with progress_bar("verifying") as progress:
-            return await verifier.verify(since, progress=progress)
+            return await verifier.verify(start, progress=progress)
 
     found = with_services(verify)
     if as_json:

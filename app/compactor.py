@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 
 from app.errors import AppError
 from app.settings import Settings
 from app.store.audit import stream_entries
 from app.store.audit_lines import time_ms_of
+from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealed, Sealer
 from app.store.client import Client
 from app.store.keyspace import WORKSPACES, Keyspace
@@ -18,6 +20,8 @@ log = logging.getLogger(__name__)
 LEASE_MS = 5_000
 SWEEP_S = 1.0
 _WORKSPACES_AT_ONCE = 256
+_RETENTION_S = 60.0
+_DAY_MS = 24 * 3600 * 1000
 
 
 class Compactor:
@@ -36,16 +40,20 @@ class Compactor:
         self._seal_after_ms = settings.audit_seal_after_seconds * 1000
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
+        self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
+        self._retention_ms = settings.audit_retention_days * _DAY_MS
         self._name = secrets.token_hex(8)
 
-    async def run(self, stopped: asyncio.Event, chores: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Sweep until `stopped` is set; a segment that is being sealed is finished. `chores` run after each sweep."""
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Sweep until `stopped` is set; a segment that is being sealed is finished."""
+        dropped_at = -_RETENTION_S
         while not stopped.is_set():
             busy = False
             try:
                 busy = await self.sweep(stopped)
-                if chores is not None:
-                    await chores()
+                if self._retention_ms and time.monotonic() - dropped_at >= _RETENTION_S:
+                    await self.drop_what_is_too_old(stopped)
+                    dropped_at = time.monotonic()
             except AppError as error:
                 log.warning("%s; trying again", error)
             if not busy:
@@ -68,6 +76,22 @@ class Compactor:
                 except AppError as error:
                     log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
         return sealed
+
+    async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:
+        """How many segments retention has dropped now, in all workspaces."""
+        dropped = 0
+        before_ms = await store_time_ms(self._client) - self._retention_ms
+        for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
+            try:
+                while (stopped is None or not stopped.is_set()) and await self._retention.drop_next(
+                    workspace_id, before_ms
+                ):
+                    dropped += 1
+            except AppError as error:
+                log.error("cannot drop from workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
+        if dropped:
+            log.info("retention dropped %d segments", dropped)
+        return dropped
 
     async def _due(self, workspaces: list[str]) -> list[str]:
         """Those whose stream holds a whole segment, or an entry that has waited long enough."""

@@ -1,6 +1,7 @@
 """Everything that may differ between two deployments, read once from REMIT_* and passed down."""
 
 import difflib
+import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
     """Bound of the compiled policies a replica keeps, in bytes of their JSON; least recently used leave."""
 
+    auth_failures_per_minute: Annotated[int, Meta(ge=0)] = 60
+    """Failed authentications of one address, in each replica, beyond which it gets 429; 0 = no bound."""
+
+    trusted_proxies: str = ""
+    """Addresses and networks of balancers, by comma, whose X-Forwarded-For is believed."""
+
     caller_cache_size: Annotated[int, Meta(ge=0)] = 10_000
     """API keys whose workspace and scopes a replica remembers; least recently used leave."""
 
@@ -64,6 +71,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     audit_seal_after_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 10
     """An entry older than this is sealed even if it fills no segment."""
+
+    audit_retention_days: Annotated[int, Meta(ge=0, le=36_500)] = 0
+    """Sealed entries older than this are dropped, oldest first; 0 keeps everything."""
+
+    audit_drop_unarchived: bool = False
+    """Whether retention may drop what `remit audit archive` has not written yet."""
 
     audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
     """Agents, tools and actions, each, that the index of one part of a log (128 segments) tells apart."""
@@ -83,6 +96,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def data_path(self) -> Path:
         return Path(self.data_dir)
+
+    @property
+    def proxies(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        """What `trusted_proxies` names. Raises ValueError."""
+        given = [each.strip() for each in self.trusted_proxies.split(",")]
+        return [ipaddress.ip_network(each) for each in given if each or len(given) > 1]
 
     @property
     def store(self) -> str:
@@ -115,6 +134,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise _wrong_value(error, given) from None
         if settings.redis_url is not None:
             _require_store_url(settings.redis_url)
+        try:
+            settings.proxies  # noqa: B018 - raises where one is wrong
+        except ValueError:
+            raise SettingsError(
+                f"{PREFIX}TRUSTED_PROXIES must be addresses or networks by comma, such as 10.0.0.7,192.168.0.0/16, "
+                f"and not {settings.trusted_proxies!r}"
+            ) from None
         return settings
 
 

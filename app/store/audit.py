@@ -28,6 +28,7 @@ class _Page:
         self.lines: list[bytes] = []
         self.last = 0
         self.has_more = False
+        self.met_a_drop = False
 
     @property
     def wanted(self) -> int:
@@ -121,6 +122,8 @@ class AuditLog:
                 searched = [each for each in candidates if _is_searched(each, head, query, below)]
                 if await self._search(keyspace, query, matcher, page, below, searched):
                     return None
+        if page.met_a_drop:
+            head, _ = await read_head(self._client, keyspace)
         floor = head.floor
         if floor is None or below < floor.sequence or (query.from_ms is not None and query.from_ms > floor.time_ms):
             return None
@@ -170,6 +173,7 @@ class AuditLog:
             if data is None:
                 # Retention has just dropped it, and everything older with it.
                 if (await read_head(self._client, keyspace))[0].first_segment > candidate.row.number:
+                    page.met_a_drop = True
                     return False
                 raise StoreUnavailable(f"Segment {candidate.row.number} of the audit log is missing")
             if await _search_body(candidate, frames.decode(), data, matcher, page, below):

@@ -185,6 +185,22 @@ SEAL_SEGMENT = Script(
     repeated_keys=("index",),
     repeated_args=("member",),
 )
+DROP_SEGMENT = Script(
+    name="drop_segment",
+    keys=("audit_head", "audit_segment", "audit_parts"),
+    args=("number", "sha256", "next_sequence", "floor_ms", "unarchived", "ended_part"),
+    replies=("dropped", "kept"),
+    width=2,
+    repeated_keys=("index",),
+    repeated_args=("member",),
+)
+MARK_ARCHIVED = Script(
+    name="mark_archived",
+    keys=("audit_head", "audit_segment"),
+    args=("number", "sha256"),
+    replies=("noted", "other"),
+    width=1,
+)
 SCRIPTS = (
     COMMIT_DECISION,
     CHECK_KEY,
@@ -196,4 +212,6 @@ SCRIPTS = (
     REVOKE_KEY,
     ROTATE_KEY,
     SEAL_SEGMENT,
+    DROP_SEGMENT,
+    MARK_ARCHIVED,
 )

@@ -1,0 +1,39 @@
+#!lua
+--[[
+drop_segment: remove the oldest segment with its index; the floor says what it was.
+
+KEYS[1]       audit_head      hash; the chain's newest link, and the floor
+KEYS[2]       audit_segment   hash; the segment
+KEYS[3]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
+KEYS[3+i]     index           sorted set that names the segment
+
+ARGV[1]       number          of the segment
+ARGV[2]       sha256          of the segment
+ARGV[3]       next_sequence   one above its last
+ARGV[4]       floor_ms        no entry dropped so far is newer
+ARGV[5]       unarchived      "1" = drop it even if no archive has it
+ARGV[6]       ended_part      the part of which it is the last segment, "" = none
+ARGV[6+i]     member          of index i
+
+RETURNS       {status, number}
+  dropped     the segment is gone; the floor is the one after it
+  kept        it is not the oldest, not the one meant, the head's own, or not archived; nothing written
+WRITES        everything named
+TIME          O(I log S), I indexes of at most S = 128 segments
+HOLDS         I9 nothing is dropped out of order, nor before it is archived
+]]
+local audit_head, audit_segment, audit_parts = KEYS[1], KEYS[2], KEYS[3]
+local number, sha256 = ARGV[1], ARGV[2]
+
+local head = redis.call('HMGET', audit_head, 'segment', 'floor_segment', 'archived')
+if tonumber(head[2] or 1) ~= tonumber(number) then return {'kept', number} end
+if tonumber(head[1] or 0) <= tonumber(number) then return {'kept', number} end
+if ARGV[5] ~= '1' and tonumber(head[3] or 0) < tonumber(number) then return {'kept', number} end
+if redis.call('HGET', audit_segment, 'sha256') ~= sha256 then return {'kept', number} end
+
+redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(number) + 1),
+  'floor_sequence', ARGV[3], 'floor_ms', ARGV[4], 'floor_sha256', sha256)
+for i = 4, #KEYS do redis.call('ZREM', KEYS[i], ARGV[3 + i]) end
+if ARGV[6] ~= '' then redis.call('HDEL', audit_parts, ARGV[6]) end
+redis.call('DEL', audit_segment)
+return {'dropped', number}

@@ -1,0 +1,199 @@
+"""Archive and retention: what leaves the store is elsewhere first, and nobody gets a silently short answer."""
+
+import msgspec
+import pytest
+from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
+
+from app.compactor import Compactor
+from app.errors import AuditLogDamaged
+from app.model.audit import AuditQuery, Floor
+from app.model.checkpoints import Fault
+from app.model.exports import Format
+from app.settings import Settings
+from app.store import audit_segments
+from app.store.audit import AuditLog
+from app.store.audit_archive import MANIFEST, Archive
+from app.store.audit_export import export
+from app.store.audit_retention import Retention
+from app.store.audit_sealing import Sealer
+from app.store.audit_verify import Verifier
+from app.store.keyspace import WORKSPACES
+
+NEVER_MS = START_MS + 10**9
+
+
+@pytest.fixture
+async def writer(client, workspace_id, monkeypatch):
+    """Eight segments of 16 entries in parts of three segments, and five entries in the stream."""
+    monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
+    writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 3)
+    for number in range(133):
+        await writer.append(agentId=AGENTS[number % 4], toolName=f"tool.{number % 7}")
+    for _ in range(8):
+        await sealer.seal_next(workspace_id)
+    return writer
+
+
+@pytest.fixture
+def archive(tmp_path, workspace_id):
+    return Archive(tmp_path, workspace_id)
+
+
+async def drop(client, workspace_id, most, *, before_ms=NEVER_MS, unarchived=True):
+    """The numbers of the segments that retention drops."""
+    retention = Retention(client, unarchived=unarchived)
+    dropped = []
+    while len(dropped) < most and (number := await retention.drop_next(workspace_id, before_ms)):
+        dropped.append(number)
+    return dropped
+
+
+async def index_keys(client, workspace_id):
+    _, keys = await client.call("SCAN", 0, "MATCH", f"remit:{{{workspace_id}}}:audit:by:*", "COUNT", 100_000)
+    return keys
+
+
+async def test_nothing_is_dropped_before_it_is_archived(client, writer, workspace_id, archive):
+    """Unless told otherwise; and what was archived goes up to the newest segment, which stays."""
+    assert await drop(client, workspace_id, 99, unarchived=False) == []
+    assert await archive.write(client) == 8
+    assert await drop(client, workspace_id, 99, unarchived=False) == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_only_segments_without_a_young_entry_are_dropped(client, writer, workspace_id):
+    """Whole segments, oldest first: 40 entries are too old, two segments of 16 have no other."""
+    assert await drop(client, workspace_id, 99, before_ms=START_MS + 41) == [1, 2]
+
+
+async def test_what_was_dropped_leaves_nothing_behind(client, writer, workspace_id):
+    """Segments, their places in the index, and the parts that ended."""
+    await drop(client, workspace_id, 5)
+    for number in range(1, 6):
+        assert not await client.call("EXISTS", writer.keyspace.audit_segment(number))
+    held = [await client.call("ZRANGE", key, 0, -1) for key in await index_keys(client, workspace_id)]
+    assert {int(member.split(":")[0]) for members in held for member in members} == {6, 7, 8}
+    assert sorted(await client.call("HKEYS", writer.keyspace.audit_parts)) == ["2"]
+
+
+async def test_a_query_that_reaches_below_the_floor_says_so(client, writer, workspace_id):
+    """And one that does not, does not: its page is full, or it asks for later times only."""
+    await drop(client, workspace_id, 5)
+    log = AuditLog(client)
+    everything = await log.query(workspace_id, AuditQuery(limit=1000))
+    assert decoded(everything) == [entry_of(fields) for fields in reversed(writer.written[80:])]
+    assert (everything.floor.segment, everything.floor.sequence, everything.floor.time_ms) == (6, 81, START_MS + 80)
+    assert (await log.query(workspace_id, AuditQuery(limit=10))).floor is None
+    assert (await log.query(workspace_id, AuditQuery(limit=1000, from_ms=START_MS + 81))).floor is None
+    assert isinstance((await log.query(workspace_id, AuditQuery(agent_id=AGENTS[1]))).floor, Floor)
+
+
+async def test_queries_of_what_is_left_are_as_before(client, writer, workspace_id):
+    """Every filter, with offsets and cursors."""
+    await drop(client, workspace_id, 4)
+    for query in (
+        AuditQuery(agent_id=AGENTS[1], limit=1000),
+        AuditQuery(tool_name="tool.3", limit=1000),
+        AuditQuery(offset=60, limit=1000),
+        AuditQuery(agent_id=AGENTS[2], offset=10, limit=5),
+        AuditQuery(before=80, limit=1000),
+    ):
+        kept = [fields["id"] for fields in writer.written[64:]]
+        expected = [entry for entry in writer.expected(query) if entry["id"] in kept]
+        assert decoded(await AuditLog(client).query(workspace_id, query)) == expected
+
+
+async def test_the_chain_verifies_across_the_cut(client, writer, workspace_id, archive):
+    """From the floor on; from a checkpoint of before the cut; and from the archive into the store."""
+    early = (await Verifier(client, workspace_id).verify(segments_max=2)).checkpoint
+    await archive.write(client)
+    await drop(client, workspace_id, 5, unarchived=False)
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding, found.complete, found.first_segment, found.entries) == (None, True, 6, 48)
+    assert (await Verifier(client, workspace_id).verify(since=early)).finding is None
+    last = archive.verify()
+    assert (last.segment, last.sequence) == (8, 128)
+    assert (await Verifier(client, workspace_id).verify(since=last)).complete
+
+
+async def test_a_floor_that_was_moved_is_found_out(client, writer, workspace_id):
+    """Dropping by hand breaks the chain, because the floor's hash is the dropped segment's."""
+    await drop(client, workspace_id, 2)
+    await client.call("HSET", writer.keyspace.audit_head, "floor_segment", 4, "floor_sequence", 49)
+    await client.call("DEL", writer.keyspace.audit_segment(3))
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding.fault, found.finding.segment) == (Fault.REMOVED, 4)
+
+
+async def test_an_archive_is_read_with_zstd_alone(client, writer, workspace_id, archive):
+    """Every sealed entry, oldest first."""
+    await archive.write(client)
+    expected = [entry_of(fields) for fields in writer.written[:128]]
+    assert [msgspec.json.decode(line) for line in archive.lines()] == expected
+    rows = archive.rows()
+    assert [row.segment for row in rows] == list(range(1, 9))
+    names = sorted(path.name for path in archive.folder.iterdir())
+    assert names == sorted([MANIFEST, *(f"{number}.jsonl.zst" for number in range(1, 9))])
+
+
+async def test_archiving_goes_on_where_it_ended_even_after_a_crash(client, writer, workspace_id, archive):
+    """Half a line and half a file are what a crash leaves; the segment is written again."""
+    await archive.write(client)
+    sealer = Sealer(client, 16, 3)
+    await writer.append(11)
+    await sealer.seal_next(workspace_id)
+    with (archive.folder / MANIFEST).open("ab") as manifest:
+        manifest.write(b'{"segment":9,"fi')
+    (archive.folder / "9.jsonl.part").write_bytes(b"half")
+
+    assert await archive.write(client) == 1
+
+    assert archive.verify().segment == 9
+    assert await archive.write(client) == 0
+
+
+@pytest.mark.parametrize("harm", ["change", "delete", "swap"])
+async def test_an_archive_that_was_tampered_with_is_found_out(client, writer, workspace_id, archive, harm):
+    """The first file that is not what was sealed is named."""
+    await archive.write(client)
+    third, fourth = archive.folder / "3.jsonl.zst", archive.folder / "4.jsonl.zst"
+    if harm == "change":
+        third.write_bytes(third.read_bytes()[:-4] + b"oops")
+    elif harm == "delete":
+        third.unlink()
+    else:
+        held = third.read_bytes()
+        third.write_bytes(fourth.read_bytes())
+        fourth.write_bytes(held)
+    with pytest.raises(AuditLogDamaged, match=r"^3\.jsonl\.zst"):
+        archive.verify()
+
+
+async def test_a_damaged_segment_is_not_archived(client, writer, workspace_id, archive):
+    """It stays in the store for somebody to look at, and so does everything after it."""
+    await client.call("HSET", writer.keyspace.audit_segment(4), "sha256", "0" * 64)
+    with pytest.raises(AuditLogDamaged, match="Segment 4"):
+        await archive.write(client)
+    assert await drop(client, workspace_id, 99, unarchived=False) == []
+
+
+async def test_an_export_after_a_drop_says_where_it_begins(client, writer, workspace_id):
+    """The end record has the first sequence that there was."""
+    await drop(client, workspace_id, 5)
+    pieces = b"".join([piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)])
+    assert msgspec.json.decode(pieces.splitlines()[-1]) == {
+        "end": {"entries": 53, "firstSequence": 81, "lastSequence": 133}
+    }
+
+
+async def test_the_compactor_drops_what_is_older_than_the_setting(client, writer, workspace_id):
+    """By the store's clock, and only with a setting. These entries are from the future, so none is old."""
+    name = f"name of {workspace_id}"
+    await client.call("HSET", WORKSPACES, name, workspace_id)
+    settings = Settings(audit_retention_days=1, audit_drop_unarchived=True)
+    assert await Compactor(client, settings).drop_what_is_too_old() == 0
+    for number in range(1, 5):
+        await client.call("HSET", writer.keyspace.audit_segment(number), "last_ms", 1_000)
+    try:
+        assert await Compactor(client, settings).drop_what_is_too_old() == 4
+    finally:
+        await client.call("HDEL", WORKSPACES, name)
