@@ -17,6 +17,7 @@ from app.settings import Settings, SettingsError
 from app.store.agent_cache import AgentCache
 from app.store.agents import Agents
 from app.store.audit import AuditLog
+from app.store.audit_lag import SealingWatch
 from app.store.callers import Callers
 from app.store.changes import Changes
 from app.store.client import open_client
@@ -80,6 +81,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             agents=agents,
             policies=Policies(client, ids),
             audit=AuditLog(client),
+            sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,
             authorizer=Authorizer(cache, commit, clock, ids),

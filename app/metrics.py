@@ -158,3 +158,8 @@ class Metrics:
             lines += (f"# HELP {family.name} {family.meaning}", f"# TYPE {family.name} {family.kind}")
             lines += family.lines(sums)
         return "\n".join([*lines, ""])
+
+
+def gauge_text(name: str, meaning: str, value: float) -> str:
+    """A number that is the same whichever process reads it, as `Metrics.render` writes its own."""
+    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:g}\n"

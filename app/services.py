@@ -10,6 +10,7 @@ from app.pdp import Redactor
 from app.settings import Settings
 from app.store.agents import Agents
 from app.store.audit import AuditLog
+from app.store.audit_lag import SealingWatch
 from app.store.callers import Callers
 from app.store.changes import Changes
 from app.store.client import Client
@@ -29,6 +30,7 @@ class Services(Struct, frozen=True, kw_only=True):
     agents: Agents
     policies: Policies
     audit: AuditLog
+    sealing: SealingWatch
     changes: Changes
     redactor: Redactor
     authorizer: Authorizer

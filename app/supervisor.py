@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import http.client
+import json
 import shlex
 import signal
 import socket
@@ -69,10 +70,7 @@ def serve(settings: Settings, say: Say) -> None:
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
         children = stack.enter_context(Children(settings, listeners))
-        while not _is_ready(settings):
-            if dead := children.dead():
-                raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
-            time.sleep(_TICK_SECONDS)
+        _wait_until_ready(settings, children, say)
         signals.starting = False
         _announce(settings, raw_key, say)
         while not signals.told:
@@ -148,12 +146,28 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
     return bound
 
 
-def _is_ready(settings: Settings) -> bool:
+def _wait_until_ready(settings: Settings, children: Children, say: Say) -> None:
+    """A replica is ready; whatever keeps it waiting is said. Raises StartFailed if a child ends instead."""
+    said = None
+    while (obstacle := _obstacle(settings)) is not None:
+        if dead := children.dead():
+            raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
+        if obstacle not in ("", said):
+            say(f"waiting   {obstacle}")
+            said = obstacle
+        time.sleep(_TICK_SECONDS)
+
+
+def _obstacle(settings: Settings) -> str | None:
+    """Why no replica is ready, in the words of /readyz; "" if none answers; None if one is."""
     connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.client.OK
-    except OSError:
-        return False
+        answer = connection.getresponse()
+        if answer.status == http.client.OK:
+            return None
+        return str(json.loads(answer.read())["error"]["message"])
+    except (OSError, http.client.HTTPException, ValueError):
+        return ""
     finally:
         connection.close()

@@ -21,6 +21,7 @@ async def livez() -> Health:
 
 @get("/readyz")
 async def readyz(services: Services) -> Health:
-    """Decisions can be made: the store takes writes and knows the scripts. Otherwise 503, and why."""
+    """Decisions can be made: the store takes writes, knows the scripts and has room. Otherwise 503, and why."""
     await require_ready(services.client)
+    await services.sealing.require_room(services.settings.audit_backlog_max)
     return Health("ok")
