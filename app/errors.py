@@ -116,6 +116,17 @@ class PayloadTooLarge(AppError):
     code = "PAYLOAD_TOO_LARGE"
 
 
+class LockedOut(AppError):
+    """Too many authentications failed that came from this address; the header Retry-After says how long to wait."""
+
+    status = 429
+    code = "LOCKED_OUT"
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"Too many requests from this address had no valid API key; wait {seconds} s")
+        self.headers = {"Retry-After": str(seconds)}
+
+
 class StoreUnavailable(AppError):
     """The store did not answer as it must, so nothing was decided. Fail closed: 503, never a guess."""
 

@@ -9,6 +9,7 @@ from litestar import Litestar
 
 from app.authorizer import Authorizer
 from app.http.application import build_application
+from app.lockouts import Lockouts
 from app.metrics import Metrics
 from app.model.ids import Ids
 from app.pdp import Redactor, compile_agent
@@ -78,6 +79,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             workspaces=workspaces,
             keys=keys,
             callers=callers,
+            lockouts=Lockouts(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
             policies=Policies(client, ids),
             audit=AuditLog(client),

@@ -5,6 +5,7 @@ import asyncio
 from msgspec import Struct, field
 
 from app.authorizer import Authorizer
+from app.lockouts import Lockouts
 from app.metrics import Metrics
 from app.pdp import Redactor
 from app.settings import Settings
@@ -27,6 +28,7 @@ class Services(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
     keys: Keys
     callers: Callers
+    lockouts: Lockouts
     agents: Agents
     policies: Policies
     audit: AuditLog

@@ -74,6 +74,7 @@ class Replica:
             "REMIT_PORT": str(self.port),
             "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
             "REMIT_LOG_LEVEL": "warning",
+            "REMIT_AUTH_FAILURES_PER_MINUTE": "0",  # all tests have one address in common
             **env,
         }
         self.process: subprocess.Popen[bytes] | None = None

@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
+from app.errors import LockedOut
 from app.http import (
     agents,
     audit,
@@ -23,11 +24,11 @@ from app.http import (
     openapi,
     policies,
 )
-from app.http.authentication import provide_caller
+from app.http.authentication import provide_caller, require_not_locked_out
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
-from app.http.problems import EXCEPTION_HANDLERS
-from app.http.request_ids import answer_with_request_id
+from app.http.problems import EXCEPTION_HANDLERS, send_error
+from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
 from app.http.versions import provide_if_match
 from app.services import Services
 
@@ -66,11 +67,16 @@ class Application(Litestar):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one ASGI event."""
         if scope["type"] != "http":
-            await super().__call__(scope, receive, send)
-        elif scope["path"] == authorize.PATH:
-            await authorize.answer(self.state.services, scope, receive, send)
-        else:
-            await answer_with_request_id(super().__call__, scope, receive, send)
+            return await super().__call__(scope, receive, send)
+        services = self.state.services
+        if services.lockouts.locked:
+            try:
+                require_not_locked_out(services, scope)
+            except LockedOut as error:
+                return await send_error(send, error, request_id_header(request_id_of(scope["headers"])))
+        if scope["path"] == authorize.PATH:
+            return await authorize.answer(services, scope, receive, send)
+        return await answer_with_request_id(super().__call__, scope, receive, send)
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:

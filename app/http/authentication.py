@@ -1,19 +1,24 @@
-"""Who calls: the Authorization header, and the scope each endpoint requires."""
+"""Who calls: the Authorization header, the scope each endpoint requires, and who has failed too often."""
 
-from collections.abc import Awaitable, Callable, Iterable
+import math
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
+from litestar.types import HTTPScope
 
-from app.errors import InsufficientScope, Invalid, Unauthorized
+from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.queries import Query
 from app.model.keys import Caller, Scope, is_raw_key
+from app.services import Services
 
 AUTHORIZATION = b"authorization"
 _ONLY = frozenset({AUTHORIZATION})
 _SCHEME = b"bearer "
+_FORWARDED = b"x-forwarded-for"
+_NEEDS_A_KEY = "/v1/"
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
 
 
@@ -54,8 +59,13 @@ def requires(scope: Scope) -> Guard:
     """
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-        raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
-        caller = await connection.app.state.services.callers.check(raw_key)
+        services = connection.app.state.services
+        try:
+            raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
+            caller = await services.callers.check(raw_key)
+        except Unauthorized as error:
+            note_failure(services, connection.scope, error)
+            raise
         if not caller.has(scope):
             raise InsufficientScope(f"This endpoint requires the scope {scope}; the key has {_listed(caller)}")
         connection.scope["state"]["caller"] = caller
@@ -64,6 +74,37 @@ def requires(scope: Scope) -> Guard:
 
     guard.scope = scope  # type: ignore[attr-defined]
     return guard
+
+
+def note_failure(services: Services, scope: Any, error: AppError) -> None:
+    """If it is authentication that failed, the address which the request came from has one failure more."""
+    if isinstance(error, Unauthorized):
+        services.lockouts.note(*_came_from(scope))
+
+
+def require_not_locked_out(services: Services, scope: HTTPScope) -> None:
+    """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
+    if not scope["path"].startswith(_NEEDS_A_KEY):
+        return
+    wait_s = services.lockouts.wait_s(*_came_from(scope))
+    if wait_s and not _brings_a_known_key(services, scope):
+        raise LockedOut(math.ceil(wait_s))
+
+
+def _came_from(scope: HTTPScope) -> tuple[str | None, Sequence[str]]:
+    peer = scope.get("client")
+    return (
+        None if peer is None else peer[0],
+        [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED],
+    )
+
+
+def _brings_a_known_key(services: Services, scope: HTTPScope) -> bool:
+    try:
+        raw_key = raw_key_of(single_headers(scope["headers"], _ONLY).get(AUTHORIZATION))
+    except Unauthorized:
+        return False
+    return services.callers.recall(raw_key) is not None
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:

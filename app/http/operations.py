@@ -14,6 +14,7 @@ from app.errors import (
     AppError,
     InsufficientScope,
     Invalid,
+    LockedOut,
     PayloadTooLarge,
     PolicyNotFound,
     StoreUnavailable,
@@ -326,7 +327,7 @@ def errors_of(operation: Operation) -> list[type[AppError]]:
     """Everything that an operation can be refused with, by status."""
     errors: list[type[AppError]] = [AppError, *operation.errors]
     if operation.scope is not None:
-        errors += (Invalid, Unauthorized, ApiKeyExpired, StoreUnavailable)
+        errors += (Invalid, Unauthorized, ApiKeyExpired, LockedOut, StoreUnavailable)
     if operation.scope is ADMIN:
         errors.append(InsufficientScope)
     if operation.body is not None:

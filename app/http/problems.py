@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import ClientException, HTTPException, MethodNotAllowedException, NotFoundException
-from litestar.types import ExceptionHandlersMap
+from litestar.types import ExceptionHandlersMap, Send
 from msgspec import Struct
 
 from app.errors import AppError, Detail, Invalid, NotFound
@@ -46,6 +46,15 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         headers=dict(problem.headers),
         media_type=MediaType.JSON,
     )
+
+
+async def send_error(send: Send, error: AppError, *headers: tuple[bytes, bytes]) -> None:
+    """The answer to a failure, where no router has been asked."""
+    body = encode_error(error)
+    own = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    own += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": error.status, "headers": [*own, *headers]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:

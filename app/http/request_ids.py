@@ -28,6 +28,11 @@ def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
     return None
 
 
+def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The caller's id of this request, or a new one."""
+    return given_request_id(headers) or secrets.token_hex(16).encode()
+
+
 def request_id_header(request_id: bytes) -> tuple[bytes, bytes]:
     """The header that returns it."""
     return _NAME, request_id
@@ -38,7 +43,7 @@ async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receiv
 
     Who changes something leaves a line at level info, who reads one at debug, a failure of ours one at warning.
     """
-    request_id = given_request_id(scope["headers"]) or secrets.token_hex(16).encode()
+    request_id = request_id_of(scope["headers"])
     began, status = time.monotonic(), 0
 
     async def send_with_id(message: Message) -> None:

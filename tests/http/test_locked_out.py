@@ -1,0 +1,114 @@
+"""Failed authentications over HTTP: 401 until the address has used its failures up, then 429."""
+
+import re
+
+import httpx
+import pytest
+from servers import Replica
+
+from app.http.operations import OPERATIONS
+
+PER_MINUTE = 3
+UNKNOWN = "svc_" + "0" * 32
+ID = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def strict(store):
+    """A replica behind a proxy at 127.0.0.1, which tests are: an address is whatever they say in the header."""
+    replica = Replica(
+        store.url, REMIT_AUTH_FAILURES_PER_MINUTE=str(PER_MINUTE), REMIT_TRUSTED_PROXIES="127.0.0.1,10.0.0.0/8"
+    )
+    yield replica
+    replica.stop()
+
+
+@pytest.fixture
+def address(ids):
+    """An address that no other test uses."""
+    digits = ids.new(0).replace("-", "")[-8:]
+    return f"2001:db8:{digits[:4]}:{digits[4:]}::1"
+
+
+@pytest.fixture
+def call(strict, address):
+    """Sends a request of this address."""
+    with httpx.Client(base_url=strict.base_url) as client:
+
+        def send(method="GET", path="/v1/agents", key=UNKNOWN, sent_from=address):
+            headers = {"X-Forwarded-For": sent_from} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+            return client.request(method, path, headers=headers, json={} if method in {"POST", "PATCH"} else None)
+
+        yield send
+
+
+def use_up(call, **how):
+    assert [call(**how).status_code for _ in range(PER_MINUTE)] == [401] * PER_MINUTE
+
+
+@pytest.mark.parametrize("key", [UNKNOWN, "nonsense", None], ids=["unknown", "malformed", "missing"])
+def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
+    """Whatever was wrong with the keys."""
+    use_up(call, key=key)
+    answer = call(key=key)
+
+    assert answer.status_code == 429
+    assert answer.json()["error"]["code"] == "LOCKED_OUT"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60 / PER_MINUTE
+    assert answer.headers["X-Request-ID"]
+
+
+def test_others_go_on_as_before(call, strict):
+    """Another address with a wrong key gets the 401 that it deserves, one with a good key its answer."""
+    use_up(call)
+    assert call().status_code == 429
+    other = "203.0.113.77"
+    assert call(sent_from=other).status_code == 401
+    assert call(sent_from=other, key=strict.env["REMIT_BOOTSTRAP_KEY"]).status_code == 200
+
+
+def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict):
+    """Many callers can have one address: who misbehaves does not lock out those beside."""
+    good = strict.env["REMIT_BOOTSTRAP_KEY"]
+    assert call(key=good).status_code == 200
+    use_up(call)
+    assert call().status_code == 429
+    assert call(key=good).status_code == 200
+
+
+def test_who_has_a_whole_network_is_one_caller(call, address):
+    """The next address of the same 64 bits of IPv6 is no fresh start."""
+    use_up(call)
+    assert call(sent_from=address.replace("::1", "::2")).status_code == 429
+
+
+def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
+    """What the caller itself put into the header stands left of what the proxy added."""
+    use_up(call, sent_from=f"198.51.100.1, {address}")
+    assert call(sent_from=f"198.51.100.2, {address}").status_code == 429
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"])
+def test_what_needs_no_key_is_not_refused(call, path):
+    """A balancer that asks whether we live asks from the same address as its callers."""
+    use_up(call)
+    assert call(path=path, key=None).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.scope is not None], ids=lambda each: f"{each.method} {each.path}"
+)
+def test_every_operation_that_needs_a_key_refuses_who_is_locked_out(call, operation):
+    """Before anything else looks at the request."""
+    use_up(call)
+    answer = call(operation.method, re.sub(r"{\w+}", ID, operation.path))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "LOCKED_OUT")
+
+
+def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
+    """A valid key that asks for what it may not have, or for nonsense, is authenticated."""
+    good = strict.env["REMIT_BOOTSTRAP_KEY"]
+    for _ in range(2 * PER_MINUTE):
+        assert call("POST", key=good).status_code == 400
+        assert call(path=f"/v1/agents/{ID}", key=good).status_code == 404
+    assert call().status_code == 401
