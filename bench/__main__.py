@@ -1,0 +1,126 @@
+"""`python -m bench`: measures, prints the tables, keeps every round in bench/results/."""
+
+import argparse
+import importlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.harness.bench import Bench, scratch_folder
+from bench.harness.closed_loop import require_wrk
+from bench.harness.cores import two_cores
+from bench.harness.machine import describe, sentence
+from bench.harness.processes import store_binaries
+from bench.harness.report import Report, read_results, update_readme, write_results
+from bench.harness.table import Table, render
+
+QUESTIONS = (
+    "against_baselines",
+    "against_cerbos",
+    "persistence",
+    "many_agents",
+    "default_deny",
+    "edits",
+    "store_cost",
+    "replicas",
+    "open_loop",
+    "budget",
+    "evaluation",
+    "limiters",
+)
+QUICK = ("against_baselines", "against_cerbos")
+
+
+def main() -> int:
+    """The exit code: 0 if every question was answered; goals that are missed are in the table."""
+    options = _parser().parse_args()
+    if options.questions == ["readme"]:
+        return _rewrite_readme(Path(options.results))
+    if options.questions == ["setup"]:
+        importlib.import_module("bench.harness.peer_programs").install()
+        return 0
+    quick = options.questions == ["quick"]
+    names = QUICK if quick else QUESTIONS if options.questions == ["all"] else tuple(options.questions)
+    require_wrk()
+    cores = two_cores()
+    os.sched_setaffinity(0, {cores.others})
+    folder = scratch_folder()
+    command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
+    bench = Bench(
+        cores=cores,
+        seconds=options.seconds,
+        rounds=options.rounds,
+        store=options.store or next(iter(store_binaries())),
+        folder=folder,
+        command=command,
+    )
+    try:
+        machine = describe(_version(store_binaries()[bench.store]), folder, options.remark)
+        print(f"{sentence(machine)}\n")
+        tables = [_answered(name, bench) for name in names]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    report = Report(
+        machine=machine,
+        command=command,
+        seconds=bench.seconds,
+        rounds=bench.rounds,
+        tables=[table for each in tables for table in each],
+    )
+    path = write_results(report, options.questions[0] if len(options.questions) == 1 else "some")
+    print(f"every round is in {path}")
+    if options.readme:
+        print(f"README has new tables: {', '.join(update_readme(report, path.name))}")
+    return 0
+
+
+def _answered(name: str, bench: Bench) -> list[Table]:
+    """The tables that answer the question, printed as soon as they are there."""
+    print(f"… {name}", file=sys.stderr, flush=True)
+    measure: Callable[[Bench], Table | list[Table]] = importlib.import_module(f"bench.{name}").measure
+    try:
+        answer = measure(bench)
+    except FileNotFoundError as error:
+        # A peer that is not installed is no failure of ours; the table is missing, and this says why.
+        print(f"{name} was not measured: {error}\n", flush=True)
+        return []
+    tables = answer if isinstance(answer, list) else [answer]
+    for table in tables:
+        print(f"### {table.name}\n\n{render(table)}", flush=True)
+    return tables
+
+
+def _rewrite_readme(path: Path) -> int:
+    print("\n".join(update_readme(read_results(path), path.name)))
+    return 0
+
+
+def _version(binary: str) -> str:
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.split()
+    return f"{said[0]} {said[2].removeprefix('v=')}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "questions",
+        nargs="+",
+        choices=["quick", "all", "setup", "readme", *QUESTIONS],
+        metavar="quick | all | setup | readme | QUESTION",
+        help=f"setup installs the peers into bench/.venv; a question is one of {', '.join(QUESTIONS)}",
+    )
+    parser.add_argument("--seconds", type=float, default=2, help="of one round of one row (default 2)")
+    parser.add_argument("--rounds", type=int, default=3, help="the median of so many is shown (default 3)")
+    parser.add_argument("--store", choices=["redis", "valkey"], help="default: the first that this machine has")
+    parser.add_argument("--remark", default="", help="a sentence on what else was running, kept with the numbers")
+    parser.add_argument("--readme", action="store_true", help="put the tables into bench/README.md")
+    parser.add_argument("--results", default="", help="with readme: the file to take the tables from")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the questions share: processes on cores of their own, loads, rounds, tables."""

@@ -1,0 +1,88 @@
+"""What a question is handed: cores, a store program, a folder, and how long to measure."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from app.store.keyspace import Keyspace
+from bench.harness.closed_loop import Call, Target, load
+from bench.harness.cores import Cores
+from bench.harness.machine import ROOT
+from bench.harness.population import Place
+from bench.harness.processes import Baseline, Replica, Store, store_binaries
+from bench.harness.table import Sample
+
+Turn = Callable[[], Sample]
+ALLOWED, DENIED = '"allowed":true', '"allowed":false'
+
+
+class Bench(Struct, frozen=True, kw_only=True):
+    """One run of some questions.
+
+    seconds, rounds: of every row. store: which of this machine's stores. folder: on a real disk, for the stores' files.
+    """
+
+    cores: Cores
+    seconds: float
+    rounds: int
+    store: str
+    folder: Path
+    command: str
+
+    @contextlib.contextmanager
+    def running_store(self, name: str, options: Iterable[str] = (), family: str = "") -> Iterator[Store]:
+        """A store on the load's core, its files gone afterwards."""
+        binaries = store_binaries()
+        family = family or self.store
+        if family not in binaries:
+            raise RuntimeError(f"this machine has no {family}; there is {', '.join(binaries) or 'no store at all'}")
+        folder = self.folder / name
+        try:
+            with Store(binaries[family], folder, self.cores.others, tuple(options)) as store:
+                yield store
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def replica(self, store: Store, *, workers: int = 1, **env: str) -> Replica:
+        """A replica on the service's core."""
+        return Replica(store.url, self.cores.service, workers=workers, **env)
+
+    def baseline(self) -> Baseline:
+        """The handlers that decide nothing, on the service's core."""
+        return Baseline(self.cores.service)
+
+    def turn(self, target: Target, connections: int, before: Callable[[], object] = lambda: None) -> Turn:
+        """One round of closed-loop load on the target, warmed up just now; `before` runs outside the measurement."""
+        load(target, connections, 1, self.cores.others)
+
+        def act() -> Sample:
+            before()
+            return load(target, connections, self.seconds, self.cores.others)
+
+        return act
+
+
+def decisions(replica: Replica, store: Store, calls: Iterable[Call], expected: str = ALLOWED) -> Target:
+    """The target that authorize calls are."""
+    return Target(port=replica.port, calls=list(calls), expected=expected, service=[replica], store=store)
+
+
+def forget_entries(store: Store, places: Iterable[Place]) -> Callable[[], None]:
+    """Drops the places' audit entries: no compactor runs here, and a round must not pay for those before it."""
+
+    def forget() -> None:
+        for place in places:
+            store.ask("UNLINK", Keyspace(place.workspace_id).audit_stream)
+
+    return forget
+
+
+def scratch_folder() -> Path:
+    """A folder for stores' files, on the project's own file system: in memory a sync would cost nothing."""
+    folder = ROOT / "var" / f"bench-{os.getpid()}"
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,50 @@
+"""The peers, installed where nothing else is: bench/.venv, from PyPI and npm, versions pinned in requirements.txt."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.harness.cores import pinned
+from bench.harness.machine import ROOT
+
+FOLDER = ROOT / "bench" / ".venv"
+REQUIREMENTS = ROOT / "bench" / "requirements.txt"
+CERBOS = "cerbos@0.51.0"
+HOW = "python -m bench setup"
+
+
+def install() -> None:
+    """Everything that can be had from the registries is in bench/.venv; what cannot is said."""
+    subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
+    pip = [str(FOLDER / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
+    if shutil.which("npm") is None:
+        print("npm is missing, so Cerbos is not installed; it is packaged: apt-get install -y npm")
+        return
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(FOLDER), CERBOS]
+    subprocess.run(npm, check=True)
+
+
+def run_script(name: str, core: int, *args: object) -> str:
+    """What a script of bench/peers prints, run where the peers are. Raises FileNotFoundError if they are nowhere."""
+    command = [str(_present(FOLDER / "bin" / "python")), "-m", f"bench.peers.{name}", *map(str, args)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=pinned(core))
+    return done.stdout
+
+
+def py_spy() -> Path:
+    """The profiler. Raises FileNotFoundError saying how to get it."""
+    return _present(FOLDER / "bin" / "py-spy")
+
+
+def cerbos_binary() -> Path:
+    """The platform's own binary, without the launcher around it. Raises FileNotFoundError saying how to get it."""
+    found = sorted((FOLDER / "node_modules" / "@cerbos").glob("cerbos-*/cerbos-*"))
+    return _present(found[0] if found else FOLDER / "node_modules" / "@cerbos")
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path.relative_to(ROOT)} is missing; install the peers with: {HOW}")
+    return path

@@ -1,0 +1,110 @@
+"""Workspaces to decide in: keys, agents and policies, made through the store's own classes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from app.main import open_services
+from app.model.keys import Scope
+from app.model.policies import PolicyRule
+from app.services import Services
+from app.settings import Settings
+from bench.harness.closed_loop import Call
+
+PATH = "/v1/authorize"
+TOOL = "payments.refund"
+ENOUGH = {"maxCalls": 1_000_000, "windowSeconds": 10}
+"""A quota that a benchmark never fills: every decision takes its call from it all the same."""
+HOT_RULES = [
+    {
+        "type": "parameter_constraint",
+        "tools": ["payments.*"],
+        "parameters": {"amount": {"min": 0, "max": 500}, "currency": {"regex": "^[A-Z]{3}$"}},
+    },
+    {"type": "rate_limit", "tools": ["payments.*"], "rateLimit": ENOUGH},
+]
+"""Two conditions on one tool and one quota."""
+
+Made = TypeVar("Made")
+
+
+class Place(Struct, frozen=True):
+    """An agent, and the key that asks about it."""
+
+    workspace_id: str
+    raw_key: str
+    agent_id: str
+    policy_ids: tuple[str, ...]
+    admin_key: str
+
+
+class PolicySketch(Struct, frozen=True):
+    """A policy to be made."""
+
+    rules: Sequence[dict[str, Any]]
+    priority: int = 0
+
+
+def populate(store_url: str, make: Callable[[Services], Awaitable[Made]]) -> Made:
+    """What `make` made with the services of a replica on this store."""
+
+    async def run() -> Made:
+        async with open_services(Settings(redis_url=store_url, store_timeout_ms=10_000)) as services:
+            return await make(services)
+
+    return asyncio.run(run())
+
+
+def make_place(store_url: str, name: str, policies: Sequence[PolicySketch]) -> Place:
+    """A workspace with one agent that has these policies; asked with a read key, as a PEP would."""
+
+    async def make(services: Services) -> Place:
+        workspace_id, admin_key = await services.workspaces.create(name)
+        _, raw_key = await services.keys.create(workspace_id, "pep", (Scope.READ,))
+        agent_id, policy_ids = await add_agent(services, workspace_id, policies)
+        return Place(workspace_id, raw_key, agent_id, policy_ids, admin_key)
+
+    return populate(store_url, make)
+
+
+def hot_place(store_url: str, name: str = "hot") -> Place:
+    """One agent, one policy: the case that `hot_call` is allowed by."""
+    return make_place(store_url, name, [PolicySketch(HOT_RULES)])
+
+
+def hot_call(place: Place) -> Call:
+    """A call that satisfies both conditions and takes one quota."""
+    return authorize_call(place.raw_key, place.agent_id, TOOL)
+
+
+def authorize_call(raw_key: str, agent_id: str, tool: str) -> Call:
+    """A call of a tool with the parameters of a refund; about 180 bytes of body."""
+    body = {
+        "agent_id": agent_id,
+        "tool_name": tool,
+        "action": "call",
+        "parameters": {"amount": 120, "currency": "EUR", "order": "A-10293", "note": "damaged on arrival"},
+    }
+    return Call(PATH, msgspec.json.encode(body), raw_key)
+
+
+async def add_agent(
+    services: Services, workspace_id: str, policies: Iterable[PolicySketch]
+) -> tuple[str, tuple[str, ...]]:
+    """A new agent's id and its policies' ids."""
+    agent = await services.agents.create(workspace_id, "benchmark", None)
+    made = [
+        await services.policies.create(
+            workspace_id, agent.id, name=f"policy {number}", rules=rules_of(sketch.rules), priority=sketch.priority
+        )
+        for number, sketch in enumerate(policies)
+    ]
+    return agent.id, tuple(policy.id for policy in made)
+
+
+def rules_of(rules: Sequence[dict[str, Any]]) -> tuple[PolicyRule, ...]:
+    """Rules as they stand in a request body."""
+    return msgspec.convert(rules, tuple[PolicyRule, ...])

@@ -1,0 +1,57 @@
+"""What a run leaves behind: a dated file with every round, and the tables in the README."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bench.harness.machine import ROOT, Machine, sentence
+from bench.harness.table import Table, render
+
+RESULTS = ROOT / "bench" / "results"
+README = ROOT / "bench" / "README.md"
+
+
+class Report(Struct, kw_only=True):
+    """One run: where, how, and what came out, round by round."""
+
+    machine: Machine
+    command: str
+    seconds: float
+    rounds: int
+    tables: list[Table]
+
+
+def write_results(report: Report, name: str) -> Path:
+    """The path of a new dated file that holds the run."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M}-{name}.json"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    return path
+
+
+def read_results(path: Path) -> Report:
+    """The run that a file holds."""
+    return msgspec.json.decode(path.read_bytes(), type=Report)
+
+
+def update_readme(report: Report, source: str) -> list[str]:
+    """Put the run's tables where the README has marks for them; the names of the tables that found one.
+
+    A mark is a pair of comments, `<!-- begin NAME -->` and `<!-- end NAME -->`; what is between them is replaced.
+    """
+    text = README.read_text()
+    found = []
+    for table in report.tables:
+        note = f"{sentence(report.machine)} Raw: `{source}`."
+        text, count = _replaced(text, table.name, f"{render(table)}\n{note}\n")
+        found += [table.name] * count
+    README.write_text(text)
+    return found
+
+
+def _replaced(text: str, name: str, body: str) -> tuple[str, int]:
+    mark = re.compile(rf"(<!-- begin {re.escape(name)} -->\n).*?(<!-- end {re.escape(name)} -->)", re.DOTALL)
+    return mark.subn(lambda match: f"{match[1]}{body}{match[2]}", text)

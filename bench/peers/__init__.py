@@ -1,0 +1,1 @@
+"""Scripts that run in bench/.venv, where the peers are installed; they import nothing of Remit."""

@@ -1,0 +1,74 @@
+"""What does one decision cost the store, which all replicas share?"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from bench.harness.bench import Bench, forget_entries
+from bench.harness.population import ENOUGH, HOT_RULES, TOOL, PolicySketch, hot_call, make_place
+from bench.harness.processes import Store
+from bench.harness.replay import Wire, commit_of, send_many
+from bench.harness.table import Goal, Row, Sample, Table
+
+TOGETHER = 32
+"""Calls on the way at once: what a tick of a busy replica sends."""
+CALLS = 20_000
+CONSTANT = "`return 1` with the same keys and arguments"
+DENIED, ONE, FIVE = "commit, denied", "commit, allowed, 1 quota", "commit, allowed, 5 quotas"
+NO_RULES: list[dict[str, Any]] = [{"type": "tool_denylist", "tools": ["nothing"]}]
+FIVE_RULES = HOT_RULES + [{"type": "rate_limit", "tools": [TOOL, f"other{n}"], "rateLimit": ENOUGH} for n in range(4)]
+
+
+def measure(bench: Bench) -> Table:
+    """The commit beside a script that does nothing, by the store's own statistics and by its CPU time."""
+    sketches = {DENIED: NO_RULES, ONE: HOT_RULES, FIVE: FIVE_RULES}
+    with bench.running_store("cost") as store, bench.replica(store) as replica, Wire(store) as wire:
+        places = {label: make_place(store.url, label, [PolicySketch(rules)]) for label, rules in sketches.items()}
+        commands = {label: commit_of(store, replica, hot_call(place)) for label, place in places.items()}
+        constant = wire.call(b"SCRIPT", b"LOAD", b"#!lua\nreturn 1")
+        commands = {CONSTANT: [b"EVALSHA", constant, *commands[ONE][2:]]} | commands
+        forget = forget_entries(store, places.values())
+        rows = [Row(label=label) for label in commands]
+        for _ in range(bench.rounds):
+            for row in rows:
+                forget()
+                row.samples.append(_sample(store, wire, commands[row.label]))
+    table = Table(
+        name="store_cost",
+        question="what does one decision cost the store, which all replicas share?",
+        command=bench.command,
+        columns={"script us": ".1f", "store CPU us": ".1f", "calls/s of one store core": ",.0f"},
+        rows=rows,
+        baseline=CONSTANT,
+        compared="script us",
+        first_column="Script",
+        left_out=[
+            (
+                "`script us` is usec_per_call in INFO commandstats; `store CPU us` is the whole process: sockets, "
+                f"parsing, the script, the reply, with {TOGETHER} calls on the way at once on one connection."
+            ),
+            "An append-only file.",
+        ],
+    )
+    goal = Goal(
+        wanted="script time of an allowed decision with one quota, us",
+        bound=10,
+        at_least=False,
+        measured=table.row(ONE).median("script us"),
+    )
+    return replace(table, goals=[goal])
+
+
+def _sample(store: Store, wire: Wire, words: list[bytes]) -> Sample:
+    command = f"cmdstat_{words[0].decode().lower()}"
+    send_many(wire, words, 1_000, TOGETHER)
+    store.ask("CONFIG", "RESETSTAT")
+    spent_us = store.cpu_us()
+    send_many(wire, words, CALLS, TOGETHER)
+    cpu_us = (store.cpu_us() - spent_us) / CALLS
+    statistics = dict(pair.split("=") for pair in store.info("commandstats")[command].split(","))
+    return {
+        "script us": float(statistics["usec_per_call"]),
+        "store CPU us": cpu_us,
+        "calls/s of one store core": 1e6 / cpu_us,
+    }
