@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -38,22 +39,34 @@ class Finding(Struct, frozen=True):
     sentence: str
 
 
+class Node(Struct, frozen=True):
+    """What a node that takes writes says of itself. config: None where it may not be read (ACL, managed services)."""
+
+    info: dict[str, str]
+    config: dict[str, str] | None
+
+
 async def check_up(client: Client, *, private: bool = False) -> list[Finding]:
-    """Everything that can be said about the store without changing it. Raises StoreUnavailable.
+    """Everything that can be said about the store without changing it; of a cluster, the worst of any master.
 
     private: nobody but this service can reach the store, so who could misuse its scripting need not be asked.
+    Raises StoreUnavailable.
     """
-    info = _info(await client.call("INFO"))
-    return [
-        _version(info, private=private),
-        _role(info),
-        await _eviction(client),
-        _memory(info),
-        await _durability(client, info),
-        await _replication(client, info),
-        await _scripts(client),
-        await _clock(client),
+    infos = await client.call_each("INFO")
+    configs: Sequence[dict[str, str] | None] = await _configs(client) or [None] * len(infos)
+    nodes = [Node(_info(info), config) for info, config in zip(infos, configs, strict=True)]
+    looks = (
+        lambda node: _version(node.info, private=private),
+        lambda node: _role(node.info),
+        _eviction,
+        lambda node: _memory(node.info),
+        _durability,
+        _replication,
+    )
+    worst = [
+        max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
     ]
+    return [*worst, await _scripts(client), await _clock(client)]
 
 
 def _version(info: dict[str, str], *, private: bool) -> Finding:
@@ -79,10 +92,10 @@ def _role(info: dict[str, str]) -> Finding:
     return Finding("role", Severity.OK, "it takes writes")
 
 
-async def _eviction(client: Client) -> Finding:
-    policy = await _config(client, "maxmemory-policy")
-    if policy is None:
+def _eviction(node: Node) -> Finding:
+    if node.config is None:
         return Finding("eviction", Severity.RISK, "maxmemory-policy may not be read; it must be noeviction")
+    policy = node.config["maxmemory-policy"]
     if policy != "noeviction":
         sentence = (
             f"maxmemory-policy is {policy}: when memory runs out, quotas and audit entries disappear; set noeviction"
@@ -100,17 +113,17 @@ def _memory(info: dict[str, str]) -> Finding:
     return Finding("memory", Severity.OK, f"{used // _MIB} MiB are used")
 
 
-async def _durability(client: Client, info: dict[str, str]) -> Finding:
-    appending, syncing = await _config(client, "appendonly"), await _config(client, "appendfsync")
-    if appending is None:
+def _durability(node: Node) -> Finding:
+    if node.config is None:
         return Finding("durability", Severity.RISK, "appendonly may not be read; without it a crash loses answers")
-    if appending != "yes":
+    if node.config["appendonly"] != "yes":
         sentence = "appendonly is off: a crash of the store loses policies, revocations, quotas and audit entries"
         return Finding("durability", Severity.RISK, sentence)
-    if info.get("aof_last_write_status", "ok") != "ok":
+    if node.info.get("aof_last_write_status", "ok") != "ok":
         return Finding(
             "durability", Severity.BROKEN, "the last write of the append-only file failed; is the disk full?"
         )
+    syncing = node.config["appendfsync"]
     if syncing != "always":
         lost = "the last second" if syncing == "everysec" else "whatever the system had not written yet"
         sentence = f"appendfsync is {syncing}: a crash of the store's machine loses {lost}; always loses nothing"
@@ -118,9 +131,9 @@ async def _durability(client: Client, info: dict[str, str]) -> Finding:
     return Finding("durability", Severity.OK, "every answer is on disk before it is given")
 
 
-async def _replication(client: Client, info: dict[str, str]) -> Finding:
-    replicas = int(info.get("connected_slaves", 0))
-    if replicas and await _config(client, "min-replicas-to-write") == "0":
+def _replication(node: Node) -> Finding:
+    replicas = int(node.info.get("connected_slaves", 0))
+    if replicas and node.config is not None and node.config["min-replicas-to-write"] == "0":
         sentence = (
             "min-replicas-to-write is 0: a master cut off from its replicas goes on answering, and what it answered "
             "is lost when another takes over; set 1"
@@ -131,13 +144,13 @@ async def _replication(client: Client, info: dict[str, str]) -> Finding:
 
 async def _scripts(client: Client) -> Finding:
     for script in SCRIPTS:
-        await client.call("SCRIPT", "LOAD", script.text)
+        await client.call_each("SCRIPT", "LOAD", script.text)
     return Finding("scripts", Severity.OK, f"all {len(SCRIPTS)} scripts load")
 
 
 async def _clock(client: Client) -> Finding:
-    seconds, _ = await client.call("TIME")
-    ahead = int(seconds) - time.time()
+    clocks = [int(seconds) - time.time() for seconds, _ in await client.call_each("TIME")]
+    ahead = max(clocks, key=abs)
     if abs(ahead) > _CLOCK_TOLERANCE_S:
         sentence = (
             f"the store's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's; "
@@ -147,10 +160,11 @@ async def _clock(client: Client) -> Finding:
     return Finding("clock", Severity.OK, "the store's clock agrees with this machine's")
 
 
-async def _config(client: Client, name: str) -> str | None:
-    """A setting of the store, None where it may not be read (ACL, managed services)."""
+async def _configs(client: Client) -> list[dict[str, str]] | None:
+    """The settings that matter, of each node; None where they may not be read."""
+    names = ("maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write")
     try:
-        return as_record(await client.call("CONFIG", "GET", name)).get(name)
+        return [as_record(reply) for reply in await client.call_each("CONFIG", "GET", *names)]
     except StoreUnavailable:
         return None
 

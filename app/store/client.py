@@ -31,6 +31,15 @@ class Client:
         async with _faults():
             return await self._redis.execute_command(*args)
 
+    async def call_each(self, *args: Value) -> list[Any]:
+        """The reply of every node that takes writes: one, unless the store is a cluster."""
+        async with _faults():
+            if not isinstance(self._redis, RedisCluster):
+                return [await self._redis.execute_command(*args)]
+            await self._redis.initialize()
+            nodes = self._redis.get_primaries()
+            return [await self._redis.execute_command(*args, target_nodes=node) for node in nodes]
+
     async def call_bytes(self, *args: Value) -> Any:
         """The reply of one command, its strings as the bytes they are."""
         async with _faults():
@@ -127,7 +136,7 @@ async def _faults() -> AsyncIterator[None]:
     """Everything that redis-py can raise, as the one error that callers know."""
     try:
         yield
-    except (exceptions.RedisError, OSError, TimeoutError) as error:
+    except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
         raise StoreUnavailable(describe_fault(error)) from error
 
 

@@ -13,7 +13,7 @@ async def require_ready(client: Client) -> None:
     # A write command that writes nothing, since the key never exists: the store refuses it whenever it would
     # refuse a commit, and neither memory nor disk notices.
     await client.call("SET", READINESS_PROBE, "", "XX")
-    known = await client.call("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
-    for script, is_known in zip(SCRIPTS, known, strict=True):
-        if not is_known:
-            await client.call("SCRIPT", "LOAD", script.text)
+    replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
+    for script, *known in zip(SCRIPTS, *replies, strict=True):
+        if not all(known):
+            await client.call_each("SCRIPT", "LOAD", script.text)
