@@ -1,6 +1,7 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
 from app.errors import StoreUnavailable
+from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller
@@ -16,12 +17,18 @@ class Authorizer:
     """Decides tool calls. Only the commit says yes: what is cached here can cost a retry, never a wrong answer."""
 
     def __init__(
-        self, agents: AgentCache[CompiledAgent], commit: CommitDecision, clock: StoreClock, ids: Ids
+        self,
+        agents: AgentCache[CompiledAgent],
+        commit: CommitDecision,
+        clock: StoreClock,
+        ids: Ids,
+        metrics: Metrics,
     ) -> None:
         self._agents = agents
         self._commit = commit
         self._clock = clock
         self._ids = ids
+        self._metrics = metrics
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """The decision on one tool call; its entry is in the audit log when this returns.
@@ -40,6 +47,7 @@ class Authorizer:
             answer = await self._commit(caller, request, agent.version, plan, decision_id, arrived_at_us)
             if isinstance(answer, Decision):
                 return answer
+            self._metrics.went_stale(version_moved=answer.version_moved)
             now_us = answer.time_us
             if answer.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, agent)

@@ -12,7 +12,9 @@ from app.http.application import build_application
 from app.lockouts import Lockouts
 from app.metrics import Metrics
 from app.model.ids import Ids
+from app.model.limits import Limits
 from app.pdp import Redactor, compile_agent
+from app.rates import Rates
 from app.services import Services
 from app.settings import Settings, SettingsError
 from app.store.agent_cache import AgentCache
@@ -47,17 +49,24 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
     url = settings.redis_url
+    metrics = metrics or Metrics()
     client = open_client(url, settings.store_timeout_ms)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
         runner: Runner = client
         if "+" not in urlsplit(url).scheme:
-            link = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION])
+            link = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
             stack.push_async_callback(link.close)
             await link.open()
             runner = link
         ids, clock = Ids(), StoreClock()
-        keys, agents = Keys(client, ids), Agents(client, ids)
+        limits = Limits(
+            agents=settings.agents_max,
+            policies_per_agent=settings.policies_per_agent_max,
+            policies=settings.policies_max,
+            keys=settings.keys_max,
+        )
+        keys, agents = Keys(client, ids, limits), Agents(client, ids, limits)
         redactor = Redactor(settings.redact.split(","))
         workspaces = Workspaces(client, ids, keys)
         cache = AgentCache(
@@ -66,11 +75,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             settings.agent_cache_bytes,
         )
         callers = Callers(client, settings.caller_cache_size)
-        metrics = metrics or Metrics()
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
         metrics.watch("remit_agent_cache_entries", lambda: len(cache))
         metrics.watch("remit_caller_cache_entries", lambda: len(callers))
-        commit = CommitDecision(runner, clock, settings.audit_backlog_max)
+        commit = CommitDecision(runner, clock, settings.audit_backlog_max, metrics.answered)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
         yield Services(
@@ -79,13 +87,14 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             workspaces=workspaces,
             keys=keys,
             callers=callers,
+            rates=Rates(settings.requests_per_second),
             lockouts=Lockouts(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
-            policies=Policies(client, ids),
+            policies=Policies(client, ids, limits),
             audit=AuditLog(client),
             sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,
-            authorizer=Authorizer(cache, commit, clock, ids),
+            authorizer=Authorizer(cache, commit, clock, ids, metrics),
             metrics=metrics,
         )

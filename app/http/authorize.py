@@ -12,10 +12,11 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
-from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
+from app.http.authentication import AUTHORIZATION, note_failure, raw_key_of, single_headers
 from app.http.bodies import read_body
 from app.http.methods import not_allowed
-from app.http.problems import encode_error, unexpected
+from app.http.problems import send_error, unexpected
+from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.tool_calls import decode_tool_call
 from app.model.decisions import Decision, Result, RuleRef
 from app.model.times import rfc3339
@@ -68,6 +69,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     arrived_us = monotonic_us()
     if scope["method"] == "OPTIONS":
         return await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
+    request_id = given_request_id(scope["headers"])
     try:
         _require_post(scope["method"])
         given = single_headers(scope["headers"], _READ)
@@ -80,12 +82,22 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.callers.check(raw_key)
             raise
-        status, body, headers = 200, _encode(DecisionView.of(decision)), _REPEATED if decision.repeated else _JSON
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)
-        status, body = problem.status, encode_error(problem)
-        headers = [*_JSON, *((k.lower().encode(), v.encode()) for k, v in problem.headers.items())]
-    return await _send(send, status, [*headers, (b"content-length", b"%d" % len(body))], body)
+        note_failure(services, scope, problem)
+        services.metrics.refused(problem.code)
+        return await send_error(send, problem, request_id_header(request_id or request_id_of(())))
+    body = _encode(DecisionView.of(decision))
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        request_id_header(request_id or decision.id.encode()),
+    ]
+    if decision.repeated:
+        headers.append((b"idempotency-replayed", b"true"))
+    else:
+        services.metrics.decided(decision.outcome.result, decision.latency_us)
+    return await _send(send, 200, headers, body)
 
 
 async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
@@ -95,8 +107,6 @@ async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], bod
 
 _ALLOW = "OPTIONS, POST"
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY})
-_JSON = [(b"content-type", b"application/json")]
-_REPEATED = [*_JSON, (b"idempotency-replayed", b"true")]
 _encode = msgspec.json.Encoder().encode
 
 

@@ -1,6 +1,6 @@
 """The commit: the one call that closes a plan."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -40,10 +40,20 @@ class Stale(Struct, frozen=True):
 
 
 class CommitDecision:
-    """Typed face of `lua/commit_decision.lua`, and its only caller."""
+    """Typed face of `lua/commit_decision.lua`, and its only caller.
 
-    def __init__(self, runner: Runner, clock: StoreClock, backlog_max: int) -> None:
+    backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        clock: StoreClock,
+        backlog_max: int,
+        answered: Callable[[int], None] = lambda _round_trip_us: None,
+    ) -> None:
         self._runner = runner
+        self._answered = answered
         self._clock = clock
         self._backlog_max = backlog_max
 
@@ -78,7 +88,9 @@ class CommitDecision:
         status, _, time_text, latency_us, full, retry_us = reply
         time_us = int(time_text)
         if now_us is None:
-            self._clock.observe(sent_us, monotonic_us(), time_us)
+            received_us = monotonic_us()
+            self._answered(received_us - sent_us)
+            self._clock.observe(sent_us, received_us, time_us)
 
         match status:
             case "committed":

@@ -35,7 +35,8 @@ class PipelinedLink:
     its reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
 
     timeout_ms: a call without a reply for this long fails, and the connection with it.
-    scripts: loaded on every new connection. pause: waits for some seconds; for tests.
+    scripts: loaded on every new connection. written: told how many commands left together.
+    pause: waits for some seconds; for tests.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class PipelinedLink:
         timeout_ms: int,
         scripts: Sequence[Script] = (),
         *,
+        written: Callable[[int], None] = lambda _commands: None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._url = url
         self._timeout_s = timeout_ms / 1000
         self._scripts = scripts
+        self._written = written
         self._pause = pause
         self._wire: _Wire | None = None
         self._task: asyncio.Task[None] | None = None
@@ -119,7 +122,7 @@ class PipelinedLink:
         kind = cast("type[Connection]", options.pop("connection_class", Connection))
         try:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
-                wire = await _open_wire(kind, dict(options), self._timeout_s)
+                wire = await _open_wire(kind, dict(options), self._timeout_s, self._written)
                 try:
                     for command in (*_login(options), *(("SCRIPT", "LOAD", each.text) for each in self._scripts)):
                         await wire.send(_packed(*command))
@@ -138,8 +141,9 @@ class NoScript(StoreUnavailable):
 class _Wire(asyncio.Protocol):
     """One connection's life: a buffer of commands, a queue of futures, a reader of replies."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float, written: Callable[[int], None]) -> None:
         self._loop = loop
+        self._written = written
         self._timeout_s = timeout_s
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape", notEnoughData=_NOTHING)
         self._buffer: list[bytes] = []
@@ -169,6 +173,7 @@ class _Wire(asyncio.Protocol):
         commands, self._buffer = self._buffer, []
         if self._transport is not None and commands:
             self._transport.write(commands[0] if len(commands) == 1 else b"".join(commands))
+            self._written(len(commands))
 
     def data_received(self, data: bytes) -> None:
         reader, waiting = self._reader, self._waiting
@@ -241,11 +246,13 @@ def _fail(future: asyncio.Future[Any], error: StoreUnavailable) -> None:
         future.exception()
 
 
-async def _open_wire(kind: type[Connection], options: dict[str, Any], timeout_s: float) -> _Wire:
+async def _open_wire(
+    kind: type[Connection], options: dict[str, Any], timeout_s: float, written: Callable[[int], None]
+) -> _Wire:
     loop = asyncio.get_running_loop()
 
     def made() -> _Wire:
-        return _Wire(loop, timeout_s)
+        return _Wire(loop, timeout_s, written)
 
     if issubclass(kind, UnixDomainSocketConnection):
         _, wire = await loop.create_unix_connection(made, options["path"])

@@ -182,7 +182,7 @@ def hand():
 @pytest.fixture
 async def wire(hand):
     """A wire with a deadline of one second, on a clock turned by hand."""
-    made = _Wire(hand, 1.0)
+    made = _Wire(hand, 1.0, lambda _commands: None)
     made.connection_made(Socket())
     return made
 
@@ -226,7 +226,7 @@ async def test_a_reply_that_the_loop_had_no_time_to_read_is_not_late(hand, wire)
 
 async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
     """And in the order in which they were called."""
-    made = _Wire(asyncio.get_running_loop(), 1.0)
+    made = _Wire(asyncio.get_running_loop(), 1.0, lambda _commands: None)
     made.connection_made(Socket())
     futures = [made.send(b"one"), made.send(b"two")]
     await asyncio.sleep(0)
