@@ -162,4 +162,4 @@ class Metrics:
 
 def gauge_text(name: str, meaning: str, value: float) -> str:
     """A number that is the same whichever process reads it, as `Metrics.render` writes its own."""
-    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:g}\n"
+    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.15g}\n"

@@ -11,7 +11,7 @@ from app.store.audit_lines import Matcher, tail_line
 from app.store.audit_segments import Head, frames_of, head_of, part_of, unpack
 from app.store.client import Client
 from app.store.keyspace import Keyspace
-from app.store.records import as_record
+from app.store.records import as_record, store_time_ms
 
 _TAIL_CHUNK = 128
 _SEGMENTS_AT_ONCE = 16
@@ -72,19 +72,19 @@ class AuditLog:
     async def backlog(self, workspace_id: str) -> Backlog:
         """How far sealing is behind, at one moment."""
         keyspace = Keyspace(workspace_id)
-        record, unsealed, oldest, newest, poison, clock = await self._client.transact(
+        now_ms = await store_time_ms(self._client)  # apart, since TIME has no key and a cluster's slot is found by keys
+        record, unsealed, oldest, newest, poison = await self._client.transact(
             ("HGETALL", keyspace.audit_head),
             ("XLEN", keyspace.audit_stream),
             ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
             ("HGET", keyspace.commits, "sequence"),
             ("HLEN", keyspace.audit_poison),
-            ("TIME",),
         )
         head = head_of(record)
         lag_ms = 0
         if oldest:
             fields = as_record(oldest[0][1])
-            lag_ms = max(0, int(clock[0]) * 1000 + int(clock[1]) // 1000 - int(fields.get("timeMs", 0)))
+            lag_ms = max(0, now_ms - int(fields.get("timeMs", 0)))
         return Backlog(
             unsealed=unsealed,
             lag_seconds=lag_ms / 1000,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.metrics import CODES, FAMILIES, RESULTS, ROW_BYTES, Metrics
+from app.metrics import CODES, FAMILIES, RESULTS, ROW_BYTES, Metrics, gauge_text
 from app.model.decisions import Result
 
 
@@ -106,6 +106,13 @@ def test_the_text_is_what_prometheus_reads():
     buckets = [value for name, value in samples(metrics).items() if name.startswith("remit_decision_latency_seconds_b")]
     assert buckets == sorted(buckets)
     assert buckets[-1] == 4
+
+
+def test_a_large_number_is_written_in_full():
+    """Rounded to six digits, 2 000 001 entries would look like 2 000 000."""
+    assert gauge_text("remit_x", "What it is.", 2_000_001).endswith("\nremit_x 2000001\n")
+    assert gauge_text("remit_x", "What it is.", 0.25).endswith("\nremit_x 0.25\n")
+    assert gauge_text("remit_x", "What it is.", value=True).endswith("\nremit_x 1\n")
 
 
 def test_no_two_numbers_share_a_place():

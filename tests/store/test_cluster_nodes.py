@@ -8,6 +8,7 @@ import redis
 from servers import Store, free_port, store_binaries
 
 from app.errors import StoreUnavailable
+from app.store.audit import AuditLog
 from app.store.checkup import Severity, check_up
 from app.store.client import open_client
 from app.store.readiness import require_ready
@@ -72,6 +73,11 @@ async def test_the_checkup_tells_the_worst_of_any_master(client, masters):
         after = {finding.subject: finding.severity for finding in await check_up(client, private=True)}
         assert after["eviction"] is Severity.BROKEN
         assert before.keys() == after.keys()
+
+
+async def test_the_state_of_sealing_is_read_from_the_workspaces_master(client, masters):
+    """Nothing in it is asked of a node that no key names."""
+    assert (await AuditLog(client).backlog("a workspace")).unsealed == 0
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
