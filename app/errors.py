@@ -102,6 +102,13 @@ class IdempotencyConflict(AppError):
     code = "IDEMPOTENCY_CONFLICT"
 
 
+class LimitReached(AppError):
+    """The workspace, or the agent, has as many of these as this service lets it have."""
+
+    status = 409
+    code = "LIMIT_REACHED"
+
+
 class VersionConflict(AppError):
     """If-Match names other versions than the current one: it was changed since it was read. Nothing was written."""
 
@@ -114,6 +121,17 @@ class PayloadTooLarge(AppError):
 
     status = 413
     code = "PAYLOAD_TOO_LARGE"
+
+
+class TooManyRequests(AppError):
+    """The key asks faster than this replica answers it; the header Retry-After says how long to wait."""
+
+    status = 429
+    code = "RATE_LIMITED"
+
+    def __init__(self, per_second: int, seconds: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        super().__init__(f"This API key has asked more than {per_second} times a second; wait {seconds} s")
+        self.headers = {name.decode(): value.decode() for name, value in headers} | {"Retry-After": str(seconds)}
 
 
 class LockedOut(AppError):

@@ -8,6 +8,7 @@ from app.authorizer import Authorizer
 from app.lockouts import Lockouts
 from app.metrics import Metrics
 from app.pdp import Redactor
+from app.rates import Rates
 from app.settings import Settings
 from app.store.agents import Agents
 from app.store.audit import AuditLog
@@ -29,6 +30,7 @@ class Services(Struct, frozen=True, kw_only=True):
     keys: Keys
     callers: Callers
     lockouts: Lockouts
+    rates: Rates
     agents: Agents
     policies: Policies
     audit: AuditLog

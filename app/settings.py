@@ -54,6 +54,21 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
     """Bound of the compiled policies a replica keeps, in bytes of their JSON; least recently used leave."""
 
+    agents_max: Annotated[int, Meta(ge=1)] = 10_000
+    """Agents that a workspace may have; creating more is 409."""
+
+    policies_per_agent_max: Annotated[int, Meta(ge=1)] = 500
+    """Policies that an agent may have; creating more is 409."""
+
+    policies_max: Annotated[int, Meta(ge=1)] = 100_000
+    """Policies that a workspace may have; creating more is 409."""
+
+    keys_max: Annotated[int, Meta(ge=1)] = 1_000
+    """API keys that a workspace may have, expired ones too; creating more is 409."""
+
+    requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
+
     auth_failures_per_minute: Annotated[int, Meta(ge=0)] = 60
     """Failed authentications of one address, in each replica, beyond which it gets 429; 0 = no bound."""
 

@@ -13,21 +13,23 @@ ARGV[3]       after           for the trail: JSON of what it becomes
 ARGV[4]       expected        version token the caller read; "" = create
 ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
-ARGV[5+2i]    field           field i of the record
-ARGV[6+2i]    value           value i; every field but the times, the revision and the version is given
+ARGV[7]       agents_max      agents that the workspace may have
+ARGV[6+2i]    field           field i of the record
+ARGV[7+2i]    value           value i; every field but the times, the revision and the version is given
 
 RETURNS       {status, created_ms, updated_ms, revision}
   done        the record holds exactly the given fields, created_ms, updated_ms, revision and version;
               the revision counts the changes of the agent's own fields, from 1
   revoked     the key that asks is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
+  full        the workspace has agents_max agents; nothing written, numbers are 0
 WRITES        changes, agent, agents
 TIME          O(log N), N agents
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
 local caller_key, changes, agent, agents = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
-local expected, version, id = ARGV[4], ARGV[5], ARGV[6]
+local expected, version, id, agents_max = ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -36,7 +38,8 @@ if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision')
 if (held[1] or '') ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
-redis.call('ZCARD', agents)
+local agents_held = redis.call('ZCARD', agents)
+if expected == '' and agents_held >= agents_max then return {'full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -44,7 +47,7 @@ local revision = held[1] and tonumber(held[4] or 1) + 1 or 1
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'revision', revision, 'version', version}
-for i = 7, #ARGV do record[#record + 1] = ARGV[i] end
+for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == '' and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
   'before', before, 'after', after)

@@ -11,29 +11,32 @@ ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       after           for the trail: JSON of the key, without its digest
 ARGV[3]       id              key id
 ARGV[4]       created_ms      ms since the epoch
-ARGV[3+2i]    field           field i of the record
-ARGV[4+2i]    value           value i; every field but created_ms is given
+ARGV[5]       keys_max        keys that the workspace may have
+ARGV[4+2i]    field           field i of the record
+ARGV[5+2i]    value           value i; every field but created_ms is given
 
 RETURNS       {status}
   done        the key exists
   revoked     the key that asks is gone; nothing written
   exists      there is a key with this id; nothing written
+  full        the workspace has keys_max keys; nothing written
 WRITES        changes, key, keys
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local actor_id, after, id, created_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local actor_id, after, id, created_ms, keys_max = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if redis.call('HEXISTS', key, 'created_ms') == 1 then return {'exists'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
-redis.call('ZCARD', keys)
+local keys_held = redis.call('ZCARD', keys)
+if keys_held >= keys_max then return {'full'} end
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'created',
   'resourceType', 'api_key', 'resourceId', id, 'before', '', 'after', after)
 redis.call('HSET', key, 'created_ms', created_ms)
-for i = 5, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, id)
 return {'done'}

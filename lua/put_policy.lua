@@ -21,12 +21,16 @@ ARGV[8]       name
 ARGV[9]       rules           JSON, passed through as bytes
 ARGV[10]      priority        0 to 1000
 ARGV[11]      enabled         1 or 0
+ARGV[12]      per_agent_max   policies that the agent may have
+ARGV[13]      policies_max    policies that the workspace may have
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
   revoked     the key that asks is gone; nothing written, numbers are 0
   no_agent    the agent does not exist; nothing written, numbers are 0
   stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
+  agent_full  the agent has per_agent_max policies; nothing written, numbers are 0
+  full        the workspace has policies_max policies; nothing written, numbers are 0
 WRITES        changes, policy, both sorted sets, the agent's version token; dropped buckets go
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
@@ -39,6 +43,7 @@ local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version_token, id, agent_id = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local name, rules, priority, enabled = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local per_agent_max, policies_max = tonumber(ARGV[12]), tonumber(ARGV[13])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -48,8 +53,9 @@ if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
-redis.call('ZCARD', agent_policies)
-redis.call('ZCARD', policies)
+local agent_held, policies_held = redis.call('ZCARD', agent_policies), redis.call('ZCARD', policies)
+if expected == 0 and agent_held >= per_agent_max then return {'agent_full', 0, 0, 0} end
+if expected == 0 and policies_held >= policies_max then return {'full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms

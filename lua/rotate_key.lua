@@ -17,13 +17,15 @@ ARGV[6]       until_ms        when the key is to expire, ms since the epoch
 ARGV[7]       id              key id
 ARGV[8]       successor_id    the new key's id
 ARGV[9]       created_ms      of the successor, ms since the epoch
-ARGV[8+2i]    field           field i of the successor's record
-ARGV[9+2i]    value           value i; every field but created_ms is given
+ARGV[10]      keys_max        keys that the workspace may have
+ARGV[9+2i]    field           field i of the successor's record
+ARGV[10+2i]   value           value i; every field but created_ms is given
 
 RETURNS       {status}
   done        the successor exists, and the key expires at until_ms
   revoked     the key that asks is gone; nothing written
   stale       the key is gone or its expiry is another; nothing written
+  full        the workspace has keys_max keys; nothing written
 WRITES        changes, the key's expiry, successor, keys
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
@@ -31,6 +33,7 @@ HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry
 local caller_key, changes, key, successor, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local actor_id, before, after, successor_after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local expires_ms, until_ms, id, successor_id, created_ms = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local keys_max = tonumber(ARGV[10])
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -38,7 +41,8 @@ local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
 if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('HLEN', successor)
-redis.call('ZCARD', keys)
+local keys_held = redis.call('ZCARD', keys)
+if keys_held >= keys_max then return {'full'} end
 
 local function note(kind, resource_id, was, became)
   redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
@@ -47,7 +51,7 @@ end
 note('created', successor_id, '', successor_after)
 note('updated', id, before, after)
 redis.call('HSET', successor, 'created_ms', created_ms)
-for i = 10, #ARGV, 2 do redis.call('HSET', successor, ARGV[i], ARGV[i + 1]) end
+for i = 11, #ARGV, 2 do redis.call('HSET', successor, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, successor_id)
 redis.call('HSET', key, 'expires_ms', until_ms)
 return {'done'}

@@ -9,7 +9,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from app.errors import LockedOut
+from app.errors import LockedOut, TooManyRequests
 from app.http import (
     agents,
     audit,
@@ -24,7 +24,8 @@ from app.http import (
     openapi,
     policies,
 )
-from app.http.authentication import provide_caller, require_not_locked_out
+from app.http.admission import admit, has_bounds
+from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS, send_error
@@ -69,10 +70,10 @@ class Application(Litestar):
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
         services = self.state.services
-        if services.lockouts.locked:
+        if has_bounds(services):
             try:
-                require_not_locked_out(services, scope)
-            except LockedOut as error:
+                send = admit(services, scope, send)
+            except (LockedOut, TooManyRequests) as error:
                 return await send_error(send, error, request_id_header(request_id_of(scope["headers"])))
         if scope["path"] == authorize.PATH:
             return await authorize.answer(services, scope, receive, send)

@@ -15,10 +15,11 @@ from app.model.keys import Caller, Scope, is_raw_key
 from app.services import Services
 
 AUTHORIZATION = b"authorization"
+NEEDS_A_KEY = "/v1/"
+"""Every path that begins so, and no other."""
 _ONLY = frozenset({AUTHORIZATION})
 _SCHEME = b"bearer "
 _FORWARDED = b"x-forwarded-for"
-_NEEDS_A_KEY = "/v1/"
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
 
 
@@ -84,11 +85,18 @@ def note_failure(services: Services, scope: Any, error: AppError) -> None:
 
 def require_not_locked_out(services: Services, scope: HTTPScope) -> None:
     """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
-    if not scope["path"].startswith(_NEEDS_A_KEY):
-        return
-    wait_s = services.lockouts.wait_s(*_came_from(scope))
-    if wait_s and not _brings_a_known_key(services, scope):
+    wait_s = services.lockouts.wait_s(*_came_from(scope)) if services.lockouts.locked else 0
+    if wait_s and known_caller(services, scope) is None:
         raise LockedOut(math.ceil(wait_s))
+
+
+def known_caller(services: Services, scope: HTTPScope) -> Caller | None:
+    """The caller whose key the request carries, if this replica has seen it working; the store is not asked."""
+    try:
+        raw_key = raw_key_of(single_headers(scope["headers"], _ONLY).get(AUTHORIZATION))
+    except Unauthorized:
+        return None
+    return services.callers.recall(raw_key)
 
 
 def _came_from(scope: HTTPScope) -> tuple[str | None, Sequence[str]]:
@@ -97,14 +105,6 @@ def _came_from(scope: HTTPScope) -> tuple[str | None, Sequence[str]]:
         None if peer is None else peer[0],
         [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED],
     )
-
-
-def _brings_a_known_key(services: Services, scope: HTTPScope) -> bool:
-    try:
-        raw_key = raw_key_of(single_headers(scope["headers"], _ONLY).get(AUTHORIZATION))
-    except Unauthorized:
-        return False
-    return services.callers.recall(raw_key) is not None
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:

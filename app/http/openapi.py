@@ -16,7 +16,7 @@ from app import errors
 from app.errors import AppError
 from app.http.examples import ANSWERS, BODIES
 from app.http.fields import STRUCTS, field_of
-from app.http.operations import JSON, OPERATIONS, Operation, errors_of
+from app.http.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.parameters import Parameter
 from app.http.problems import ErrorBody, Problem
 
@@ -129,10 +129,10 @@ def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
 
 def _responses(operation: Operation) -> dict[str, Any]:
     done: dict[str, Any] = {"description": "Done." if operation.answer is None else "The answer."}
-    if operation.headers:
+    headers = headers_of(operation)
+    if headers:
         done["headers"] = {
-            name: {"description": sentence, "schema": {"type": "string"}}
-            for name, sentence in operation.headers.items()
+            name: {"description": sentence, "schema": {"type": "string"}} for name, sentence in headers.items()
         }
     if operation.answer is not None:
         done["content"] = {media: _answer(operation.answer) for media in operation.media}

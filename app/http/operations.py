@@ -14,10 +14,12 @@ from app.errors import (
     AppError,
     InsufficientScope,
     Invalid,
+    LimitReached,
     LockedOut,
     PayloadTooLarge,
     PolicyNotFound,
     StoreUnavailable,
+    TooManyRequests,
     Unauthorized,
     VersionConflict,
 )
@@ -40,6 +42,7 @@ from app.http.parameters import (
     NEXT_CURSOR,
     OFFSET,
     PAGE,
+    RATE,
     Parameter,
 )
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
@@ -103,6 +106,7 @@ OPERATIONS = (
         body=CreateAgent,
         status=201,
         answer=AgentView,
+        errors=(LimitReached,),
         headers=ETAG,
     ),
     Operation(
@@ -151,7 +155,7 @@ OPERATIONS = (
         body=CreatePolicy,
         status=201,
         answer=PolicyView,
-        errors=(AgentNotFound,),
+        errors=(AgentNotFound, LimitReached),
         headers=ETAG,
         description="It governs every decision that is asked for after the answer.",
     ),
@@ -292,6 +296,7 @@ OPERATIONS = (
         body=CreateApiKey,
         status=201,
         answer=CreatedApiKey,
+        errors=(LimitReached,),
         description="The raw key is in this answer and nowhere else, ever.",
     ),
     Operation(
@@ -323,11 +328,16 @@ OPERATIONS = (
 )
 
 
+def headers_of(operation: Operation) -> dict[str, str]:
+    """Every header that the answer of an operation can carry, with a sentence."""
+    return operation.headers if operation.scope is None else {**operation.headers, **RATE}
+
+
 def errors_of(operation: Operation) -> list[type[AppError]]:
     """Everything that an operation can be refused with, by status."""
     errors: list[type[AppError]] = [AppError, *operation.errors]
     if operation.scope is not None:
-        errors += (Invalid, Unauthorized, ApiKeyExpired, LockedOut, StoreUnavailable)
+        errors += (Invalid, Unauthorized, ApiKeyExpired, LockedOut, TooManyRequests, StoreUnavailable)
     if operation.scope is ADMIN:
         errors.append(InsufficientScope)
     if operation.body is not None:

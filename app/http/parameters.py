@@ -74,7 +74,7 @@ CHANGE_FILTERS = (
         "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.",
     ),
 )
-_TAG = '(W/)?"[!#-~]*"'
+_TAG = r'(W/)?"[!#-+\--~]*"'
 _TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
 IF_MATCH = Parameter(
     "If-Match",
@@ -83,6 +83,11 @@ IF_MATCH = Parameter(
     "changed and the answer is 412. `*` or left out: at any.",
 )
 ETAG = {"ETag": "The version, in quotes. Send it as If-Match, so as not to undo what others change in between."}
+RATE = {
+    "X-RateLimit-Limit": "Requests that this key may send in a second. Only where the service has such a bound.",
+    "X-RateLimit-Remaining": "How many of them are left.",
+    "X-RateLimit-Reset": "In how many seconds all of them are back.",
+}
 NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` for the page after this one. Not there on the last page."}
 AUDIT_FLOOR = {"X-Audit-Floor": "Only where retention dropped entries that might have matched: none of them is newer."}
 CHECKPOINT = Parameter(

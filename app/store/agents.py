@@ -9,25 +9,27 @@ from app.errors import AgentNotFound, Invalid
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
+from app.model.limits import Limits
 from app.model.policies import Policy
 from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
-from app.store.records import as_record, read_page, read_records, require_version, store_time_ms
+from app.store.records import as_record, read_page, read_records, require_room, require_version, store_time_ms
 from app.store.scripts import DELETE_AGENT, PUT_AGENT
 
 
 class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 
-    def __init__(self, client: Client, ids: Ids) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
         self._client = client
         self._ids = ids
+        self._limits = limits or Limits()
 
     async def create(self, workspace_id: str, name: str, description: str | None, *, actor_id: str = CONSOLE) -> Agent:
-        """A new active agent."""
+        """A new active agent. Raises LimitReached."""
         agent_id = self._ids.new(await store_time_ms(self._client))
         agent = Agent(id=agent_id, name=name, description=description, created_ms=0, updated_ms=0, version="")
         return await self._put(workspace_id, None, agent, actor_id) or contended()
@@ -143,9 +145,10 @@ class Agents:
         if agent.description is not None:
             fields += ["description", agent.description]
         keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents]
-        args = [actor_id, before, after, expected, version, agent.id, *fields]
+        args = [actor_id, before, after, expected, version, agent.id, self._limits.agents, *fields]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
+        require_room(status, "workspace", "agents", self._limits.agents)
         if status == "stale":
             return None
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)

@@ -6,20 +6,22 @@ from app.errors import ApiKeyNotFound
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
+from app.model.limits import NO_LIMIT, Limits
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace, key_pointer
 from app.store.policies import ATTEMPTS, contended
-from app.store.records import as_record, number_or_none, read_page, read_records, store_time_ms
+from app.store.records import as_record, number_or_none, read_page, read_records, require_room, store_time_ms
 from app.store.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 
 
 class Keys:
     """The API keys of a workspace. Only the SHA-256 of a raw key is kept."""
 
-    def __init__(self, client: Client, ids: Ids) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
         self._client = client
         self._ids = ids
+        self._limits = limits or Limits()
 
     async def create(
         self,
@@ -30,20 +32,30 @@ class Keys:
         *,
         actor_id: str = CONSOLE,
     ) -> tuple[ApiKey, str]:
-        """A new key and its raw form, which is nowhere kept."""
+        """A new key and its raw form, which is nowhere kept. Raises LimitReached."""
         key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client))
-        await self.put(workspace_id, key, raw_key, actor_id=actor_id)
+        await self.put(workspace_id, key, raw_key, actor_id=actor_id, keys_max=self._limits.keys)
         return key, raw_key
 
-    async def put(self, workspace_id: str, key: ApiKey, raw_key: str, *, actor_id: str = CONSOLE) -> None:
-        """The key exists with this raw form; if there is one with its id already, that one."""
+    async def put(
+        self,
+        workspace_id: str,
+        key: ApiKey,
+        raw_key: str,
+        *,
+        actor_id: str = CONSOLE,
+        keys_max: int = NO_LIMIT,
+    ) -> None:
+        """The key exists with this raw form; if there is one with its id already, that one. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
-        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, *_record(key, digest)]
+        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max]
+        args += _record(key, digest)
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
         status = check_reply(PUT_KEY, reply)[0]
-        if status == "revoked":
+        if status in {"revoked", "full"}:
             await self._client.call("DEL", key_pointer(digest))
         require_actor(status)
+        require_room(status, "workspace", "API keys", keys_max)
 
     async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
         """The workspace's keys, oldest first."""
@@ -65,7 +77,7 @@ class Keys:
 
         expires_ms: of the successor; None = it lives as long as the key was meant to, for ever if that was.
         Nothing has to run later: both are written at once, and from then on the clock does it. A key that would
-        have expired before the overlap has passed still does. Raises ApiKeyNotFound.
+        have expired before the overlap has passed still does. Raises ApiKeyNotFound, LimitReached.
         """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
@@ -80,12 +92,13 @@ class Keys:
             keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
             args: list[Value] = [actor_id, *snapshots(key, ended), snapshots(None, successor)[1]]
             args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
-            args += (successor.id, successor.created_ms, *_record(successor, digest))
+            args += (successor.id, successor.created_ms, self._limits.keys, *_record(successor, digest))
             status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
             if status == "done":
                 return successor, raw_key, ended
             await self._client.call("DEL", key_pointer(digest))
             require_actor(status)
+            require_room(status, "workspace", "API keys", self._limits.keys)
         return contended()
 
     async def revoke(self, workspace_id: str, key_id: str, *, actor_id: str = CONSOLE) -> None:

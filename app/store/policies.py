@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
+from app.model.limits import Limits
 from app.model.policies import Policy, PolicyRule, quota_fingerprints
 from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
-from app.store.records import as_record, read_page, read_records, require_version, store_time_ms
+from app.store.records import as_record, read_page, read_records, require_room, require_version, store_time_ms
 from app.store.scripts import DELETE_POLICY, PUT_POLICY
 
 ATTEMPTS = 8
@@ -28,9 +29,10 @@ _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 class Policies:
     """The policies of a workspace. Every change replaces the agent's version token in the same script."""
 
-    def __init__(self, client: Client, ids: Ids) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
         self._client = client
         self._ids = ids
+        self._limits = limits or Limits()
 
     async def create(
         self,
@@ -43,7 +45,7 @@ class Policies:
         enabled: bool = True,
         actor_id: str = CONSOLE,
     ) -> Policy:
-        """A new policy. Raises AgentNotFound if the workspace has no such agent."""
+        """A new policy. Raises AgentNotFound if the workspace has no such agent, LimitReached."""
         policy = Policy(
             id=self._ids.new(await store_time_ms(self._client)),
             agent_id=agent_id,
@@ -145,10 +147,14 @@ class Policies:
             msgspec.json.encode(policy.rules),
             policy.priority,
             int(policy.enabled),
+            self._limits.policies_per_agent,
+            self._limits.policies,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
         require_actor(status)
+        require_room(status, "workspace", "policies", self._limits.policies)
+        require_room(status.removeprefix("agent_"), "agent", "policies", self._limits.policies_per_agent)
         if status == "no_agent":
             raise AgentNotFound("No agent has this id")
         if status == "stale":

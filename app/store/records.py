@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.errors import VersionConflict
+from app.errors import LimitReached, VersionConflict
 from app.model.versions import Versions
 from app.store.client import Client
 
@@ -37,6 +37,12 @@ def require_version(current: int, wanted: Versions) -> None:
     """Raise VersionConflict unless the version is one that the caller wants to change."""
     if wanted is not None and current not in wanted:
         raise VersionConflict(f"The version is {current} now, and If-Match does not name it; read it again")
+
+
+def require_room(status: str, owner: str, things: str, limit: int) -> None:
+    """Raise LimitReached if the script found that the owner has as many of these things as it may have."""
+    if status == "full":
+        raise LimitReached(f"The {owner} has as many {things} as it may have ({limit}); delete one to make room")
 
 
 def number_or_none(text: str | None) -> int | None:

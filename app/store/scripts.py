@@ -85,8 +85,8 @@ CHECK_KEY = Script(
 PUT_AGENT = Script(
     name="put_agent",
     keys=("caller_key", "changes", "agent", "agents"),
-    args=("actor_id", "before", "after", "expected", "version", "id"),
-    replies=("done", "revoked", "stale"),
+    args=("actor_id", "before", "after", "expected", "version", "id", "agents_max"),
+    replies=("done", "revoked", "stale", "full"),
     width=4,
     repeated_args=("field", "value"),
 )
@@ -114,8 +114,10 @@ PUT_POLICY = Script(
         "rules",
         "priority",
         "enabled",
+        "per_agent_max",
+        "policies_max",
     ),
-    replies=("done", "revoked", "no_agent", "stale"),
+    replies=("done", "revoked", "no_agent", "stale", "agent_full", "full"),
     width=4,
     repeated_keys=("dropped_quota",),
 )
@@ -130,8 +132,8 @@ DELETE_POLICY = Script(
 PUT_KEY = Script(
     name="put_key",
     keys=("caller_key", "changes", "key", "keys"),
-    args=("actor_id", "after", "id", "created_ms"),
-    replies=("done", "revoked", "exists"),
+    args=("actor_id", "after", "id", "created_ms", "keys_max"),
+    replies=("done", "revoked", "exists", "full"),
     width=1,
     repeated_args=("field", "value"),
 )
@@ -155,8 +157,9 @@ ROTATE_KEY = Script(
         "id",
         "successor_id",
         "created_ms",
+        "keys_max",
     ),
-    replies=("done", "revoked", "stale"),
+    replies=("done", "revoked", "stale", "full"),
     width=1,
     repeated_args=("field", "value"),
 )

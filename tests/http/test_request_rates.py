@@ -1,0 +1,102 @@
+"""Requests per second of one key, and the limits of a workspace, over HTTP."""
+
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
+
+
+@pytest.fixture(scope="module")
+def bounded(store):
+    """A replica that answers three requests of a key a second and lets a workspace have little."""
+    replica = Replica(
+        store.url,
+        REMIT_REQUESTS_PER_SECOND="3",
+        REMIT_AGENTS_MAX="2",
+        REMIT_POLICIES_PER_AGENT_MAX="1",
+        REMIT_POLICIES_MAX="1",
+        REMIT_KEYS_MAX="3",
+    )
+    yield replica
+    replica.stop()
+
+
+@pytest.fixture
+def tenant(store, replica, bounded):
+    """A workspace that was made through the replica without bounds."""
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent(tenant):
+    return tenant.new_agent()["id"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/agents"), ("POST", "/v1/authorize")])
+def test_a_key_that_asks_too_fast_is_429_and_sees_it_coming(bounded, tenant, agent, method, path):
+    """The hot path as well. Two hundred requests take less than a minute."""
+    with bounded.client(tenant.read_key) as client:
+        seen = []
+        for _ in range(200):
+            body = {"agent_id": agent, "tool_name": "file.read"} if method == "POST" else None
+            seen.append(client.request(method, path, json=body))
+            if seen[-1].status_code != 200:
+                break
+    *answered, refused = seen
+    assert refused.status_code == 429
+    assert refused.json()["error"]["code"] == "RATE_LIMITED"
+    assert refused.headers["Retry-After"] == "1"
+    # The first shows the key to the replica and is not counted.
+    assert [each.headers["X-RateLimit-Limit"] for each in answered[1:]] == ["3"] * len(answered[1:])
+    assert answered[1].headers["X-RateLimit-Remaining"] == "2"
+    assert refused.headers["X-RateLimit-Remaining"] == "0"
+    assert refused.headers["X-RateLimit-Reset"] == "1"
+
+
+def test_what_is_refused_is_not_decided(bounded, tenant, agent):
+    """A 429 leaves no entry and takes no quota."""
+    with bounded.client(tenant.read_key) as client:
+        body = {"agent_id": agent, "tool_name": "file.read"}
+        statuses = [client.post("/v1/authorize", json=body).status_code for _ in range(50)]
+    assert {200, 429} == set(statuses)
+    assert len(tenant.log(agent_id=agent)) == statuses.count(200)
+
+
+def test_another_key_of_the_same_workspace_is_not_slowed(bounded, tenant):
+    """The bound is each key's own."""
+    with bounded.client(tenant.read_key) as fast, bounded.client(tenant.admin_key) as other:
+        assert 429 in [fast.get("/v1/agents").status_code for _ in range(50)]
+        assert other.get("/v1/agents").status_code == other.get("/v1/agents").status_code == 200
+
+
+def test_without_the_setting_there_is_no_such_header(tenant):
+    """Off by default."""
+    tenant.admin.get("/v1/agents")
+    assert not [name for name in tenant.admin.get("/v1/agents").headers if name.startswith("x-ratelimit")]
+
+
+def test_one_more_than_the_limit_is_409(bounded, tenant, agent):
+    """Agents, policies and keys: with a sentence that says whose limit it is and how high."""
+    policy = {"agent_id": agent, "name": "p", "rules": RULES}
+    tenant.admin.post("/v1/agents", json={"name": "second"})
+    tenant.admin.post("/v1/policies", json=policy)
+    key = tenant.new_key(["admin"])["key"]
+
+    refused = {}
+    for path, body in (
+        ("/v1/agents", {"name": "third"}),
+        ("/v1/policies", policy),
+        ("/v1/api-keys", {"name": "fourth", "scopes": ["read"]}),
+    ):
+        with bounded.client(key) as client:
+            answer = client.post(path, json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "LIMIT_REACHED")
+        refused[path] = answer.json()["error"]["message"]
+    assert refused == {
+        "/v1/agents": "The workspace has as many agents as it may have (2); delete one to make room",
+        "/v1/policies": "The agent has as many policies as it may have (1); delete one to make room",
+        "/v1/api-keys": "The workspace has as many API keys as it may have (3); delete one to make room",
+    }

@@ -1,0 +1,118 @@
+"""How many agents, policies and keys a workspace may have: checked where they are created, so exactly."""
+
+import asyncio
+
+import pytest
+
+from app.errors import LimitReached
+from app.model.keys import Scope, new_raw_key
+from app.model.limits import Limits
+from app.model.policies import ToolAllowlist
+from app.store.agents import Agents
+from app.store.keys import Keys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+from app.store.workspaces import Workspaces
+
+RULES = [ToolAllowlist(tools=["file.read"])]
+READ = (Scope.READ,)
+
+
+async def outcomes(creations):
+    """How many creations succeeded; all others met LimitReached."""
+    ended = await asyncio.gather(*creations, return_exceptions=True)
+    assert all(isinstance(each, LimitReached) for each in ended if isinstance(each, Exception)), ended
+    return sum(not isinstance(each, Exception) for each in ended)
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids, Limits(agents=5))
+
+
+async def test_creations_at_once_do_not_pass_the_limit_of_agents(agents, workspace_id):
+    """Twenty at the same time for five places: five get one."""
+    assert await outcomes(agents.create(workspace_id, "a", None) for _ in range(20)) == 5
+    assert len(await agents.list_page(workspace_id)) == 5
+
+
+async def test_creations_at_once_do_not_pass_the_limits_of_policies(client, ids, workspace_id):
+    """Neither that of each agent nor that of the workspace."""
+    agents, policies = Agents(client, ids), Policies(client, ids, Limits(policies_per_agent=3, policies=5))
+    one, other = [await agents.create(workspace_id, name, None) for name in "ab"]
+
+    async def fill(agent):
+        creations = (policies.create(workspace_id, agent.id, name="p", rules=RULES) for _ in range(10))
+        return await outcomes(creations)
+
+    assert (await fill(one), await fill(other)) == (3, 2)
+    with pytest.raises(LimitReached, match=r"The agent has as many policies as it may have \(3\)"):
+        await policies.create(workspace_id, one.id, name="p", rules=RULES)
+    with pytest.raises(LimitReached, match=r"The workspace has as many policies as it may have \(5\)"):
+        await policies.create(workspace_id, other.id, name="p", rules=RULES)
+
+
+async def test_creations_and_rotations_at_once_do_not_pass_the_limit_of_keys(client, ids, workspace_id):
+    """A successor is a key as well. What was refused leaves no way to it."""
+    keys = Keys(client, ids, Limits(keys=5))
+    first, _ = await keys.create(workspace_id, "first", READ)
+    creations = [keys.create(workspace_id, "k", READ) for _ in range(10)]
+    rotations = [keys.rotate(workspace_id, first.id, 0) for _ in range(10)]
+
+    assert await outcomes([*creations, *rotations]) == 4
+    held = await keys.list_page(workspace_id)
+    assert len(held) == 5
+    pointers = [name async for name in _pointers(client, workspace_id)]
+    assert len(pointers) == 5
+
+
+async def _pointers(client, workspace_id):
+    cursor = None
+    while cursor != 0:
+        cursor, names = await client.call("SCAN", cursor or 0, "MATCH", "remit:key:*", "COUNT", 1000)
+        cursor = int(cursor)
+        for name in names:
+            if (await client.call("GET", name) or "").startswith(workspace_id):
+                yield name
+
+
+async def test_deleting_makes_room(agents, workspace_id):
+    """The limit is on what there is, not on what there was."""
+    made = [await agents.create(workspace_id, "a", None) for _ in range(5)]
+    await agents.delete(workspace_id, made[0].id)
+    assert await outcomes([agents.create(workspace_id, "b", None) for _ in range(2)]) == 1
+
+
+async def test_what_is_there_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
+    """A limit that was lowered takes nothing away and makes nothing read-only."""
+    agents = Agents(client, ids)
+    made = [await agents.create(workspace_id, "a", None) for _ in range(3)]
+    policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES)
+    low = Limits(agents=1, policies=1, policies_per_agent=1)
+
+    assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b")).name == "b"
+    assert (await Policies(client, ids, low).update(workspace_id, policy.id, priority=7)).priority == 7
+    with pytest.raises(LimitReached):
+        await Agents(client, ids, low).create(workspace_id, "c", None)
+
+
+async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
+    """Above all not the agent's version token and not the trail."""
+    agents, policies = Agents(client, ids), Policies(client, ids, Limits(policies=1))
+    agent = await agents.create(workspace_id, "a", None)
+    await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    held = await agents.get(workspace_id, agent.id)
+    changes = await client.call("XLEN", Keyspace(workspace_id).changes)
+
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent.id, name="q", rules=RULES)
+    assert await agents.get(workspace_id, agent.id) == held
+    assert await client.call("XLEN", Keyspace(workspace_id).changes) == changes
+
+
+async def test_a_key_that_a_setting_gives_is_never_refused(client, ids):
+    """A service that does not start because somebody made too many keys would be no protection."""
+    keys = Keys(client, ids, Limits(keys=1))
+    workspaces = Workspaces(client, ids, keys)
+    for _ in range(2):
+        await workspaces.ensure_default(new_raw_key())
