@@ -15,9 +15,10 @@ from app.model.times import rfc3339
 
 _json = msgspec.json.encode
 _raw_object = msgspec.json.Decoder(dict[str, Raw])
-_RESULTS = {result.value.encode(): _json(result.value) for result in Result}
+RESULTS = {result.value.encode(): _json(result.value) for result in Result}
 _CACHED = 1 << 12
 _NULL = b"null"
+_NO_PARAMETERS = b"{}"
 
 
 class Unreadable(ValueError):
@@ -41,7 +42,8 @@ def line_of(fields: Mapping[bytes, bytes]) -> bytes:
     """The entry that the stream holds as these fields, without a line feed. Raises Unreadable."""
     try:
         parameters = fields[b"parameters"]
-        _raw_object.decode(parameters.decode())
+        if parameters != _NO_PARAMETERS:
+            _raw_object.decode(parameters.decode())
         if b"\n" in parameters or b"\r" in parameters:
             # In JSON they can only stand between tokens, and a line must be one line.
             parameters = parameters.replace(b"\n", b" ").replace(b"\r", b" ")
@@ -60,7 +62,7 @@ def line_of(fields: Mapping[bytes, bytes]) -> bytes:
                 b',"parameters":',
                 parameters,
                 b',"result":',
-                _RESULTS[fields[b"result"]],
+                RESULTS[fields[b"result"]],
                 b',"policyId":',
                 _text(fields[b"policyId"]) if fields[b"policyId"] else _NULL,
                 b',"rule":',
@@ -90,7 +92,7 @@ def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str) -
         "action": _readable(fields, b"action"),
         "toolName": _readable(fields, b"toolName"),
         "parameters": {},
-        "result": fields[b"result"].decode() if fields.get(b"result") in _RESULTS else None,
+        "result": fields[b"result"].decode() if fields.get(b"result") in RESULTS else None,
         "policyId": _readable(fields, b"policyId") or None,
         "rule": None,
         "reason": f"Entry {sequence} of the audit stream could not be sealed as it was: {why}",

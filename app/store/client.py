@@ -1,12 +1,14 @@
 """The cold paths' way to the store: redis-py, without its retries, with our one error."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+import hiredis
 from redis import exceptions
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import Connection, Redis, RedisCluster, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
@@ -18,22 +20,29 @@ from app.store.scripts import Script
 Value = str | int | bytes
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
+_AT_ONCE = 64
+"""Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 
 
 class Client:
-    """redis-py behind the few verbs that Remit uses. Replies are text."""
+    """redis-py behind the few verbs that Remit uses. Replies are text.
 
-    def __init__(self, redis: Any) -> None:
+    patience_s: how long a call waits for its turn when many are under way.
+    """
+
+    def __init__(self, redis: Any, patience_s: float = MIN_TIMEOUT_S) -> None:
         self._redis = redis
+        self._patience_s = patience_s
+        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def call(self, *args: Value) -> Any:
         """The reply of one command."""
-        async with _faults():
+        async with self._turn():
             return await self._redis.execute_command(*args)
 
     async def call_each(self, *args: Value) -> list[Any]:
         """The reply of every node that takes writes: one, unless the store is a cluster."""
-        async with _faults():
+        async with self._turn():
             if not isinstance(self._redis, RedisCluster):
                 return [await self._redis.execute_command(*args)]
             await self._redis.initialize()
@@ -42,13 +51,13 @@ class Client:
 
     async def call_bytes(self, *args: Value) -> Any:
         """The reply of one command, its strings as the bytes they are."""
-        async with _faults():
+        async with self._turn():
             return await self._redis.execute_command(*args, **{NEVER_DECODE: True})
 
     async def read_together(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
         """The replies of commands sent in one go; others may write in between. All keys lie in one slot."""
         options = {NEVER_DECODE: True} if as_bytes else {}
-        async with _faults():
+        async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
             for command in commands:
                 pipeline.execute_command(*command, **options)
@@ -57,7 +66,7 @@ class Client:
 
     async def transact(self, *commands: Sequence[Value]) -> list[Any]:
         """The replies of commands that run together, with nothing in between. All keys lie in one slot."""
-        async with _faults():
+        async with self._turn():
             pipeline = self._redis.pipeline(transaction=True)
             for command in commands:
                 pipeline.execute_command(*command)
@@ -66,7 +75,7 @@ class Client:
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> list[Any]:
         """The reply of a script, loaded first where the store does not know it yet."""
-        async with _faults():
+        async with self._turn():
             try:
                 reply = await self._redis.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
             except exceptions.NoScriptError:
@@ -84,6 +93,21 @@ class Client:
     def _source(self, script: Script) -> str:
         return script.text
 
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A connection's worth of the store; everything that redis-py can raise is the one error that callers know."""
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("The store is too slow for all that is asked of it; nothing was done") from None
+        try:
+            yield
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
+            raise StoreUnavailable(describe_fault(error)) from error
+        finally:
+            self._turns.release()
+
 
 def check_reply(script: Script, reply: Any) -> list[Any]:
     """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
@@ -98,13 +122,15 @@ def is_reply(script: Script, reply: Any) -> bool:
     return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
 
 
-def open_client(url: str, timeout_ms: int) -> Client:
+def open_client(url: str, timeout_ms: int, *, prompt: bool = False) -> Client:
     """A client for the URL; nothing is sent yet.
 
+    timeout_ms: a call without a reply for this long fails; at least two seconds unless `prompt`, which is for
+    what a decision waits for.
     redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
     redis+cluster://host:port (rediss+… for TLS).
     """
-    timeout_s = max(MIN_TIMEOUT_S, timeout_ms / 1000)
+    timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
     options: dict[str, Any] = {
         "decode_responses": True,
         "socket_timeout": timeout_s,
@@ -117,13 +143,37 @@ def open_client(url: str, timeout_ms: int) -> Client:
     scheme, _, topology = parts.scheme.partition("+")
     login: dict[str, Any] = {"username": parts.username, "password": parts.password, "ssl": scheme == "rediss"}
     if topology == "cluster":
-        return Client(RedisCluster(host=parts.hostname or "localhost", port=parts.port or 6379, **login, **options))
+        cluster = RedisCluster(host=parts.hostname or "localhost", port=parts.port or 6379, **login, **options)
+        return Client(cluster, timeout_s)
     if topology == "sentinel":
         hosts = [_host_port(node, 26379) for node in parts.netloc.rpartition("@")[2].split(",")]
         service, _, db = parts.path.strip("/").partition("/")
         sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": timeout_s})  # type: ignore[no-untyped-call]
-        return Client(sentinel.master_for(service or "mymaster", db=int(db or 0), **login, **options))
-    return Client(Redis.from_url(url, **options))
+        return Client(sentinel.master_for(service or "mymaster", db=int(db or 0), **login, **options), timeout_s)
+    kind = _PACKED.get(scheme, _PackedConnection)
+    return Client(Redis.from_url(url, connection_class=kind, **options), timeout_s)
+
+
+class _Packed:
+    """Packs commands in C. redis-py does it in Python, a microsecond for each argument, and a seal has hundreds."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        return [hiredis.pack_command(args)]
+
+
+class _PackedConnection(_Packed, Connection):
+    pass
+
+
+class _PackedSSLConnection(_Packed, SSLConnection):
+    pass
+
+
+class _PackedUnixConnection(_Packed, UnixDomainSocketConnection):
+    pass
+
+
+_PACKED: dict[str, type[Any]] = {"rediss": _PackedSSLConnection, "unix": _PackedUnixConnection}
 
 
 def _host_port(node: str, default: int) -> tuple[str, int]:
@@ -131,17 +181,9 @@ def _host_port(node: str, default: int) -> tuple[str, int]:
     return host, int(port or default)
 
 
-@asynccontextmanager
-async def _faults() -> AsyncIterator[None]:
-    """Everything that redis-py can raise, as the one error that callers know."""
-    try:
-        yield
-    except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
-        raise StoreUnavailable(describe_fault(error)) from error
-
-
 def describe_fault(error: BaseException) -> str:
     """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
-    text = str(error).partition(" ")[0]
-    code = text if text.isupper() else type(error).__name__
-    return f"The store did not answer as it must ({code}); nothing was decided"
+    code = str(error).partition(" ")[0]
+    if code.isupper():
+        return f"The store refused the command ({code}); nothing was done"
+    return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"
