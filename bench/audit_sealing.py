@@ -1,0 +1,75 @@
+"""What does sealing an entry cost, and what building the plain layout?"""
+
+import time
+import uuid
+
+import uvloop
+from redis.asyncio import Redis
+
+from app.store.audit_sealing import Sealer
+from app.store.client import open_client
+from bench.harness.audit_data import PlainLog, append, entries
+from bench.harness.bench import Bench
+from bench.harness.processes import Store
+from bench.harness.table import Goal, Row, Sample, Table
+
+ENTRIES = 102_400
+PLAIN = "hash of JSON + five sorted sets, pipelined"
+SEALED = "the compactor's sealing"
+
+
+def measure(bench: Bench) -> Table:
+    """A backlog is sealed; this process's CPU time and the store's are both counted."""
+    rows = [Row(label=PLAIN), Row(label=SEALED)]
+    for number in range(bench.rounds):
+        for row in rows:
+            with bench.running_store(f"sealing-{number}") as store:
+                row.samples.append(uvloop.run(_sample(store, row.label)))
+    goal = Goal(
+        wanted="sealing, us of the compactor's core an entry",
+        bound=8,
+        at_least=False,
+        measured=rows[1].median("CPU us an entry"),
+    )
+    return Table(
+        name="audit_sealing",
+        question=f"what does it cost to make an entry findable? ({ENTRIES:,} entries that wait)",
+        command=bench.command,
+        columns={"CPU us an entry": ".2f", "store us an entry": ".2f", "entries/s": ",.0f"},
+        rows=rows,
+        baseline=PLAIN,
+        compared="CPU us an entry",
+        first_column="Layout",
+        goals=[goal],
+        left_out=[
+            "`CPU us an entry` is user and system time of the process that builds; the entry's JSON is made in it.",
+            "The append to the stream, which the commit does; the plain layout would have to be written there.",
+        ],
+    )
+
+
+async def _sample(store: Store, label: str) -> Sample:
+    client = open_client(store.url, 10_000)
+    redis: Redis = Redis.from_url(store.url)
+    workspace_id = str(uuid.uuid4())
+    prepared = list(entries(ENTRIES))
+    if label == SEALED:
+        await append(client, workspace_id, iter(prepared))
+    store_us = store.cpu_us()
+    began, spent = time.perf_counter(), time.process_time()
+    if label == PLAIN:
+        await PlainLog(redis, "plain").append(iter(prepared))
+    else:
+        sealer = Sealer(client, 512, 4096)
+        sealed = True
+        while sealed:
+            sealed = await sealer.seal_next(workspace_id) is not None
+    spent, took = time.process_time() - spent, time.perf_counter() - began
+    store_us = store.cpu_us() - store_us
+    await client.close()
+    await redis.aclose()
+    return {
+        "CPU us an entry": spent / ENTRIES * 1e6,
+        "store us an entry": store_us / ENTRIES,
+        "entries/s": ENTRIES / took,
+    }

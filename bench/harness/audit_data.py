@@ -1,0 +1,162 @@
+"""Audit entries in number, written to the service's own log and to the plain layout that it is compared with."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from redis.asyncio import Redis
+
+from app.model.ids import Ids
+from app.store.audit_lines import line_of
+from app.store.audit_sealing import Sealer
+from app.store.client import Client, open_client
+from app.store.keyspace import Keyspace
+
+_some = random.Random(11)
+AGENTS = [str(uuid.UUID(int=_some.getrandbits(128), version=4)) for _ in range(1_000)]
+RARE = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
+"""An agent with three entries, spread over the log."""
+TOOLS = [f"group{number % 6}.action_{number}" for number in range(30)]
+RESULTS, WEIGHTS = ("allowed", "denied", "escalated"), (85, 12, 3)
+START_MS = 1_800_000_000_000
+STEP_MS = 20
+_POLICIES = [str(uuid.UUID(int=_some.getrandbits(128), version=4)) for _ in range(1_000)]
+_KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
+_TOGETHER = 500
+Fields = dict[str, str]
+
+
+def entries(count: int) -> Iterator[Fields]:
+    """Stream fields of `count` entries: 1,000 agents and 30 tools in random order, about 405 bytes of JSON each."""
+    chosen, ids = random.Random(7), Ids()
+    rare = {count // 10, count // 2, count - count // 10}
+    for number in range(count):
+        agent = chosen.randrange(1_000)
+        result = chosen.choices(RESULTS, WEIGHTS)[0]
+        time_ms = START_MS + number * STEP_MS
+        yield {
+            "id": ids.new(time_ms),
+            "timeMs": str(time_ms),
+            "agentId": RARE if number in rare else AGENTS[agent],
+            "keyId": _KEY,
+            "action": "authorize",
+            "toolName": chosen.choice(TOOLS),
+            "parameters": f'{{"id":"{chosen.randrange(10**14):014d}"}}',
+            "result": result,
+            "policyId": _POLICIES[agent],
+            "rule": f"{chosen.randrange(4)} rate_limit",
+            "reason": "",
+            "latencyUs": str(chosen.randrange(100, 900)),
+        }
+
+
+def json_of(fields: Fields) -> bytes:
+    """The entry as the API shows it."""
+    return line_of({name.encode(): value.encode() for name, value in fields.items()})
+
+
+async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> int:
+    """How many entries now lie in the workspace's stream."""
+    keyspace = Keyspace(workspace_id)
+    sequence = 0
+    commands: list[tuple[Any, ...]] = []
+    for fields in some:
+        sequence += 1
+        flat = (part for pair in fields.items() for part in pair)
+        commands.append(("XADD", keyspace.audit_stream, f"{sequence}-0", *flat))
+        if len(commands) == _TOGETHER:
+            await client.read_together(commands)
+            commands = []
+    await client.read_together([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
+    return sequence
+
+
+async def append_and_seal(client: Client, workspace_id: str, count: int) -> None:
+    """The workspace's log holds `count` sealed entries, and its stream was never long."""
+    sealer, keyspace = Sealer(client, 512, 4096), Keyspace(workspace_id)
+    source, sequence = entries(count), 0
+    while True:
+        commands: list[tuple[Any, ...]] = []
+        for fields in source:
+            sequence += 1
+            flat = (part for pair in fields.items() for part in pair)
+            commands.append(("XADD", keyspace.audit_stream, f"{sequence}-0", *flat))
+            if len(commands) == 512:
+                break
+        if not commands:
+            break
+        await client.read_together([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
+        await sealer.seal_next(workspace_id)
+
+
+class PlainLog:
+    """A hash of JSON and one sorted set of ids per dimension: what most services would build."""
+
+    def __init__(self, redis: Redis, name: str) -> None:
+        self._redis = redis
+        self._entries = f"{name}:entries"
+        self._name = name
+
+    async def append(self, some: Iterator[Fields]) -> None:
+        """Every entry is in the hash and in five sorted sets."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for number, fields in enumerate(some, 1):
+            entry_id, time_ms = fields["id"], int(fields["timeMs"])
+            pipeline.hset(self._entries, entry_id, json_of(fields))
+            for key in (
+                self._key("all"),
+                self._key("agent", fields["agentId"]),
+                self._key("tool", fields["toolName"]),
+                self._key("action", fields["action"]),
+                self._key("result", fields["result"]),
+            ):
+                pipeline.zadd(key, {entry_id: time_ms})
+            if number % _TOGETHER == 0:
+                await pipeline.execute()
+        await pipeline.execute()
+
+    async def query(
+        self, keys: Sequence[tuple[str, ...]], *, offset: int = 0, from_ms: int | None = None, to_ms: int | None = None
+    ) -> list[bytes]:
+        """The newest 100 that are in every one of these sets, as JSON."""
+        if len(keys) == 1:
+            low = "-inf" if from_ms is None else from_ms
+            high = "+inf" if to_ms is None else to_ms
+            ids: Any = await self._redis.zrevrangebyscore(self._key(*keys[0]), high, low, offset, 100)
+        else:
+            names = [self._key(*key) for key in keys]
+            both: Any = await self._redis.zinter(names, withscores=True, aggregate="MAX")
+            ids = [entry_id for entry_id, _ in sorted(both, key=lambda pair: -pair[1])[offset : offset + 100]]
+        found: Any = await self._redis.hmget(self._entries, ids) if ids else []
+        return list(found)
+
+    def _key(self, *parts: str) -> str:
+        return ":".join((self._name, *parts))
+
+
+async def used_memory(client: Client) -> int:
+    """Bytes that the store has allocated for what it keeps."""
+    info = await client.call("INFO", "memory")
+    if isinstance(info, dict):
+        return int(info["used_memory"])
+    return int(next(line.split(":")[1] for line in str(info).splitlines() if line.startswith("used_memory:")))
+
+
+def run_on(url: str, work: Any) -> Any:
+    """What the coroutine function gives, called with a client of the store."""
+
+    async def act() -> Any:
+        client = open_client(url, 10_000)
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(act())
+
+
+def mean_json_bytes(count: int = 1_000) -> float:
+    """How long an entry is as JSON, on average."""
+    return sum(len(json_of(fields)) for fields in entries(count)) / count
