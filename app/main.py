@@ -51,8 +51,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
     url = settings.redis_url
     metrics = metrics or Metrics()
     client = open_client(url, settings.store_timeout_ms)
+    prompt = open_client(url, settings.store_timeout_ms, prompt=True)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
+        stack.push_async_callback(prompt.close)
         runner: Runner = client
         if "+" not in urlsplit(url).scheme:
             link = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
@@ -70,11 +72,11 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         redactor = Redactor(settings.redact.split(","))
         workspaces = Workspaces(client, ids, keys)
         cache = AgentCache(
-            agents,
+            Agents(prompt, ids),
             lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
             settings.agent_cache_bytes,
         )
-        callers = Callers(client, settings.caller_cache_size)
+        callers = Callers(client, settings.caller_cache_size, prompt)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
         metrics.watch("remit_agent_cache_entries", lambda: len(cache))
         metrics.watch("remit_caller_cache_entries", lambda: len(callers))

@@ -59,6 +59,12 @@ def program():
 
 
 @pytest.fixture(scope="session")
+def server():
+    """Finds the program of a store: `server("redis")`, `server("valkey")`."""
+    return _binary
+
+
+@pytest.fixture(scope="session")
 def redis_store(tmp_path_factory):
     """Debian's Redis."""
     store = Store(_binary("redis"), tmp_path_factory.mktemp("redis"))

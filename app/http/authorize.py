@@ -74,13 +74,13 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
         _require_post(scope["method"])
         given = single_headers(scope["headers"], _READ)
         raw_key = raw_key_of(given.get(AUTHORIZATION))
-        caller = services.callers.recall(raw_key) or await services.callers.check(raw_key)
+        caller = services.callers.recall(raw_key) or await services.callers.check(raw_key, promptly=True)
         try:
             request = decode_tool_call(await read_body(receive), given.get(IDEMPOTENCY_KEY), services.redactor)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
-            await services.callers.check(raw_key)
+            await services.callers.check(raw_key, promptly=True)
             raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)

@@ -15,10 +15,13 @@ class Callers:
     What is remembered (workspace, key id, scopes) never changes while the key exists, so it can be wrong in one
     way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
     `check`. An unknown key is never remembered.
+
+    prompt: a client that gives up as soon as a decision must; without it, `client` serves decisions too.
     """
 
-    def __init__(self, client: Client, cache_size: int) -> None:
+    def __init__(self, client: Client, cache_size: int, prompt: Client | None = None) -> None:
         self._client = client
+        self._prompt = prompt or client
         self._cache_size = cache_size
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
 
@@ -33,16 +36,18 @@ class Callers:
             self._remembered.move_to_end(digest)
         return caller
 
-    async def check(self, raw_key: str) -> Caller:
+    async def check(self, raw_key: str, *, promptly: bool = False) -> Caller:
         """The caller, valid now by the authoritative record; its use is noted.
 
+        promptly: within the time that a decision has.
         Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if its time has passed.
         """
+        client = self._prompt if promptly else self._client
         digest = digest_of(raw_key)
-        pointer = await self._client.call("GET", key_pointer(digest))
+        pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
-            reply = await self._client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
+            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
             status, scopes, _ = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 caller = Caller(workspace_id, key_id, frozenset(Scope(scope) for scope in scopes.split(",")))

@@ -2,7 +2,6 @@
 
 import pytest
 from servers import Replica, Store
-from tenants import Tenant
 
 
 @pytest.fixture
@@ -29,7 +28,5 @@ def shared(request):
 
 def end(thing) -> None:
     """It is gone, whatever a test did to it."""
-    if isinstance(thing, Tenant):
-        thing.close()
-    elif not isinstance(thing, Store | Replica) or thing.process.poll() is None:
+    if not isinstance(thing, Store | Replica) or thing.process.poll() is None:
         thing.stop()

@@ -15,14 +15,13 @@ TOOL = "orders.read"
 _RETRY_S = 0.01
 
 
-def ask(agent_id: str) -> Callable[[int], dict[str, Any]]:
-    """Questions about one agent."""
-    return lambda number: {"agent_id": agent_id, "tool_name": TOOL, "parameters": {"call": number}}
-
-
 def ask_in_turn(agent_ids: Sequence[str]) -> Callable[[int], dict[str, Any]]:
     """Questions about each of the agents in turn."""
-    return lambda number: ask(agent_ids[number % len(agent_ids)])(number)
+    return lambda number: {
+        "agent_id": agent_ids[number % len(agent_ids)],
+        "tool_name": TOOL,
+        "parameters": {"call": number},
+    }
 
 
 class Load:
@@ -30,17 +29,20 @@ class Load:
 
     ports: where the replicas or the balancer listen; callers are spread over them.
     question: the body for a call's number; numbers are never used twice in a process.
+    kept: takes every call, beside `calls`.
     idempotent: every call has an Idempotency-Key and is sent until it is answered.
     keep_alive: false = a connection for every call.
+    wrong: answers that were neither a decision nor 503 STORE_UNAVAILABLE.
     """
 
-    _numbers = itertools.count(1)
+    numbers = itertools.count(1)
 
     def __init__(
         self,
         ports: int | Iterable[int],
         key: str,
         question: Callable[[int], dict[str, Any]],
+        kept: list[Call],
         *,
         count: int = 4,
         idempotent: bool = False,
@@ -51,6 +53,7 @@ class Load:
         self._ports = [ports] if isinstance(ports, int) else list(ports)
         self._key = key
         self._question = question
+        self._kept = kept
         self._idempotent = idempotent
         self._keep_alive = keep_alive
         self._stopping = threading.Event()
@@ -92,12 +95,13 @@ class Load:
     def _run(self, number: int) -> None:
         caller = Caller(self._ports[number % len(self._ports)], self._key, self._keep_alive)
         while not self._stopping.is_set():
-            number = next(Load._numbers)
+            number = next(Load.numbers)
             call = Call(number, self._question(number), f"call-{number}" if self._idempotent else None)
             self.calls.append(call)
+            self._kept.append(call)
             while True:
                 caller.send(call)
-                if call.status not in (None, 200, 503):
+                if call.status not in (None, 200) and b'"STORE_UNAVAILABLE"' not in caller.last:
                     self.wrong.append(f"{call.status} {caller.last}")
                 if call.answer is not None or not self._idempotent or self._stopping.is_set():
                     break
@@ -134,6 +138,10 @@ class Caller:
             self._connection.close()
         call.received = time.monotonic_ns()
         return call
+
+    def use_key(self, key: str) -> None:
+        """Send as another caller from now on."""
+        self._headers["Authorization"] = f"Bearer {key}"
 
     def close(self) -> None:
         self._connection.close()

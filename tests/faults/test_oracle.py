@@ -4,57 +4,44 @@ import copy
 
 import pytest
 import redis
-from load import Load, ask
 from oracle import (
     Forbidden,
-    Quota,
-    check_all,
     check_answers,
     check_chain,
     check_forbidden,
     check_quotas,
     check_sequence,
-    read_log,
 )
 from servers import Replica
-from tenants import Tenant
 from topologies import SEALING_FAST
-
-LIMIT = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 20, "windowSeconds": 3600}}
+from witness import Witness
 
 
 class Run:
-    """A workspace in which some calls were answered, and what the log says of them."""
+    """A workspace in which some calls were answered: twenty allowed, the rest denied."""
 
-    def __init__(self, store, tenant):
-        self.store, self.tenant = redis.Redis(port=store.port), tenant
-        self.url = store.url
-        self.agent_id = tenant.new_agent()["id"]
-        tenant.new_policy(self.agent_id, LIMIT)
-        with Load(tenant.replica.port, tenant.read_key, ask(self.agent_id)) as load:
+    def __init__(self, witness):
+        self.witness, self.store = witness, witness.store
+        self.agent_id = witness.new_agent(max_calls=20)
+        with witness.load(self.agent_id) as load:
             load.after(60)
         self.calls = load.answered
-        self.quota = Quota(self.agent_id, 20, 3600)
-        self.name = f"remit:{{{tenant.id}}}:"
+        [self.quota] = witness.quotas
+        self.name = f"remit:{{{witness.tenant.id}}}:"
+        while not self.store.exists(f"{self.name}audit:segment:1"):
+            witness.tenant.log(limit=1)
 
     def log(self):
-        return copy.deepcopy(read_log(self.store, self.tenant.id))
+        return copy.deepcopy(self.witness.log())
 
-    def has_a_segment(self):
-        return self.store.exists(f"{self.name}audit:segment:1")
+    def check_chain(self):
+        check_chain(self.witness.url, self.witness.tenant.id)
 
 
 @pytest.fixture(scope="module")
 def new_run(store, shared):
     replica = shared(Replica(store.url, **SEALING_FAST))
-
-    def make():
-        made = Run(store, shared(Tenant(store.url, replica)))
-        while not made.has_a_segment():
-            made.tenant.log(limit=1)
-        return made
-
-    return make
+    return lambda: Run(shared(Witness(redis.Redis(port=store.port), store.url, replica)))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +51,7 @@ def run(new_run):
 
 def test_what_happened_is_what_the_log_says(run):
     """Sixty calls, twenty of them allowed, in segments and in the stream."""
-    log = check_all(run.store, run.url, run.tenant.id, run.calls, [run.quota])
+    log = run.witness.check()
     assert len(log.entries) >= 60
     assert sum(entry["result"] == "allowed" for entry in log.entries) == 20
 
@@ -170,16 +157,16 @@ def test_a_gap_a_repetition_and_a_missing_end_in_the_sequence_are_found(run):
 def test_a_changed_segment_and_a_deleted_entry_break_the_chain(new_run):
     """In the store's own bytes."""
     run = new_run()
-    check_chain(run.url, run.tenant.id)
+    run.check_chain()
     segment = f"{run.name}audit:segment:1"
     honest = run.store.hget(segment, "sha256")
     run.store.hset(segment, "sha256", "0" * 64)
     with pytest.raises(AssertionError, match="the chain is broken"):
-        check_chain(run.url, run.tenant.id)
+        run.check_chain()
     run.store.hset(segment, "sha256", honest)
 
-    run.tenant.authorize(run.agent_id, parameters={"call": -1})
+    run.witness.tenant.authorize(run.agent_id, parameters={"call": -1})
     newest, _ = run.store.xrevrange(f"{run.name}audit:stream", count=1)[0]
     run.store.xdel(f"{run.name}audit:stream", newest)
     with pytest.raises(AssertionError, match="the chain is broken"):
-        check_chain(run.url, run.tenant.id)
+        run.check_chain()

@@ -1,0 +1,177 @@
+"""A store that is there and does not do its work: refuses, hangs, loads, restarts. Callers go on asking."""
+
+import signal
+import threading
+
+import pytest
+import redis
+from servers import Replica, Store
+from topologies import SEALING_FAST
+from witness import Witness
+
+AWAY = 10
+BACK = 30
+
+
+class Ailing(Store):
+    """A store that can be made to fail, and that keeps what it answered."""
+
+    def __init__(self, binary, folder):
+        super().__init__(binary, folder, "--appendonly", "yes", "--appendfsync", "always")
+        self.redis = redis.Redis(port=self.port)
+
+    def command(self, *words):
+        return self.redis.execute_command(*words)
+
+    def config(self, **settings):
+        for name, value in settings.items():
+            self.command("CONFIG", "SET", name.replace("_", "-"), value)
+
+    def stop(self):
+        self.redis.close()
+        super().stop()
+
+
+def be_read_only(store):
+    store.command("REPLICAOF", "127.0.0.1", "1")
+
+
+def take_writes(store):
+    store.command("REPLICAOF", "NO", "ONE")
+
+
+def miss_replicas(store):
+    store.config(min_replicas_to_write=1)
+
+
+def need_no_replicas(store):
+    store.config(min_replicas_to_write=0)
+
+
+def be_full(store):
+    store.config(maxmemory=1)
+
+
+def have_room(store):
+    store.config(maxmemory=0)
+
+
+def fail_to_save(store):
+    (store.folder / "dump.rdb").mkdir()
+    store.config(save="3600 1")
+    store.command("BGSAVE")
+    while store.redis.info("persistence")["rdb_last_bgsave_status"] == "ok":
+        pass
+
+
+def save_again(store):
+    store.config(save="")
+    (store.folder / "dump.rdb").rmdir()
+
+
+def freeze(store):
+    store.process.send_signal(signal.SIGSTOP)
+
+
+def thaw(store):
+    store.process.send_signal(signal.SIGCONT)
+
+
+def be_busy(store):
+    """A script that never ends, of somebody else's."""
+    store.config(busy_reply_threshold=20)
+    threading.Thread(target=run_for_ever, args=(store.port,), daemon=True).start()
+    while True:
+        try:
+            store.command("GET", "x")
+        except redis.exceptions.ResponseError as error:
+            if "BUSY" in str(error):
+                return
+
+
+def run_for_ever(port):
+    with redis.Redis(port=port) as other:
+        try:
+            other.eval("while true do end", 0)
+        except redis.exceptions.ResponseError as error:
+            assert "killed" in str(error).lower()  # noqa: PT017 - that is how it ends
+
+
+def be_free(store):
+    store.command("SCRIPT", "KILL")
+
+
+def be_stopped(store):
+    store.process.terminate()
+    store.process.wait(10)
+
+
+def be_killed(store):
+    store.kill()
+
+
+def start_again(store):
+    store.start()
+
+
+def load_for_long(store):
+    """Restarted, with so much to load that it takes as long as the test wants."""
+    store.command("EVAL", "for n = 1, 100000 do redis.call('SET', 'filler:' .. n, '') end", 0)
+    store.kill()
+    store.options += ("--key-load-delay", "200")  # us a command; it looks at its connections every 1024
+    store.start()
+    assert store.redis.info("persistence")["loading"]
+
+
+def have_loaded(store):
+    store.options = store.options[:-2]
+    store.config(key_load_delay=0)
+
+
+STATES = {
+    "read-only": (be_read_only, take_writes),
+    "too few replicas": (miss_replicas, need_no_replicas),
+    "full": (be_full, have_room),
+    "cannot save": (fail_to_save, save_again),
+    "frozen": (freeze, thaw),
+    "busy": (be_busy, be_free),
+    "stopped": (be_stopped, start_again),
+    "killed": (be_killed, start_again),
+    "loading": (load_for_long, have_loaded),
+}
+
+
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def store(request, shared, tmp_path_factory, server):
+    """A store of this module's own."""
+    return shared(Ailing(server(request.param), tmp_path_factory.mktemp("ailing")))
+
+
+@pytest.fixture(scope="module")
+def replica(store, shared):
+    return shared(Replica(store.url, **SEALING_FAST))
+
+
+@pytest.fixture
+def witness(store, replica, own):
+    """A workspace whose log is held against what was asked when the test is over."""
+    made = own(Witness(store.redis, store.url, replica))
+    yield made
+    made.check()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_store_that_cannot_work_is_503_until_it_can_and_then_decisions_go_on(store, replica, witness, state):
+    """No answer without its entry, none lost, nobody's connection cut, nothing restarted but the store."""
+    agent_id, pid = witness.new_agent(max_calls=50), replica.process.pid
+    fall_ill, recover = STATES[state]
+    with witness.load(agent_id, idempotent=True) as patient:
+        patient.after(BACK)
+        fall_ill(store)
+        with witness.load(agent_id) as refused:
+            refused.after(AWAY, "refused")
+        recover(store)
+        patient.after(BACK)
+    assert refused.answered == []
+    assert (patient.wrong, refused.wrong, patient.cut, refused.cut) == ([], [], [], [])
+    assert replica.process.pid == pid

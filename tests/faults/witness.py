@@ -1,0 +1,95 @@
+"""A workspace of a test's own that remembers everything that was asked in it, and holds the log against it."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from load import Caller, Load, ask_in_turn
+from oracle import Call, Forbidden, Log, Quota, check_all, read_log
+from servers import Replica
+from tenants import Tenant
+
+
+class Witness:
+    """One workspace on a store, reached through a replica. `check` runs every oracle over its whole log.
+
+    store: a connection of the test's own, past every proxy; url: the store as the service's verifier reaches it.
+    """
+
+    def __init__(self, store: redis.Redis, url: str, replica: Replica) -> None:
+        self.store, self.url, self.replica = store, url, replica
+        self.tenant = Tenant(url, replica)
+        self.calls: list[Call] = []
+        self.quotas: list[Quota] = []
+        self.forbidden: list[Forbidden] = []
+        self._opened: list[Caller] = []
+
+    def stop(self) -> None:
+        for caller in self._opened:
+            caller.close()
+        self.tenant.close()
+
+    def new_agent(self, max_calls: int = 0) -> str:
+        """The id of an agent that may do everything, with at most `max_calls` an hour unless that is 0."""
+        agent_id = self.tenant.new_agent()["id"]
+        if max_calls:
+            limit = {"maxCalls": max_calls, "windowSeconds": 3600}
+            self.tenant.new_policy(agent_id, {"type": "rate_limit", "tools": ["*"], "rateLimit": limit})
+            self.quotas.append(Quota(agent_id, max_calls, 3600))
+        else:
+            self.tenant.new_policy(agent_id)
+        return agent_id
+
+    def load(self, *agent_ids: str, ports: int | Sequence[int] = 0, **options: Any) -> Load:
+        """Callers that ask about these agents in turn; of the replica unless `ports` are given."""
+        return Load(ports or self.replica.port, self.tenant.read_key, ask_in_turn(agent_ids), self.calls, **options)
+
+    def question(self, agent_id: str, key: str | None = None) -> "Question":
+        """One call, to be sent as often as the test says."""
+        number = next(Load.numbers)
+        body = ask_in_turn([agent_id])(number)
+        body["parameters"]["mark"] = f"mark-{number}-"
+        call = Call(number, body, key)
+        self.calls.append(call)
+        self._opened.append(Caller(self.replica.port, self.tenant.read_key))
+        return Question(call, self._opened[-1])
+
+    def forbid(self, agent_id: str, act) -> None:
+        """`act` was acknowledged; from now on the agent is allowed nothing."""
+        answer = act()
+        assert answer.is_success, answer.text
+        self.forbidden.append(Forbidden(agent_id, time.monotonic_ns()))
+
+    def log(self) -> Log:
+        return read_log(self.store, self.tenant.id)
+
+    def admitted(self, agent_id: str) -> int:
+        """How many calls the agent's one quota holds."""
+        [policy] = self.tenant.admin.get("/v1/policies", params={"agent_id": agent_id}).json()
+        [quota] = self.store.scan_iter(f"remit:{{{self.tenant.id}}}:quota:{policy['id']}:*", count=10_000)
+        return self.store.llen(quota)
+
+    def check(self) -> Log:
+        """The log as it is now, after every oracle; nobody may ask meanwhile."""
+        return check_all(self.store, self.url, self.tenant.id, self.calls, self.quotas, self.forbidden)
+
+
+class Question:
+    """One call of one caller. `mark` stands in what the replica sends to the store, and nowhere else."""
+
+    def __init__(self, call: Call, caller: Caller) -> None:
+        self.call, self.caller = call, caller
+        self.mark = call.body["parameters"]["mark"]
+
+    def send(self) -> Call:
+        return self.caller.send(self.call)
+
+    def send_until_answered(self) -> dict[str, Any]:
+        """The decision; until it comes, every answer is 503."""
+        while self.send().answer is None:
+            assert self.call.status == 503, self.caller.last
+        return self.call.answer
+
+    def entries(self, log: Log) -> list[dict[str, Any]]:
+        return [entry for entry in log.entries if entry["parameters"]["call"] == self.call.number]
