@@ -19,7 +19,7 @@ from app.pdp.time_windows import compile_time_window
 from app.pdp.tools import covers
 
 PROFILE = settings(
-    max_examples=max(800, settings().max_examples),
+    max_examples=max(600, settings().max_examples),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -193,6 +193,39 @@ def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
 @given(st.sampled_from(NAMES), constraints(), parameters)
 def test_a_constraint_and_its_mirror_agree(name, constraint, given_parameters):
     """One parameter on its own, so that every kind of value meets every kind of constraint."""
+    check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
+    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+
+
+FEW = [True, False, 0, 1, 2, -0.0, 1.0, "1", "true", None]
+
+
+@st.composite
+def spelled(draw, name):
+    """Parameters that hold one value or more under some of the spellings that a dotted name can have."""
+    holder = {}
+    for _ in range(draw(st.integers(1, 3))):
+        node, rest = holder, name.split(".")
+        while rest and isinstance(node, dict):
+            taken = draw(st.integers(1, len(rest)))
+            key, rest = ".".join(rest[:taken]), rest[taken:]
+            node = node.setdefault(key, {} if rest else draw(st.sampled_from(FEW)))
+    return holder
+
+
+few_constraints = st.one_of(
+    st.sampled_from(
+        [{"min": 1}, {"max": 1}, {"min": 0, "max": 1}, {"regex": "^true$"}, {"regex": "^(1|false)$"}, {"regex": ""}]
+    ),
+    st.lists(st.sampled_from(FEW), min_size=1, max_size=3).map(lambda members: {"enum": members}),
+)
+
+
+@PROFILE
+@given(st.data(), st.sampled_from(["x", "p.x", "a.b.c", "a.b.c.d"]), few_constraints)
+def test_every_spelling_of_a_name_is_judged_alike(data, name, constraint):
+    """Few values, so that truth, numbers and their texts meet under each spelling."""
+    given_parameters = data.draw(spelled(name))
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
     assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
 
