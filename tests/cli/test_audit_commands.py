@@ -1,0 +1,118 @@
+"""`remit audit …` and `remit compact` as a person or a script runs them."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from audit_entries import AGENTS, Writer
+from servers import clean_env
+
+from app.store.audit_sealing import Sealer
+from app.store.client import open_client
+from app.store.keyspace import WORKSPACES
+
+
+@pytest.fixture
+async def writer(redis_store, workspace_id):
+    """A workspace with two segments of 16 entries and eight in the stream."""
+    client = open_client(redis_store.url, 250)
+    await client.call("HSET", WORKSPACES, workspace_id, workspace_id)
+    writer = Writer(client, workspace_id)
+    for number in range(40):
+        await writer.append(agentId=AGENTS[number % 4])
+    sealer = Sealer(client, 16, 100)
+    for _ in range(2):
+        await sealer.seal_next(workspace_id)
+    yield writer
+    await client.call("HDEL", WORKSPACES, workspace_id)
+    await client.close()
+
+
+@pytest.fixture
+def remit(redis_store, writer, workspace_id):
+    """Runs `remit audit` on the workspace."""
+
+    def run(command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
+        words = [sys.executable, "-m", "app.cli", "audit", command, "-w", workspace_id, *map(str, arguments)]
+        env = clean_env() | {"REMIT_REDIS_URL": redis_store.url}
+        return subprocess.run(words, env=env, input=stdin, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_a_query_prints_the_newest_first(remit, writer):
+    """As JSON, the entries are those of the API."""
+    done = remit("query", "--agent", AGENTS[1], "--limit", 3, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [entry["id"] for entry in json.loads(done.stdout)] == [writer.written[n]["id"] for n in (37, 33, 29)]
+
+
+def test_a_tail_prints_the_newest_last(remit, writer):
+    """One line an entry."""
+    done = remit("tail", "-n", 2, "--json")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [f["id"] for f in writer.written[-2:]]
+    assert "allowed" in remit("tail", "-n", 1).stdout
+
+
+def test_the_status_counts_what_is_not_sealed(remit):
+    """For scripts, as JSON."""
+    status = json.loads(remit("status", "--json").stdout)
+    assert (status["unsealed"], status["sealedSequence"], status["lastSequence"], status["segments"]) == (8, 32, 40, 2)
+
+
+def test_a_checkpoint_goes_from_one_verification_to_the_next(remit):
+    """On standard output there is the line and nothing else; a log that does not have it ends with exit code 1."""
+    first = remit("verify")
+    assert first.returncode == 0
+    assert "intact: 32 entries in 2 segments" in first.stderr
+    assert remit("verify", "--since-checkpoint", "-", stdin=first.stdout).returncode == 0
+    forged = first.stdout.split()
+    forged[3] = "0" * 64
+    second = remit("verify", "--since-checkpoint", " ".join(forged))
+    assert second.returncode == 1
+    assert "rewritten at segment 2" in second.stderr
+    assert remit("verify", "--since-checkpoint", "nonsense").returncode == 2
+
+
+@pytest.mark.parametrize("kind", ["ndjson", "csv"])
+def test_an_export_is_a_whole_file(remit, writer, tmp_path, kind):
+    """It appears under its name only when it is whole."""
+    path = tmp_path / "log"
+    done = remit("export", "--format", kind, "-o", path)
+    assert done.returncode == 0
+    text = path.read_text()
+    if kind == "csv":
+        assert len(list(csv.reader(text.splitlines()))) == 42
+    else:
+        assert [json.loads(line)["id"] for line in text.splitlines()[:-1]] == [f["id"] for f in writer.written]
+        assert json.loads(text.splitlines()[-1])["end"]["entries"] == 40
+
+
+def test_an_archive_is_added_to_and_verified_with_the_log(remit, tmp_path, workspace_id):
+    """And a file that was changed is named."""
+    assert remit("archive", tmp_path).stdout == "2 segments added\n"
+    assert remit("archive", tmp_path).stdout == "0 segments added\n"
+    assert remit("verify", "--archive", tmp_path).returncode == 0
+    (tmp_path / workspace_id / "1.jsonl.zst").write_bytes(b"x")
+    done = remit("verify", "--archive", tmp_path)
+    assert done.returncode == 1
+    assert "1.jsonl.zst was changed" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_compactor_ends_cleanly_when_it_is_told_to(redis_store, writer, workspace_id, number):
+    """Exit code 0; what it was sealing is sealed."""
+    env = clean_env() | {"REMIT_REDIS_URL": redis_store.url, "REMIT_AUDIT_SEGMENT_ENTRIES": "16"}
+    with subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=env) as process:
+        status = ["audit", "status", "-w", workspace_id, "--json"]
+        command = [sys.executable, "-m", "app.cli", *status]
+        for _ in range(60):
+            done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+            if json.loads(done.stdout)["unsealed"] == 0:
+                break
+        process.send_signal(number)
+        assert process.wait(10) == 0
+    assert json.loads(done.stdout)["sealedSequence"] == 40
