@@ -6,15 +6,17 @@ type says (lengths, ranges, lists of words) is not repeated here. A test keeps t
 
 from typing import Any
 
-HIDDEN = (
-    r"\u0000-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u2028-\u202E"
-    r"\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
+_HIDDEN_IN_LINES = (
+    r"\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F"
+    r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
 )
+HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
 """Characters that nobody sees, as a class of a pattern; some rarer ones are refused as well."""
 
 UUID = {"format": "uuid"}
 TIME = {"format": "date-time"}
 VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
+VISIBLE_LINES = {"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"}
 TOOL_PATTERN = {"pattern": rf"^(\*|[^*{HIDDEN}]+(\.\*)?)$"}
 
 FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -35,7 +37,7 @@ FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
     "lastUsedAt": ("When a request was last authenticated by it, to the second; null = never.", TIME),
     "key": ("The raw key. Shown this once.", {"pattern": "^svc_[0-9a-f]{32}$"}),
     # Agents
-    "description": ("What the agent is for; line breaks may stand in it.", {}),
+    "description": ("What the agent is for; line breaks may stand in it.", VISIBLE_LINES),
     "AgentView.status": ("Only an active agent is ever allowed anything.", {}),
     "UpdateAgent.status": ("`revoked` is final.", {}),
     # Policies
