@@ -175,3 +175,14 @@ def test_a_store_that_cannot_work_is_503_until_it_can_and_then_decisions_go_on(s
     assert refused.answered == []
     assert (patient.wrong, refused.wrong, patient.cut, refused.cut) == ([], [], [], [])
     assert replica.process.pid == pid
+
+
+def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, witness):
+    """SCRIPT FLUSH under load: what certainly did not run is sent again, and counts once."""
+    agent_id = witness.new_agent(max_calls=50)
+    with witness.load(agent_id, count=8) as load:
+        for _ in range(20):
+            load.after(10)
+            store.command("SCRIPT", "FLUSH")
+        load.after(10)
+    assert (load.refused, load.wrong, load.cut) == ([], [], [])
