@@ -18,6 +18,7 @@ from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealer
 from app.store.audit_verify import Verifier
 from app.store.keyspace import WORKSPACES
+from app.store.scripts import DROP_SEGMENT
 
 NEVER_MS = START_MS + 10**9
 
@@ -58,6 +59,22 @@ async def test_nothing_is_dropped_before_it_is_archived(client, writer, workspac
     assert await drop(client, workspace_id, 99, unarchived=False) == []
     assert await archive.write(client) == 8
     assert await drop(client, workspace_id, 99, unarchived=False) == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(client, writer, workspace_id):
+    """What was looked up before it may have changed since; the script decides."""
+    keyspace = writer.keyspace
+    sha256 = [await client.call("HGET", keyspace.audit_segment(number), "sha256") for number in (1, 2)]
+
+    async def ask(number, unarchived, digest):
+        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_parts]
+        return (await client.run(DROP_SEGMENT, keys, [number, digest, 17, 0, unarchived, ""]))[0]
+
+    assert await ask(1, "0", sha256[0]) == "kept"
+    assert await ask(2, "1", sha256[1]) == "kept"
+    assert await ask(1, "1", sha256[1]) == "kept"
+    assert await client.call("EXISTS", keyspace.audit_segment(1)) == 1
+    assert await ask(1, "1", sha256[0]) == "dropped"
 
 
 async def test_only_segments_without_a_young_entry_are_dropped(client, writer, workspace_id):
