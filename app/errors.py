@@ -95,6 +95,13 @@ class MethodNotAllowed(AppError):
         self.headers = {"Allow": allow}
 
 
+class RequestTimeout(AppError):
+    """The request did not come to its end in time."""
+
+    status = 408
+    code = "REQUEST_TIMEOUT"
+
+
 class IdempotencyConflict(AppError):
     """The Idempotency-Key was used before, for another question."""
 
@@ -143,6 +150,13 @@ class LockedOut(AppError):
     def __init__(self, seconds: int) -> None:
         super().__init__(f"Too many requests from this address had no valid API key; wait {seconds} s")
         self.headers = {"Retry-After": str(seconds)}
+
+
+class HeadTooLarge(AppError):
+    """Request line and headers are larger than this service reads."""
+
+    status = 431
+    code = "HEAD_TOO_LARGE"
 
 
 class StoreUnavailable(AppError):

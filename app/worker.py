@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from app.corked import CorkedHttpProtocol
+from app.bounded import BoundedHttpProtocol
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
@@ -25,7 +25,7 @@ _KEEP_ALIVE_SECONDS = 75
 """Longer than balancers keep idle connections, so that it is never we who close one that is about to be used."""
 
 
-class DrainingHttpProtocol(CorkedHttpProtocol):
+class DrainingHttpProtocol(BoundedHttpProtocol):
     """When the worker stops, an open connection may send what is on its way, and is told to close in the answer.
 
     uvicorn closes a connection without a request under way at once, and what was on its way is lost.
