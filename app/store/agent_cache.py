@@ -69,9 +69,11 @@ class AgentCache(Generic[Compiled]):
         if key in self._entries:
             self._remove(key)
         size = _AGENT_BYTES + sum(len(msgspec.json.encode(policy.rules)) for policy in policies)
+        if size > self._max_bytes:
+            return compiled  # all others would have to leave, and it would not fit even then
         self._entries[key] = (compiled, size)
         self.bytes_held += size
-        while self.bytes_held > self._max_bytes and self._entries:
+        while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
         return compiled
 
