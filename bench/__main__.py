@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from bench.harness import peer_programs
 from bench.harness.bench import Bench, scratch_folder
 from bench.harness.closed_loop import require_wrk
 from bench.harness.cores import two_cores
@@ -18,7 +21,7 @@ from bench.harness.processes import store_binaries
 from bench.harness.report import Report, read_results, update_readme, write_results
 from bench.harness.table import Table, render
 
-QUESTIONS = (
+ABOUT_DECISIONS = (
     "against_baselines",
     "against_cerbos",
     "persistence",
@@ -32,61 +35,64 @@ QUESTIONS = (
     "evaluation",
     "limiters",
 )
+ABOUT_THE_LOG = tuple(sorted(path.stem for path in Path(__file__).parent.glob("audit_*.py")))
+QUESTIONS = (*ABOUT_DECISIONS, *ABOUT_THE_LOG)
 QUICK = ("against_baselines", "against_cerbos")
 
 
 def main() -> int:
-    """The exit code: 0 if every question was answered; goals that are missed are in the table."""
+    """The exit code: 0 if every question was answered. A goal that is missed is in its table and no failure."""
     options = _parser().parse_args()
     if options.questions == ["readme"]:
         return _rewrite_readme(Path(options.results))
+    if options.questions == ["setup"] or (options.questions == ["all"] and not peer_programs.FOLDER.exists()):
+        peer_programs.install()
     if options.questions == ["setup"]:
-        importlib.import_module("bench.harness.peer_programs").install()
         return 0
-    quick = options.questions == ["quick"]
-    names = QUICK if quick else QUESTIONS if options.questions == ["all"] else tuple(options.questions)
+    groups = {"quick": QUICK, "all": QUESTIONS}
+    names = [name for given in options.questions for name in groups.get(given, (given,))]
     require_wrk()
     cores = two_cores()
     os.sched_setaffinity(0, {cores.others})
-    folder = scratch_folder()
-    command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
     bench = Bench(
         cores=cores,
         seconds=options.seconds,
         rounds=options.rounds,
         store=options.store or next(iter(store_binaries())),
-        folder=folder,
-        command=command,
+        folder=scratch_folder(),
+        command=shlex.join(["python", "-m", "bench", *sys.argv[1:]]),
     )
+    failed: list[str] = []
     try:
-        machine = describe(_version(store_binaries()[bench.store]), folder, options.remark)
-        print(f"{sentence(machine)}\n")
-        tables = [_answered(name, bench) for name in names]
+        machine = describe(_version(store_binaries()[bench.store]), bench.folder, options.remark)
+        print(f"{sentence(machine)} {machine.remark}\n")
+        tables = [table for name in names for table in _answered(name, bench, failed)]
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    report = Report(
-        machine=machine,
-        command=command,
-        seconds=bench.seconds,
-        rounds=bench.rounds,
-        tables=[table for each in tables for table in each],
-    )
+        shutil.rmtree(bench.folder, ignore_errors=True)
+    report = Report(machine=machine, command=bench.command, seconds=bench.seconds, rounds=bench.rounds, tables=tables)
     path = write_results(report, options.questions[0] if len(options.questions) == 1 else "some")
     print(f"every round is in {path}")
     if options.readme:
         print(f"README has new tables: {', '.join(update_readme(report, path.name))}")
-    return 0
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
-def _answered(name: str, bench: Bench) -> list[Table]:
-    """The tables that answer the question, printed as soon as they are there."""
+def _answered(name: str, bench: Bench, failed: list[str]) -> list[Table]:
+    """The tables that answer the question, printed as soon as they are there; none, and its name, if it failed."""
     print(f"… {name}", file=sys.stderr, flush=True)
     measure: Callable[[Bench], Table | list[Table]] = importlib.import_module(f"bench.{name}").measure
+    command = f"python -m bench {name} --seconds {bench.seconds:g} --rounds {bench.rounds}"
     try:
-        answer = measure(bench)
+        answer = measure(replace(bench, command=command))
     except FileNotFoundError as error:
         # A peer that is not installed is no failure of ours; the table is missing, and this says why.
         print(f"{name} was not measured: {error}\n", flush=True)
+        return []
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        print(f"{name} FAILED: {error}\n", flush=True)
+        failed.append(name)
         return []
     tables = answer if isinstance(answer, list) else [answer]
     for table in tables:

@@ -81,6 +81,12 @@ def _goals(table: Table) -> list[Goal]:
                 measured=many[label].ratio("req/s", many[EMPTY_ROW]),
             ),
             Goal(
+                wanted=f"the same by CPU time, {name}",
+                bound=0.60,
+                at_least=True,
+                measured=many[label].ratio("req/s a core", many[EMPTY_ROW]),
+            ),
+            Goal(
                 wanted=f"req/s against the typed handler, 32 connections, {name}",
                 bound=1.3,
                 at_least=True,

@@ -5,7 +5,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,38 +13,51 @@ from msgspec.structs import replace
 
 from bench.harness.bench import Bench, Turn, decisions, forget_entries
 from bench.harness.closed_loop import COLUMNS, WrongAnswer
-from bench.harness.population import HOT_RULES, Place, hot_call, hot_place
+from bench.harness.population import HOT_RULES, TOOL, Place, PolicySketch, authorize_call, make_place
 from bench.harness.processes import Replica
-from bench.harness.table import Goal, Sample, Table, take_turns
+from bench.harness.table import Goal, Row, Sample, Table, take_turns
+from bench.many_agents import rules_of_group
 
 EVERY_SECONDS = 0.1
 QUIET = "no edits"
+SMALL, LARGE = "1 policy", "20 policies of 10 rules"
 HERE, ELSEWHERE = "an edit every 100 ms, by this replica", "an edit every 100 ms, by another replica"
 
 
 def measure(bench: Bench) -> Table:
     """Full load on one agent, undisturbed and edited, by PATCH on the busy replica and on another one."""
+    rows: list[Row] = []
     with (
         bench.running_store("edits") as store,
         bench.replica(store) as replica,
         Replica(store.url, bench.cores.others) as other,
     ):
-        place = hot_place(store.url)
-        forget = forget_entries(store, [place])
-        turn = bench.turn(decisions(replica, store, [hot_call(place)]), 32, forget)
-        turns = {QUIET: turn, HERE: _edited(turn, replica, place), ELSEWHERE: _edited(turn, other, place)}
-        rows = take_turns(turns, bench.rounds)
+        for group, sketches, tool in (
+            (SMALL, [PolicySketch(HOT_RULES)], TOOL),
+            (LARGE, [PolicySketch(rules_of_group(n), n) for n in range(20)], "group0.send"),
+        ):
+            place = make_place(store.url, group, sketches)
+            calls = [authorize_call(place.raw_key, place.agent_id, tool)]
+            turn = bench.turn(decisions(replica, store, calls), 32, forget_entries(store, [place]))
+            edits = [{"rules": rules} for rules in (sketches[0].rules, sketches[0].rules[:-1])]
+            turns = {
+                QUIET: turn,
+                HERE: _edited(turn, replica, place, edits),
+                ELSEWHERE: _edited(turn, other, place, edits),
+            }
+            rows += take_turns(turns, bench.rounds, group)
     table = Table(
         name="edits",
-        question="what do callers notice when their policy is edited every 100 ms?",
+        question="what do callers notice when one of their policies is edited every 100 ms?",
         command=bench.command,
         columns=COLUMNS | {"edits/s": ".1f", "edit p50 ms": ".1f"},
         rows=rows,
         baseline=QUIET,
         compared="req/s",
-        left_out=["Edits of an agent with many policies, each of which is compiled again after every edit."],
+        group_column="Agent has",
+        left_out=["Edits replace a policy's rules, now with and now without the last one."],
     )
-    quiet, edited = table.row(QUIET), table.row(HERE)
+    quiet, edited = table.row(QUIET, SMALL), table.row(HERE, SMALL)
     goals = [
         Goal(
             wanted="req/s with edits against without", bound=0.9, at_least=True, measured=edited.ratio("req/s", quiet)
@@ -54,9 +67,9 @@ def measure(bench: Bench) -> Table:
     return replace(table, goals=goals)
 
 
-def _edited(turn: Turn, replica: Replica, place: Place) -> Turn:
+def _edited(turn: Turn, replica: Replica, place: Place, edits: Sequence[dict[str, Any]]) -> Turn:
     def act() -> Sample:
-        with _editor(replica, place) as took_ms:
+        with _editor(replica, place, edits) as took_ms:
             started = time.monotonic()
             sample = turn()
             seconds = time.monotonic() - started
@@ -67,7 +80,7 @@ def _edited(turn: Turn, replica: Replica, place: Place) -> Turn:
 
 
 @contextmanager
-def _editor(replica: Replica, place: Place) -> Iterator[list[float]]:
+def _editor(replica: Replica, place: Place, edits: Sequence[dict[str, Any]]) -> Iterator[list[float]]:
     """Edits the policy every 100 ms while inside; gives how long each edit took, ms. Raises if one was refused."""
     took_ms: list[float] = []
     refused: list[str] = []
@@ -81,7 +94,9 @@ def _editor(replica: Replica, place: Place) -> Iterator[list[float]]:
             if stopped.wait(max(0.0, began + number * EVERY_SECONDS - time.monotonic())):
                 return
             asked = time.monotonic()
-            connection.request("PATCH", f"/v1/policies/{place.policy_ids[0]}", json.dumps(_edit(number)), headers)
+            connection.request(
+                "PATCH", f"/v1/policies/{place.policy_ids[0]}", json.dumps(edits[number % len(edits)]), headers
+            )
             reply = connection.getresponse()
             text = reply.read().decode()
             if reply.status != http.client.OK:
@@ -98,9 +113,3 @@ def _editor(replica: Replica, place: Place) -> Iterator[list[float]]:
         thread.join()
     if refused:
         raise WrongAnswer(f"an edit was refused: {refused[0]}")
-
-
-def _edit(number: int) -> dict[str, Any]:
-    constraint, quota = HOT_RULES
-    parameters = {"amount": {"min": 0, "max": 500 + number}, "currency": {"regex": "^[A-Z]{3}$"}}
-    return {"rules": [constraint | {"parameters": parameters}, quota]}

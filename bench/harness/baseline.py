@@ -8,9 +8,10 @@ import os
 import socket
 import sys
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 from litestar import Litestar, asgi, get, post
+from litestar.datastructures import State
 from litestar.types import Receive, Scope, Send
 from msgspec import Struct
 
@@ -83,8 +84,8 @@ async def readyz() -> str:
 
 
 def build_baseline(*_: object) -> Litestar:
-    """The application of the two baselines."""
-    return Litestar([empty, typed, readyz], openapi_config=None)
+    """The application of the two baselines; whatever a replica's `main` asks of its services is granted."""
+    return Litestar([empty, typed, readyz], openapi_config=None, state=State({"services": Mock()}))
 
 
 def main() -> None:

@@ -23,8 +23,10 @@ COLUMNS = {
     "service us": ".1f",
     "store us": ".1f",
     "service busy %": ".0f",
+    "req/s a core": ",.0f",
 }
-"""us: CPU time a request, of the service's process and of the store's; busy: the service's share of its core."""
+"""us: CPU time a request, of the service's process and of the store's; busy: the service's share of its core;
+a core: what the service would do with the whole of one, by its CPU time, whoever else had it just now."""
 
 
 class Call(Struct, frozen=True):
@@ -90,6 +92,7 @@ def load(target: Target, connections: int, seconds: float, core: int) -> Sample:
         "service us": service_us / report.requests,
         "wrk us": spent_by_wrk / report.requests,
         "service busy %": 100 * service_us / report.duration_us,
+        "req/s a core": 1e6 * report.requests / service_us,
         "load core busy %": 100 * spent_by_wrk / wall_us,
     }
     if target.store is not None:

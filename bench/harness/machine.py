@@ -52,15 +52,14 @@ def describe(store_version: str, store_folder: Path, remark: str) -> Machine:
 
 
 def sentence(machine: Machine) -> str:
-    """One paragraph to stand above tables."""
+    """Where and with what the run was made, in one sentence."""
     dirty = f" with {machine.changed_files} files not committed" if machine.changed_files else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
-    text = (
+    return (
         f"{machine.taken_at[:10]}, commit {machine.commit}{dirty}; {machine.cpu}, {machine.cores} cores, "
         f"{machine.memory_gib:g} GiB, Linux {machine.kernel}; Python {machine.python}, {versions}; "
         f"{machine.store} on {machine.file_system}; load average before the run {machine.load_before:.2f}."
     )
-    return f"{text} {machine.remark}".strip()
 
 
 def _cpu() -> str:

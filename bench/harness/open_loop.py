@@ -79,7 +79,7 @@ class Generator:
     def __init__(self, job: Job) -> None:
         self._job = job
         self.arrivals = Arrivals(job.phases)
-        self._requests = [_request(call) for call in job.calls]
+        self._requests = [request_bytes(call) for call in job.calls]
         self._expected = job.expected.encode()
         self._connections = {each.socket.fileno(): each for each in _connect(job)}
         self._free = deque(self._connections.values())
@@ -158,7 +158,8 @@ def _is_whole(data: bytes) -> bool:
     return len(data) >= head + 4 + int(data[at + len(_LENGTH) : end])
 
 
-def _request(call: Call) -> bytes:
+def request_bytes(call: Call) -> bytes:
+    """The call as it goes over the wire."""
     lines = [f"POST {call.path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
     if call.raw_key:
         lines.append(f"Authorization: Bearer {call.raw_key}")

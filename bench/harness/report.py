@@ -41,12 +41,15 @@ def update_readme(report: Report, source: str) -> list[str]:
     """Put the run's tables where the README has marks for them; the names of the tables that found one.
 
     A mark is a pair of comments, `<!-- begin NAME -->` and `<!-- end NAME -->`; what is between them is replaced.
+    `machine` is the mark for where the latest run was made; each table says in short which run it is of.
     """
-    text = README.read_text()
+    machine = report.machine
+    dirty = f" and {machine.changed_files} files not committed" if machine.changed_files else ""
+    note = f"Run of {machine.taken_at[:16]}Z, commit {machine.commit}{dirty}, `results/{source}`. {machine.remark}"
+    text, _ = _replaced(README.read_text(), "machine", f"{sentence(machine)}\n")
     found = []
     for table in report.tables:
-        note = f"{sentence(report.machine)} Raw: `{source}`."
-        text, count = _replaced(text, table.name, f"{render(table)}\n{note}\n")
+        text, count = _replaced(text, table.name, f"{render(table)}\n{note.strip()}\n")
         found += [table.name] * count
     README.write_text(text)
     return found
