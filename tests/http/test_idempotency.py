@@ -49,7 +49,9 @@ def test_another_body_with_the_same_key_is_409(ask):
     assert answer.json()["error"]["code"] == "IDEMPOTENCY_CONFLICT"
 
 
-@pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "caf\u00e9"], ids=["empty", "long", "control", "not ascii"])
+@pytest.mark.parametrize(
+    "key", ["", "x" * 256, "tab\there", "caf\u00e9"], ids=["empty", "long", "control", "not ascii"]
+)
 def test_a_key_that_is_not_visible_ascii_is_400(ask, key):
     """1 to 255 characters that a person can compare."""
     answer = ask(key.encode())
