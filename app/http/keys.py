@@ -58,7 +58,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
     key: str
 
 
-@post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
 async def create_key(data: CreateApiKey, caller: Caller, services: Services) -> CreatedApiKey:
     """A new key exists in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)

@@ -170,6 +170,12 @@ def test_authorize_tells_nothing_to_a_key_that_is_no_longer_valid(tenant, anonym
     refused(answer, "UNAUTHORIZED" if state == "revoked" else "API_KEY_EXPIRED")
 
 
+def test_the_answer_with_a_raw_key_is_kept_nowhere_on_its_way(tenant):
+    """No cache may hold it."""
+    answer = tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]})
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (201, "no-store")
+
+
 def test_a_key_that_revokes_itself_is_gone(tenant, anonymous):
     """Nothing keeps an admin from it; the answer still comes."""
     key = tenant.new_key(["admin"])

@@ -1,0 +1,245 @@
+"""Bytes on a connection: what no HTTP client library would send, and what is written about it."""
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+from servers import Replica, wait_until_ready
+from tenants import Tenant
+
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+
+
+class Connection:
+    """A connection on which a test writes bytes as it likes."""
+
+    def __init__(self, replica):
+        self._socket = socket.create_connection(("127.0.0.1", replica.port), timeout=10)
+        self._file = self._socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+        self._socket.close()
+
+    def send(self, *lines, body=b""):
+        """Request line and headers, an empty line, and the body as it is."""
+        self._socket.sendall(b"".join(line.encode("latin-1") + b"\r\n" for line in (*lines, "")) + body)
+
+    def send_more(self, data):
+        self._socket.sendall(data)
+
+    def answer(self):
+        """Status, headers and body of the next answer."""
+        status = int(self._file.readline().split()[1])
+        headers = {}
+        while line := self._file.readline().strip():
+            name, _, value = line.decode().partition(": ")
+            headers[name.lower()] = value
+        return status, headers, self._file.read(int(headers.get("content-length", 0)))
+
+    def is_closed(self):
+        """Nothing more comes, and that is final."""
+        return self._file.read(1) == b""
+
+
+@pytest.fixture
+def connection(replica):
+    with Connection(replica) as opened:
+        yield opened
+
+
+@pytest.fixture
+def key(tenant):
+    """The header of an admin."""
+    return f"Authorization: Bearer {tenant.admin_key}"
+
+
+BOTH = pytest.mark.parametrize("path", ["/v1/agents", "/v1/authorize"])
+
+
+@BOTH
+def test_no_body_is_waited_for_if_nobody_may_send_one(connection, path):
+    """A stranger's 401 comes while the body is still on its way."""
+    connection.send(f"POST {path} HTTP/1.1", "Host: x", "Content-Length: 100", body=b"{")
+    status, _, body = connection.answer()
+    assert (status, json.loads(body)["error"]["code"]) == (401, "UNAUTHORIZED")
+
+
+@BOTH
+def test_a_body_that_is_too_large_is_refused_before_its_end(connection, key, path):
+    """However much more was announced."""
+    announced = f"Content-Length: {10**10}"
+    connection.send(f"POST {path} HTTP/1.1", "Host: x", key, announced, body=b"x" * (256 * 1024 + 1))
+    status, _, body = connection.answer()
+    assert (status, json.loads(body)["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_a_body_in_pieces_is_one_body(connection, key):
+    """Also in chunks of a byte."""
+    connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, "Transfer-Encoding: chunked")
+    for byte in b'{"name": "in pieces"}':
+        connection.send_more(b"1\r\n%c\r\n" % byte)
+    connection.send_more(b"0\r\n\r\n")
+    status, _, body = connection.answer()
+    assert (status, json.loads(body)["name"]) == (201, "in pieces")
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connection, key):
+    """Expect: 100-continue."""
+    connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, "Content-Length: 15", "Expect: 100-continue")
+    assert connection.answer()[0] == 100
+    connection.send_more(b'{"name": "abc"}')
+    assert connection.answer()[0] == 201
+
+
+def test_a_client_that_may_not_send_its_body_is_not_asked(connection):
+    """The refusal comes in place of 100 Continue."""
+    connection.send("POST /v1/agents HTTP/1.1", "Host: x", "Content-Length: 15", "Expect: 100-continue")
+    assert connection.answer()[0] == 401
+
+
+def test_requests_in_a_row_are_answered_in_their_order(connection, key):
+    """Pipelined, hot path and others mixed, refused ones among them."""
+    call = json.dumps({"agent_id": UNKNOWN, "tool_name": "t"})
+    for _ in range(3):
+        connection.send(
+            "POST /v1/authorize HTTP/1.1", "Host: x", key, f"Content-Length: {len(call)}", body=call.encode()
+        )
+        connection.send("GET /v1/agents HTTP/1.1", "Host: x", key)
+        connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, "Content-Length: 1", body=b"{")
+    assert [connection.answer()[0] for _ in range(9)] == [404, 200, 400] * 3
+
+
+SMUGGLED = {
+    "two lengths": ("Content-Length: 2", "Content-Length: 3"),
+    "length and chunks": ("Content-Length: 2", "Transfer-Encoding: chunked"),
+    "a length that is none": ("Content-Length: abc",),
+    "a negative length": ("Content-Length: -1",),
+    "a length with a sign": ("Content-Length: +2",),
+    "an endless length": (f"Content-Length: {'9' * 40}",),
+    "another coding": ("Transfer-Encoding: gzip, identity",),
+    "chunks twice": ("Transfer-Encoding: chunked, chunked",),
+    "a space before the colon": ("Content-Length : 2",),
+    "a line that goes on": ("X-A: b", " Content-Length: 2"),
+    "a control character": ("X-A: \x01",),
+}
+
+
+@pytest.mark.parametrize("headers", SMUGGLED.values(), ids=SMUGGLED)
+def test_a_request_that_two_readers_would_end_in_different_places_ends_the_connection(connection, key, headers):
+    """What one takes for a body another takes for the next request, with somebody else's key."""
+    connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, *headers, body=b"{}GET /v1/agents HTTP/1.1\r\n\r\n")
+    status, answered, body = connection.answer()
+    assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
+    assert answered.get("connection") == "close"
+    assert connection.is_closed()
+
+
+@pytest.mark.parametrize("first", ["FOO /v1/agents HTTP/1.1", "\x16\x03\x01", "GET", "GET /v1/agents HTTP/9.9"])
+def test_what_is_no_http_gets_the_body_of_every_error(connection, first):
+    """And the connection ends."""
+    connection.send(first, "Host: x")
+    status, headers, body = connection.answer()
+    assert (status, headers["content-type"]) == (400, "application/json")
+    message = "HTTP: what was sent is not a request of HTTP/1.1"
+    assert json.loads(body)["error"]["message"] == message
+    assert connection.is_closed()
+
+
+def test_http_1_0_is_answered_and_closed(connection, key):
+    """Old balancers check with it."""
+    connection.send("GET /v1/agents HTTP/1.0", key)
+    assert connection.answer()[0] == 200
+    assert connection.is_closed()
+
+
+def test_the_path_of_an_absolute_url_counts(connection, key):
+    """As RFC 9112 asks; the host in it gives no other rights."""
+    connection.send("GET http://elsewhere.example/v1/agents HTTP/1.1", "Host: x", key)
+    assert connection.answer()[0] == 200
+
+
+def test_a_host_that_is_none_is_refused(connection, key):
+    """In the body of every error."""
+    connection.send("GET /v1/agents HTTP/1.1", "Host: a b/c", key)
+    status, _, body = connection.answer()
+    assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
+
+
+class LoggedReplica(Replica):
+    """A replica whose messages go to a file."""
+
+    def __init__(self, store_url, file, **env):
+        self._file = file
+        super().__init__(store_url, **env)
+
+    def start(self):
+        command = [sys.executable, "-m", "app.cli", "serve"]
+        self.process = subprocess.Popen(command, env=self.env, stdout=self._file, stderr=self._file)
+        wait_until_ready(self.base_url, self.process)
+
+
+@pytest.fixture(scope="module")
+def misbehaved(store, tmp_path_factory):
+    """Raw keys wherever a client can put one, bodies broken off: what was answered, what was logged, and the keys."""
+    path = tmp_path_factory.mktemp("logs") / "replica"
+    with path.open("wb") as file:
+        replica = LoggedReplica(store.url, file, REMIT_LOG_LEVEL="debug")
+        tenant = Tenant(store.url, replica)
+        answers = []
+        for key in (tenant.admin_key, tenant.read_key):
+            headers = [{"Authorization": value} for value in (key, f"Bearer {key}0", f"Basic {key}", f"Bearer  {key}")]
+            answers += [tenant.admin.get("/v1/agents", headers=each) for each in headers]
+            answers += [tenant.admin.get(f"/v1/agents{each}") for each in (f"/{key}", f"?{key}=1", f"?limit={key}")]
+            answers += [tenant.admin.delete(f"/v1/api-keys/{key}"), tenant.admin.get(f"/{key}/x")]
+            bodies = [{"name": 1, key: 2}, {key: "x"}, {"name": "x", "description": [key]}, key, {"name": f"{key}\x00"}]
+            answers += [tenant.admin.post("/v1/agents", json=body) for body in bodies]
+            answers += [tenant.admin.post("/v1/agents", content=f'{{"{key}": 1, "{key}": 2}}')]
+            rules = [{"type": "tool_denylist", "tools": [f"{key}*x"]}, {"type": key, "tools": ["x"]}]
+            rules += [{"type": "time_based", "tools": ["x"], "timeWindow": {"allowedHours": [1], "timezone": key}}]
+            rules += [{"type": "parameter_constraint", "tools": ["x"], "parameters": {key: {"regex": f"({key}"}}}]
+            policy = {"agent_id": UNKNOWN, "name": "p"}
+            answers += [tenant.admin.post("/v1/policies", json={**policy, "rules": [rule]}) for rule in rules]
+            answers += [tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": [key]})]
+            answers += [tenant.admin.post("/v1/authorize", json={"agent_id": key, "tool_name": key})]
+            answers += [
+                tenant.admin.get("/v1/audit-logs", params={name: key}) for name in ("agent_id", "result", "from")
+            ]
+        for target in ("/v1/agents", "/v1/authorize", f"/v1/policies/{UNKNOWN}"):
+            for sent in (b"", b'{"na', b"x" * 300_000):
+                with Connection(replica) as broken:
+                    method = "PATCH" if target.endswith(UNKNOWN) else "POST"
+                    head = (f"{method} {target} HTTP/1.1", "Host: x", f"Authorization: Bearer {tenant.admin_key}")
+                    broken.send(*head, "Content-Length: 1000000", body=sent)
+        assert tenant.admin.get("/v1/agents").status_code == 200
+        tenant.close()
+        replica.stop()
+    return answers, path.read_text(), (tenant.admin_key, tenant.read_key)
+
+
+def test_no_error_repeats_a_raw_key(misbehaved):
+    """Wherever it was put, and however it was refused."""
+    answers, _, keys = misbehaved
+    assert {answer.status_code for answer in answers} <= {400, 401, 404}
+    for answer in answers:
+        assert not any(key in answer.text for key in keys), answer.text
+
+
+def test_no_line_of_the_log_holds_a_raw_key(misbehaved):
+    """At level debug, with every request logged."""
+    _, log, keys = misbehaved
+    assert "/v1/agents" in log
+    assert not any(key in log for key in keys)
+
+
+def test_a_client_that_goes_away_leaves_no_traceback(misbehaved):
+    """It is no failure of ours; the next request is served."""
+    _, log, _ = misbehaved
+    assert "Traceback" not in log
+    assert "unexpected" not in log
+    assert " 500" not in log
