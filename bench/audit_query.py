@@ -75,7 +75,7 @@ def measure(bench: Bench) -> Table:
         name="audit_query",
         question=f"how long do queries take in a log of {ENTRIES:,} entries, and what do they hold up?",
         command=bench.command,
-        columns={"p50 ms": ".2f", "max ms": ".2f", "loop held ms": ".2f", "store held ms": ".2f"},
+        columns={"p50 ms": ".2f", "max ms": ".2f", "CPU ms": ".2f", "loop held ms": ".2f", "store held ms": ".2f"},
         rows=rows,
         baseline=PLAIN,
         compared="p50 ms",
@@ -84,7 +84,7 @@ def measure(bench: Bench) -> Table:
         goals=goals,
         left_out=[
             f"Each of {CALLS} calls one after the other.",
-            "`loop held`: the longest time another task of the loop had to wait, other processes on the core included.",
+            "`CPU ms`: of this process, a call. `loop held`: the longest CPU time between two turns of another task.",
             "`store held`: the longest command.",
             "HTTP. The agents are spread evenly over the log, which is the hardest case for segments.",
         ],
@@ -116,6 +116,10 @@ async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:
     await client.call("CONFIG", "SET", "slowlog-max-len", "100000")
     await client.call("SLOWLOG", "RESET")
     times = []
+    spent = time.process_time()
+    for _ in range(CALLS):
+        await ask()
+    spent = time.process_time() - spent
     held = asyncio.create_task(_longest_wait(stop := asyncio.Event()))
     for _ in range(CALLS):
         began = time.perf_counter()
@@ -129,6 +133,7 @@ async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:
     return {
         "p50 ms": statistics.median(times),
         "max ms": max(times),
+        "CPU ms": spent / CALLS * 1e3,
         "loop held ms": loop_ms,
         "store held ms": store_ms,
     }
@@ -136,10 +141,11 @@ async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:
 
 async def _longest_wait(stop: asyncio.Event) -> float:
     """The longest time between two turns that a task which always wants one gets, ms."""
-    longest, before = 0.0, time.perf_counter()
+    # CPU time of this thread: on a machine that others use as well, a wall clock would measure them.
+    longest, before = 0.0, time.thread_time()
     while not stop.is_set():
         await asyncio.sleep(0)
-        now = time.perf_counter()
+        now = time.thread_time()
         longest, before = max(longest, now - before), now
     return longest * 1e3
 

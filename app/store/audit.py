@@ -15,7 +15,7 @@ from app.store.records import as_record, store_time_ms
 
 _TAIL_CHUNK = 128
 _SEGMENTS_AT_ONCE = 16
-_PARTS_AT_ONCE = 8
+_PARTS_AT_ONCE = 16
 _END = 1 << 62
 
 
@@ -117,8 +117,8 @@ class AuditLog:
         at_once = 1
         while parts:
             now, parts = parts[:at_once], parts[at_once:]
-            at_once = min(at_once * 2, _PARTS_AT_ONCE)
-            for candidates in await self._read_index(lookup, now):
+            at_once = min(at_once * 4, _PARTS_AT_ONCE)
+            for candidates in await lookup.read(self._client, now):
                 searched = [each for each in candidates if _is_searched(each, head, query, below)]
                 if await self._search(keyspace, query, matcher, page, below, searched):
                     return None
@@ -128,15 +128,6 @@ class AuditLog:
         if floor is None or below < floor.sequence or (query.from_ms is not None and query.from_ms > floor.time_ms):
             return None
         return floor
-
-    async def _read_index(self, lookup: Lookup, parts: Sequence[int]) -> list[list[Candidate]]:
-        keys = [lookup.keys(part) for part in parts]
-        replies = iter(await self._client.read_together([("ZRANGE", key, 0, -1) for group in keys for key in group]))
-        found = []
-        for group in keys:
-            found.append(lookup.candidates([next(replies) for _ in group]))
-            await asyncio.sleep(0)
-        return found
 
     async def _search(
         self,
@@ -190,12 +181,8 @@ async def _search_body(
         first = candidate.row.first_sequence + frame.first
         if first >= below or (candidate.mask is not None and not candidate.mask >> number & 1):
             continue
-        body = unpack(data, frame)
-        if matcher.rejects_all(body):
-            continue
-        lines = body.split(b"\n")
-        for position in range(min(frame.entries, below - first) - 1, -1, -1):
-            if matcher.matches(lines[position]) and page.offer(first + position, lines[position]):
+        for place, line in reversed(matcher.select(unpack(data, frame))):
+            if first + place < below and page.offer(first + place, line):
                 return True
     return False
 

@@ -9,6 +9,7 @@ action and result. Past `names_max` values of a dimension in a part, new ones sh
 segments are scanned, so a caller who invents names costs time and no memory.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
+from app.store.client import Client
 from app.store.keyspace import Keyspace
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
@@ -113,42 +115,87 @@ class Lookup:
         """Every segment is asked for."""
         return not self._dimensions
 
-    def keys(self, part: int) -> list[str]:
-        """The sorted sets to read for one part, `by:all` first."""
-        keys = [self._keyspace.audit_by_all(part)]
+    async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
+        """For each part the segments in which every dimension has a match, newest first.
+
+        What the dimensions name is read first, and the segments themselves only where that leaves any: most parts
+        know nothing of a rare agent.
+        """
+        named: list[dict[int, _Held] | None] = [None] * len(parts)
+        if self._dimensions:
+            keys = [self._keys(part) for part in parts]
+            commands = (("ZRANGE", key, 0, -1) for group in keys for key in group)
+            replies = iter(await client.read_together(commands))
+            named = [self._intersected([next(replies) for _ in group]) for group in keys]
+        wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
+        commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
+        rows = dict(zip(wanted, await client.read_together(commands) if wanted else [], strict=True))
+        candidates = []
+        for part, held in zip(parts, named, strict=True):
+            found = _everything(rows[part]) if held is None else _named(rows.get(part, ()), held)
+            candidates.append(sorted(found, key=lambda each: -each.row.number))
+            await asyncio.sleep(0)
+        return candidates
+
+    def _keys(self, part: int) -> list[str]:
+        keys = []
         for dimension, values in self._dimensions:
             keys += [self._keyspace.audit_by(dimension, value, part) for value in values]
             if dimension in CAPPED:
                 keys.append(self._keyspace.audit_by(dimension, OTHER, part))
         return keys
 
-    def candidates(self, replies: Sequence[Iterable[str]]) -> list[Candidate]:
-        """Segments in which every dimension has a match, newest first; `replies` are the members of `keys`."""
+    def _intersected(self, replies: Sequence[Iterable[str]]) -> dict[int, "_Held"]:
+        """What a segment holds of all dimensions together; `replies` are the members of `_keys`."""
         rest = iter(replies)
-        rows = {row.number: row for row in (Row(*map(int, each.split(":"))) for each in next(rest))}
-        found = {row.number: Candidate(row, None, row.entries, exact=True) for row in rows.values()}
-        for position, (dimension, values) in enumerate(self._dimensions):
-            holding: dict[int, tuple[int, int, bool]] = {}
+        found: dict[int, _Held] | None = None
+        for dimension, values in self._dimensions:
+            holding: dict[int, _Held] = {}
             for _ in values:
-                for number, count, mask in map(_parsed, next(rest)):
-                    counted, masked, _ = holding.get(number, (0, 0, True))
-                    holding[number] = (counted + count, masked | mask, True)
+                _add(holding, next(rest), exact=True)
             if dimension in CAPPED:
-                for number, count, mask in map(_parsed, next(rest)):
-                    counted, masked, _ = holding.get(number, (0, 0, True))
-                    holding[number] = (counted + count, masked | mask, False)
-            kept = {}
-            for number, (count, mask, exact) in holding.items():
+                _add(holding, next(rest), exact=False)
+            if found is None:
+                found = holding
+                continue
+            both: dict[int, _Held] = {}
+            for number, (count, mask, _) in holding.items():
                 before = found.get(number)
-                if before is None:
-                    continue
-                both = mask if before.mask is None else mask & before.mask
-                if both:
-                    kept[number] = Candidate(before.row, both, min(before.bound, count), exact and position == 0)
-            found = kept
-        return sorted(found.values(), key=lambda each: -each.row.number)
+                if before is not None and before.mask & mask:
+                    both[number] = _Held(min(before.entries, count), before.mask & mask, exact=False)
+            found = both
+        return found or {}
 
 
-def _parsed(text: str) -> tuple[int, int, int]:
-    number, count, mask = text.split(":")
-    return int(number), int(count), int(mask, 16)
+class _Held(NamedTuple):
+    """What an index says of a segment: entries, frames, and whether it can be counted upon."""
+
+    entries: int
+    mask: int
+    exact: bool
+
+
+def _add(holding: dict[int, _Held], members: Iterable[str], *, exact: bool) -> None:
+    for text in members:
+        number, count, mask = text.split(":")
+        before = holding.get(int(number))
+        if before is None:
+            holding[int(number)] = _Held(int(count), int(mask, 16), exact)
+        else:
+            both = before.mask | int(mask, 16)
+            holding[int(number)] = _Held(before.entries + int(count), both, exact and before.exact)
+
+
+def _everything(members: Iterable[str]) -> list[Candidate]:
+    rows = (Row(*map(int, text.split(":"))) for text in members)
+    return [Candidate(row, None, row.entries, exact=True) for row in rows]
+
+
+def _named(members: Iterable[str], held: Mapping[int, _Held]) -> list[Candidate]:
+    found = []
+    for text in members:
+        holds = held.get(int(text[: text.index(":")]))
+        if holds is not None:
+            row = Row(*map(int, text.split(":")))
+            found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), holds.exact))
+    return found

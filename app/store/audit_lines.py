@@ -18,6 +18,7 @@ _raw_object = msgspec.json.Decoder(dict[str, Raw])
 RESULTS = {result.value.encode(): _json(result.value) for result in Result}
 _CACHED = 1 << 12
 _NULL = b"null"
+_FEW = 8
 _NO_PARAMETERS = b"{}"
 
 
@@ -164,9 +165,29 @@ class Matcher:
             and (self._to is None or entry.timestamp <= self._to)
         )
 
-    def rejects_all(self, body: bytes) -> bool:
-        """True if surely no line of `body` is asked for."""
-        return any(needle not in body for needle in self._needles)
+    def select(self, body: bytes) -> list[tuple[int, bytes]]:
+        """The lines of `body` that are asked for, each with its place, from 0."""
+        for needle in self._needles:
+            if needle not in body:
+                return []
+        if self._needles and body.count(self._needles[0]) <= _FEW:
+            return self._select_few(body, self._needles[0])
+        lines = body.split(b"\n")
+        return [(place, line) for place, line in enumerate(lines) if line and self.matches(line)]
+
+    def _select_few(self, body: bytes, needle: bytes) -> list[tuple[int, bytes]]:
+        """The same, where the needle is in few lines: the others are not even cut out."""
+        found = []
+        place, counted, at = 0, 0, body.find(needle)
+        while at >= 0:
+            start, end = body.rfind(b"\n", 0, at) + 1, body.find(b"\n", at)
+            place += body.count(b"\n", counted, start)
+            counted = start
+            line = body[start:end]
+            if self.matches(line):
+                found.append((place, line))
+            at = body.find(needle, end)
+        return found
 
 
 @lru_cache(maxsize=_CACHED)

@@ -98,8 +98,7 @@ class Scan:
                 or (query.to_ms is not None and span.first_ms > query.to_ms)
             ):
                 continue
-            keys = self._lookup.keys(part)
-            found = self._lookup.candidates(await self._client.read_together(("ZRANGE", key, 0, -1) for key in keys))
+            (found,) = await self._lookup.read(self._client, [part])
             wanted = [each for each in reversed(found) if self._is_wanted(each, head, position, until)]
             for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
                 some = wanted[start : start + _SEGMENTS_AT_ONCE]
@@ -133,11 +132,9 @@ class Scan:
         for number, frame in enumerate(frames_of(frames)):
             if candidate.mask is not None and not candidate.mask >> number & 1:
                 continue
-            body = unpack(data, frame)
-            if self._matcher.rejects_all(body):
-                continue
-            for sequence, line in enumerate(body.split(b"\n")[: frame.entries], row.first_sequence + frame.first):
-                if position < sequence <= until and self._matcher.matches(line):
+            for place, line in self._matcher.select(unpack(data, frame)):
+                sequence = row.first_sequence + frame.first + place
+                if position < sequence <= until:
                     sequences.append(sequence)
                     lines.append(line + b"\n")
         return Stretch(sequences, b"".join(lines), min(last, until))
