@@ -42,7 +42,7 @@ def compact() -> None:
     `remit serve` runs one already. More of them, here or on other machines, do no harm and take over when one dies.
     """
     settings = read_settings()
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
     with reachable_store(settings) as url:
         uvloop.run(run_compactor(replace(settings, redis_url=url)))
 

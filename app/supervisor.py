@@ -32,24 +32,29 @@ class StartFailed(Exception):
     """A process of ours ended before the service was up; its own messages say why."""
 
 
-class _Told(KeyboardInterrupt):
+class _Told(Exception):
     """SIGINT or SIGTERM came before the service was up."""
 
 
 class _Signals:
-    """SIGINT and SIGTERM end the start; once the service is up they ask it to drain, and a second one hurries."""
+    """How often SIGINT or SIGTERM came: once asks the service to drain, twice hurries it.
+
+    The handler only counts: an exception out of it would land in the middle of anything.
+    """
 
     def __init__(self) -> None:
-        self.starting = True
         self.told = 0
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         self.told += 1
-        if self.starting:
-            self.starting = False
+
+    def pause(self) -> None:
+        """A moment has passed. Raises _Told if a signal has come: whoever waits while starting stops waiting."""
+        if self.told:
             raise _Told
+        time.sleep(_TICK_SECONDS)
 
 
 def serve(settings: Settings, say: Say) -> None:
@@ -61,17 +66,16 @@ def serve(settings: Settings, say: Say) -> None:
     """
     signals = _Signals()
     with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
-        listeners = _listeners(settings)
+        listeners = _listeners(settings, signals.pause)
         store = None
         if settings.redis_url is None:
-            store = stack.enter_context(EmbeddedStore(settings.data_path))
+            store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
             settings = replace(settings, redis_url=store.url)
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
         children = stack.enter_context(Children(settings, listeners))
-        _wait_until_ready(settings, children, say)
-        signals.starting = False
+        _wait_until_ready(settings, children, say, signals.pause)
         _announce(settings, raw_key, say)
         while not signals.told:
             if store is not None:
@@ -99,16 +103,17 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
 def _announce(settings: Settings, raw_key: str | None, say: Say) -> None:
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
-    say(f"serving   {url} (API page {url}/docs), stop with Ctrl-C")
+    lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
     if raw_key is not None:
-        say(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
+        lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
+    say("\n".join(lines))  # in one write: who waits for the first line finds the second
 
 
-def _listeners(settings: Settings) -> list[socket.socket]:
+def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
     """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
     try:
         # Replicas share the port among themselves, so the kernel would let a second service in as well.
-        _wait_for_port(settings)
+        _wait_for_port(settings, pause)
         listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
     except OSError as error:
         at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
@@ -119,7 +124,7 @@ def _listeners(settings: Settings) -> list[socket.socket]:
     return listeners
 
 
-def _wait_for_port(settings: Settings) -> None:
+def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
     """Nobody listens on the port; a service that is just stopping is waited for. Raises OSError."""
     deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
@@ -128,7 +133,7 @@ def _wait_for_port(settings: Settings) -> None:
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise
-            time.sleep(_TICK_SECONDS)
+            pause()
         else:
             return
 
@@ -146,7 +151,7 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
     return bound
 
 
-def _wait_until_ready(settings: Settings, children: Children, say: Say) -> None:
+def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
     """A replica is ready; whatever keeps it waiting is said. Raises StartFailed if a child ends instead."""
     said = None
     while (obstacle := _obstacle(settings)) is not None:
@@ -155,7 +160,7 @@ def _wait_until_ready(settings: Settings, children: Children, say: Say) -> None:
         if obstacle not in ("", said):
             say(f"waiting   {obstacle}")
             said = obstacle
-        time.sleep(_TICK_SECONDS)
+        pause()
 
 
 def _obstacle(settings: Settings) -> str | None:

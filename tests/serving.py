@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 from servers import clean_env, free_port
 
-REPLICA, STORE, COMPACTOR = "app.worker", "unixsocket:", "compact"
+REPLICA, STORE, COMPACTOR = "app.worker", "unixsocket:", "app.cli compact"
 
 
 class Service:

@@ -61,11 +61,13 @@ class EmbeddedStore:
     """A store process on the files in `folder`; stopped cleanly when the context ends.
 
     Every write is synced before it is answered. It listens on a socket that only this user can open.
+    pause: called again and again while the start waits; it may raise to end that.
     Raises SettingsError if the folder cannot be used or another process uses it, or no server can be found.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pause: Callable[[], None] = lambda: time.sleep(0.01)) -> None:
         self.folder = folder
+        self._pause = pause
         self.process: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
         self._born = 0.0
@@ -74,7 +76,7 @@ class EmbeddedStore:
         try:
             server_for(self.folder)  # before a folder is made for a store that cannot be started
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = _locked(self.folder)
+            self._lock = _locked(self.folder, self._pause)
             self.socket_path = _socket_path(self.folder)
             self.url = _url(self.socket_path)
             self.start()
@@ -101,7 +103,7 @@ class EmbeddedStore:
                 or (reply is None and time.monotonic() > deadline)
             ):
                 raise StoreUnavailable(f"The embedded store did not start: {self._last_words()}")
-            time.sleep(0.01)
+            self._pause()
 
     def keep(self) -> None:
         """Start the store again if it has died; what it answered is on disk. Does not wait for it."""
@@ -182,7 +184,7 @@ def die_with_parent() -> Callable[[], None]:
     return arrange
 
 
-def _locked(folder: Path) -> IO[str]:
+def _locked(folder: Path, pause: Callable[[], None]) -> IO[str]:
     """The folder's lock file, ours until it is closed; what another process is just giving up is waited for."""
     lock = (folder / "lock").open("a+")
     began = time.monotonic()
@@ -197,7 +199,7 @@ def _locked(folder: Path) -> IO[str]:
                 lock.close()
                 sentence = f"{folder} is in use by another remit (pid {holder}); stop it or name another directory"
                 raise SettingsError(f"REMIT_DATA_DIR: {sentence}") from None
-            time.sleep(0.05)
+            pause()
         else:
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")

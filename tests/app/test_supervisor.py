@@ -112,10 +112,12 @@ def test_a_store_that_is_not_there_stops_the_start(service):
     """One sentence, and nothing keeps running."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        service.env["REMIT_REDIS_URL"] = f"redis://:hunter2@127.0.0.1:{nobody.getsockname()[1]}/0"
+        store = f"127.0.0.1:{nobody.getsockname()[1]}/0"
+        service.env["REMIT_REDIS_URL"] = f"redis://:hunter2@{store}"
         service.launch()
         assert service.ended() == 1
-    assert service.complained == "Error: The store cannot be reached; nothing was decided\n"
+    sentence = "The store cannot be reached; nothing was decided"
+    assert service.complained == f"Error: {sentence} (the store is redis://{store})\n"
 
 
 def test_a_wrong_setting_stops_the_start(service):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
-from servers import Replica, Store, store_binaries, wait_for_port
+from servers import Replica, Store, wait_for_port
 
 ROOT = Path(__file__).parents[2]
 ACL = (ROOT / "deploy/redis.acl").read_text()
@@ -40,11 +40,8 @@ class GuardedStore(Store):
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
-def guarded(request, tmp_path_factory):
-    binary = store_binaries().get(request.param)
-    if binary is None:
-        pytest.skip(f"{request.param} is not on this machine")
-    running = GuardedStore(binary, tmp_path_factory.mktemp(f"guarded-{request.param}"))
+def guarded(request, server, tmp_path_factory):
+    running = GuardedStore(server(request.param), tmp_path_factory.mktemp(f"guarded-{request.param}"))
     yield running
     running.stop()
 

@@ -2,7 +2,7 @@
 
 import httpx
 import pytest
-from servers import ADMIN_KEY, Replica, Store, store_binaries
+from servers import ADMIN_KEY, Replica, Store
 
 from app.errors import StoreUnavailable
 from app.store.client import open_client
@@ -11,12 +11,9 @@ from app.store.scripts import SCRIPTS
 
 
 @pytest.fixture(params=["redis", "valkey"])
-def own_store(request, tmp_path):
+def own_store(request, server, tmp_path):
     """A store that a test may break."""
-    binary = store_binaries().get(request.param)
-    if binary is None:
-        pytest.skip(f"{request.param} is not on this machine")
-    running = Store(binary, tmp_path, "--appendonly", "yes")
+    running = Store(server(request.param), tmp_path, "--appendonly", "yes")
     yield running
     if running.process.poll() is None:
         running.stop()

@@ -3,7 +3,7 @@
 import fakeredis
 import httpx
 import pytest
-from servers import Store, store_binaries
+from servers import Store
 from serving import Service
 
 from app.errors import StoreUnavailable
@@ -14,16 +14,13 @@ from app.store.records import store_time_ms
 
 
 @pytest.fixture(params=["fakeredis", "redis", "valkey"])
-async def own_client(request, tmp_path):
+async def own_client(request, server, tmp_path):
     """A store that holds nothing but what the test puts there."""
     if request.param == "fakeredis":
         opened = Client(fakeredis.FakeAsyncRedis(server=fakeredis.FakeServer(), decode_responses=True))
         running = None
     else:
-        binary = store_binaries().get(request.param)
-        if binary is None:
-            pytest.skip(f"{request.param} is not on this machine")
-        running = Store(binary, tmp_path)
+        running = Store(server(request.param), tmp_path)
         opened = open_client(running.url, 250)
     yield opened
     await opened.close()

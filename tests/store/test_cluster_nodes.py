@@ -5,7 +5,7 @@ import gc
 
 import pytest
 import redis
-from servers import Store, free_port, store_binaries
+from servers import Store, free_port
 
 from app.errors import StoreUnavailable
 from app.store.audit import AuditLog
@@ -18,11 +18,9 @@ SLOTS = 16_384
 
 
 @pytest.fixture(scope="module")
-def masters(tmp_path_factory):
+def masters(server, tmp_path_factory):
     """Three masters that share the slots."""
-    binary = store_binaries().get("redis") or store_binaries().get("valkey")
-    if binary is None:
-        pytest.skip("no server that can be a cluster is on this machine")
+    binary = server("redis")
     options = [("--cluster-enabled", "yes", "--cluster-port", str(free_port())) for _ in range(3)]
     running = [Store(binary, tmp_path_factory.mktemp("master"), *each) for each in options]
     nodes = [redis.Redis(port=each.port, decode_responses=True) for each in running]
