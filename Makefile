@@ -19,6 +19,15 @@ check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory test
 
+bench: $(VENV)/dev.stamp ## measure everything (an hour); needs two cores and wrk
+	$(BIN)/python -m bench all
+
+bench-quick: $(VENV)/dev.stamp ## the main table, in under three minutes
+	$(BIN)/python -m bench quick
+
+cluster-demo: $(VENV)/run.stamp ## two replicas, a compactor, a durable Redis and nginx as plain processes
+	PATH="$(abspath $(BIN)):$$PATH" deploy/cluster_demo.sh
+
 fmt: $(VENV)/dev.stamp ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -47,5 +56,5 @@ $(VENV)/venv.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test check fmt lock
+.PHONY: help run test check bench bench-quick cluster-demo fmt lock
 .DEFAULT_GOAL := help
