@@ -20,7 +20,7 @@ from bench.harness.bench import Bench
 from bench.harness.processes import Store
 from bench.harness.table import Goal, Row, Sample, Table
 
-ENTRIES = 300_000
+ENTRIES = 200_000
 PLAIN = "plain layout: HSCAN of the hash of JSON"
 NDJSON, CSV, GZIP, AGENT = "NDJSON", "CSV", "NDJSON, gzip", "NDJSON of one agent"
 
