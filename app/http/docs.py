@@ -13,7 +13,10 @@ from typing import Any
 from litestar import MediaType, Response, get
 
 from app.http.openapi import document
+from app.http.parameters import RATE, REQUEST_ID
 
+_EVERYWHERE = {*REQUEST_ID, *RATE}
+"""Headers that the page's introduction speaks of, once."""
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57d0, #8ab4f8) }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr) }
@@ -119,7 +122,8 @@ def _parameter(parameter: dict[str, Any]) -> tuple[str, ...]:
 def _response(status: str, response: dict[str, Any]) -> tuple[str, ...]:
     text = _inline(response["description"])
     for name, header in response.get("headers", {}).items():
-        text += f"<br>{_code(name)}: {_inline(header['description'])}"
+        if name not in _EVERYWHERE:
+            text += f"<br>{_code(name)}: {_inline(header['description'])}"
     kind = ""
     for media, content in response.get("content", {}).items():
         kind = _type(content["schema"]) if media == "application/json" else _code(media)

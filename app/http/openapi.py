@@ -5,7 +5,7 @@ Schemas are msgspec's own of the very structs that decode bodies and encode answ
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any, get_args
 
@@ -17,7 +17,7 @@ from app.errors import AppError
 from app.http.examples import ANSWERS, BODIES
 from app.http.fields import STRUCTS, field_of
 from app.http.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
-from app.http.parameters import Parameter
+from app.http.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
 
 VERSION = "1"
@@ -35,6 +35,9 @@ Bodies are JSON objects of up to 256 KiB and 32 levels below the body, whatever 
 are refused (in /v1/authorize ignored), and so are unknown query parameters and keys that are given twice. Fields in
 snake_case may be written in camelCase and the other way round where a field's description says so. Times are
 ISO 8601; in answers always UTC with milliseconds.
+
+Every answer has an `X-Request-ID`, the caller's own if it sent one. Where the service bounds how fast a key may ask,
+answers carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
 
 An answer of 400 or above has the body of `ErrorBody`. The codes:
 
@@ -129,11 +132,7 @@ def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
 
 def _responses(operation: Operation) -> dict[str, Any]:
     done: dict[str, Any] = {"description": "Done." if operation.answer is None else "The answer."}
-    headers = headers_of(operation)
-    if headers:
-        done["headers"] = {
-            name: {"description": sentence, "schema": {"type": "string"}} for name, sentence in headers.items()
-        }
+    done["headers"] = _headers(headers_of(operation), required=REQUEST_ID)
     if operation.answer is not None:
         done["content"] = {media: _answer(operation.answer) for media in operation.media}
     responses = {str(operation.status): done}
@@ -141,8 +140,16 @@ def _responses(operation: Operation) -> dict[str, Any]:
     for error in errors_of(operation):
         by_status.setdefault(error.status, []).append(error)
     for status, classes in by_status.items():
-        responses[str(status)] = _refusal(classes)
+        always = {**OF_STATUS.get(status, {}), **REQUEST_ID}
+        responses[str(status)] = {**_refusal(classes), "headers": _headers(always, required=always)}
     return responses
+
+
+def _headers(headers: dict[str, str], required: Collection[str]) -> dict[str, Any]:
+    return {
+        name: {"description": sentence, "required": name in required, "schema": {"type": "string"}}
+        for name, sentence in headers.items()
+    }
 
 
 def _answer(kind: Any) -> dict[str, Any]:

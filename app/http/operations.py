@@ -12,6 +12,8 @@ from app.errors import (
     ApiKeyExpired,
     ApiKeyNotFound,
     AppError,
+    AuditLogDamaged,
+    IdempotencyConflict,
     InsufficientScope,
     Invalid,
     LimitReached,
@@ -36,6 +38,7 @@ from app.http.parameters import (
     ETAG,
     EXPORT_FORMAT,
     FILTERS,
+    IDEMPOTENCY_KEY,
     IF_MATCH,
     LAST_EVENT_ID,
     LIMIT,
@@ -43,6 +46,7 @@ from app.http.parameters import (
     OFFSET,
     PAGE,
     RATE,
+    REQUEST_ID,
     Parameter,
 )
 from app.http.policies import CreatePolicy, PolicyView, UpdatePolicy
@@ -90,7 +94,8 @@ OPERATIONS = (
         "Decisions",
         body=AuthorizeBody,
         answer=DecisionView,
-        errors=(AgentNotFound,),
+        request_headers=(IDEMPOTENCY_KEY,),
+        errors=(AgentNotFound, IdempotencyConflict),
         description=(
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
             "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
@@ -210,6 +215,7 @@ OPERATIONS = (
         "Query the audit log, newest first",
         READ,
         "Audit log",
+        errors=(AuditLogDamaged,),
         query=(*FILTERS, *PAGE),
         answer=list[AuditEntry],
         headers={**NEXT_CURSOR, **AUDIT_FLOOR},
@@ -224,6 +230,7 @@ OPERATIONS = (
         "Export the audit log as a file, oldest first",
         READ,
         "Audit log",
+        errors=(AuditLogDamaged,),
         query=(*FILTERS, EXPORT_FORMAT),
         answer=str,
         media=("application/x-ndjson", "text/csv; charset=utf-8"),
@@ -240,6 +247,7 @@ OPERATIONS = (
         "Follow the audit log as server-sent events",
         READ,
         "Audit log",
+        errors=(AuditLogDamaged,),
         query=FILTERS,
         answer=str,
         media=("text/event-stream",),
@@ -330,7 +338,7 @@ OPERATIONS = (
 
 def headers_of(operation: Operation) -> dict[str, str]:
     """Every header that the answer of an operation can carry, with a sentence."""
-    return operation.headers if operation.scope is None else {**operation.headers, **RATE}
+    return {**operation.headers, **({} if operation.scope is None else RATE), **REQUEST_ID}
 
 
 def errors_of(operation: Operation) -> list[type[AppError]]:

@@ -82,6 +82,18 @@ IF_MATCH = Parameter(
     "The version that is to be changed, as an ETag showed it; several by comma. At another version nothing is "
     "changed and the answer is 412. `*` or left out: at any.",
 )
+IDEMPOTENCY_KEY = Parameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    "A name of the caller's for this question. Asked again with it, within 24 hours, the first answer is given again: "
+    "no second entry, no second call in a rate limit. Another question with the same name is 409.",
+)
+REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}
+OF_STATUS = {
+    401: {"WWW-Authenticate": "Bearer."},
+    429: {"Retry-After": "How long to wait, in seconds."},
+}
+"""Headers that every refusal of a status has."""
 ETAG = {"ETag": "The version, in quotes. Send it as If-Match, so as not to undo what others change in between."}
 RATE = {
     "X-RateLimit-Limit": "Requests that this key may send in a second. Only where the service has such a bound.",

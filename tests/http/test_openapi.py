@@ -219,6 +219,12 @@ def test_the_errors_of_an_operation_are_those_of_the_table(operation):
     assert described == {(error.status, error.code) for error in errors_of(operation)}
 
 
+def test_every_error_can_come_from_some_operation():
+    """But for those of paths, methods and connections, which belong to none."""
+    of_none = {"NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "HEAD_TOO_LARGE"}
+    assert {error.code for each in OPERATIONS for error in errors_of(each)} == set(errors.codes()) - of_none
+
+
 def test_docs_errors_lists_the_errors_as_they_are():
     """docs/errors.md is the same table, with what to do."""
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+?) \| (.+?) \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
