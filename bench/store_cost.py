@@ -13,13 +13,14 @@ from bench.harness.table import Goal, Row, Sample, Table
 TOGETHER = 32
 """Calls on the way at once: what a tick of a busy replica sends."""
 CALLS = 20_000
+INSIDE, CALLED = "us in ", "calls of "
 CONSTANT = "`return 1` with the same keys and arguments"
 DENIED, ONE, FIVE = "commit, denied", "commit, allowed, 1 quota", "commit, allowed, 5 quotas"
 NO_RULES: list[dict[str, Any]] = [{"type": "tool_denylist", "tools": ["nothing"]}]
 FIVE_RULES = HOT_RULES + [{"type": "rate_limit", "tools": [TOOL, f"other{n}"], "rateLimit": ENOUGH} for n in range(4)]
 
 
-def measure(bench: Bench) -> Table:
+def measure(bench: Bench) -> list[Table]:
     """The commit beside a script that does nothing, by the store's own statistics and by its CPU time."""
     sketches = {DENIED: NO_RULES, ONE: HOT_RULES, FIVE: FIVE_RULES}
     with bench.running_store("cost") as store, bench.replica(store) as replica, Wire(store) as wire:
@@ -56,19 +57,46 @@ def measure(bench: Bench) -> Table:
         at_least=False,
         measured=table.row(ONE).median("script us"),
     )
-    return replace(table, goals=[goal])
+    return [replace(table, goals=[goal]), _inside(bench, table.row(ONE))]
+
+
+def _inside(bench: Bench, whole: Row) -> Table:
+    """The commands that the script calls; what is left of it is the script itself and the way into each command."""
+    names = sorted({name for sample in whole.samples for name in sample if name.startswith(INSIDE)})
+    rows = [Row(label=ONE, samples=[{"us": sample["script us"]} for sample in whole.samples])]
+    for name in names:
+        samples = [{"us": sample[name], "calls": sample[CALLED + name[len(INSIDE) :]]} for sample in whole.samples]
+        rows.append(Row(label=name[len(INSIDE) :].upper(), samples=samples))
+    left = [{"us": s["script us"] - sum(s[name] for name in names)} for s in whole.samples]
+    rows.append(Row(label="the script itself, and its way into each command", samples=left))
+    return Table(
+        name="store_budget",
+        question="where does the script's time go?",
+        command=bench.command,
+        columns={"us": ".1f", "calls": ".1f"},
+        rows=rows,
+        baseline=ONE,
+        compared="us",
+        first_column="Command",
+        left_out=["The store rounds each command's time down to whole microseconds, so the small ones are guesses."],
+    )
 
 
 def _sample(store: Store, wire: Wire, words: list[bytes]) -> Sample:
-    command = f"cmdstat_{words[0].decode().lower()}"
     send_many(wire, words, 1_000, TOGETHER)
     store.ask("CONFIG", "RESETSTAT")
     spent_us = store.cpu_us()
     send_many(wire, words, CALLS, TOGETHER)
     cpu_us = (store.cpu_us() - spent_us) / CALLS
-    statistics = dict(pair.split("=") for pair in store.info("commandstats")[command].split(","))
-    return {
-        "script us": float(statistics["usec_per_call"]),
+    inside = {
+        name.removeprefix("cmdstat_"): dict(pair.split("=") for pair in numbers.split(","))
+        for name, numbers in store.info("commandstats").items()
+        if name not in {f"cmdstat_{words[0].decode().lower()}", "cmdstat_config|resetstat", "cmdstat_info"}
+    }
+    sample = {INSIDE + name: float(numbers["usec"]) / CALLS for name, numbers in inside.items()}
+    sample |= {CALLED + name: float(numbers["calls"]) / CALLS for name, numbers in inside.items()}
+    return sample | {
+        "script us": store.spent_in(words[0].decode()) / CALLS,
         "store CPU us": cpu_us,
         "calls/s of one store core": 1e6 / cpu_us,
     }

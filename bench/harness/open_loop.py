@@ -134,7 +134,7 @@ class Generator:
             raise WrongAnswer("the service closed a connection with a request under way")
         if connection.pending:
             data = connection.pending + data
-        if not _is_whole(data):
+        if not is_whole(data):
             connection.pending = data
             return now_us
         connection.pending = b""
@@ -147,7 +147,8 @@ class Generator:
         return now_us
 
 
-def _is_whole(data: bytes) -> bool:
+def is_whole(data: bytes) -> bool:
+    """Whether an answer has come in full: its head, and as much body as its Content-Length says."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return False

@@ -113,6 +113,11 @@ class Store(Server):
         lines = self.ask("INFO", section).splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
+    def spent_in(self, command: str) -> float:
+        """What the store has spent in the command since CONFIG RESETSTAT, us."""
+        statistics = self.info("commandstats")[f"cmdstat_{command.lower()}"]
+        return float(dict(pair.split("=") for pair in statistics.split(","))["usec"])
+
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 """As the embedded store runs: every write is synced before it is answered."""

@@ -7,7 +7,7 @@ import pytest
 
 from bench.harness.arrivals import Phase
 from bench.harness.closed_loop import Call, WrongAnswer
-from bench.harness.open_loop import Generator, Job
+from bench.harness.open_loop import Generator, Job, is_whole
 
 
 @pytest.fixture
@@ -82,8 +82,14 @@ def test_every_request_of_the_schedule_is_answered(serve):
     assert (whole.intended, whole.answered, whole.shed) == (10, 10, 0)
 
 
+def test_an_answer_is_whole_when_its_content_length_is():
+    """Not when a packet is: a reply cut anywhere waits for the rest."""
+    assert is_whole(YES)
+    assert not any(is_whole(YES[:end]) for end in range(len(YES)))
+
+
 def test_answers_that_come_in_pieces_are_put_together(serve):
-    """A reply is whole when its Content-Length is, not when a packet is."""
+    """However the network cuts them."""
     assert run(job(serve((YES[:20], YES[20:-3], YES[-3:])))).answered == 10
 
 
