@@ -34,9 +34,14 @@ ABOUT_DECISIONS = (
     "budget",
     "evaluation",
     "limiters",
+    "stalls",
 )
-ABOUT_THE_LOG = tuple(sorted(path.stem for path in Path(__file__).parent.glob("audit_*.py")))
-QUESTIONS = (*ABOUT_DECISIONS, *ABOUT_THE_LOG)
+FURTHER = sorted(
+    path.stem
+    for path in Path(__file__).parent.glob("[a-z]*.py")
+    if path.stem not in ABOUT_DECISIONS and "\ndef measure(" in path.read_text()
+)
+QUESTIONS = (*ABOUT_DECISIONS, *FURTHER)
 QUICK = ("against_baselines", "against_cerbos")
 
 

@@ -45,6 +45,7 @@ def measure(bench: Bench) -> list[Table]:
                 row.samples.append(_sample(run(_job(targets[label], [phase]), bench.cores.others)))
                 forget()
         recovery = _recovery(bench, targets[DECISIONS], maximum)
+    RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latency.svg").write_text(_picture(list(rows.values()), maximum))
     shown = [row for (_, share), row in rows.items() if share in SHOWN]
     latency = Table(

@@ -1,6 +1,7 @@
 import pytest
 from test_table import a_table
 
+from bench.__main__ import QUESTIONS
 from bench.harness import report
 from bench.harness.machine import Machine
 from bench.harness.report import Report, read_results, update_readme, write_results
@@ -49,3 +50,12 @@ def test_the_readme_gets_the_table_between_its_marks_and_keeps_the_rest(run, tmp
     assert "old" not in text
     assert "| empty (baseline) | 200 | 1.00 |" in text
     assert "Nothing else ran." in text
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_has_its_place_in_the_readme(question):
+    """A table that nobody placed would be measured and never shown."""
+    text = report.README.read_text()
+
+    assert f"<!-- begin {question} -->" in text
+    assert f"<!-- end {question} -->" in text
