@@ -133,7 +133,7 @@ class Archive:
                 if progress is not None:
                     progress(number - start + 1, head.segment - start + 1)
             os.fsync(manifest.fileno())
-        _sync_names(self.folder)
+        _names_on_disk(self.folder)
         if head.segment:
             keys = [keyspace.audit_head, keyspace.audit_segment(head.segment)]
             (status,) = await client.run(MARK_ARCHIVED, keys, [head.segment, previous])
@@ -169,7 +169,7 @@ def _write_whole(path: Path, data: bytes) -> None:
     unfinished.rename(path)
 
 
-def _sync_names(folder: Path) -> None:
+def _names_on_disk(folder: Path) -> None:
     """The names of the files in the folder are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
