@@ -3,7 +3,7 @@
 import itertools
 
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef
 from app.model.ids import Ids
 from app.model.keys import ApiKey, Caller, Scope
 from app.store.agents import Agents
@@ -64,9 +64,10 @@ class Scene:
         version: str | None = None,
         decision_id: str | None = None,
         parameters: bytes = b"{}",
+        idempotency: Idempotency | None = None,
     ) -> Decision | Stale:
         """Close a plan with these quotas at store time `at`; None: the store's own clock."""
-        request = AuthorizeRequest(self.agent.id, "file.read", "authorize", {}, parameters)
+        request = AuthorizeRequest(self.agent.id, "file.read", "authorize", {}, parameters, idempotency)
         arrived = arrived_us if arrived_us is not None else at or self.clock.now_us()
         return await self.committing(
             self.caller,

@@ -14,6 +14,8 @@ from app.store.keyspace import keyspace_of
 from app.store.records import as_record
 from app.store.scripts import COMMIT_DECISION, Script
 
+_BODY_DIGEST = COMMIT_DECISION.args.index("body_digest")
+
 
 class Runner(Protocol):
     """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none.
@@ -99,7 +101,7 @@ class CommitDecision:
             case "stale" | "moved":
                 return Stale(time_us, version_moved=status == "stale")
             case "repeated":
-                return _first_decision(as_record(await self._runner.call("HGETALL", keys[-1])))
+                return await self._first_decision(keys[-1], args[_BODY_DIGEST])
             case "conflict":
                 raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
             case "revoked":
@@ -151,11 +153,22 @@ class CommitDecision:
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
         return keys, args
 
+    async def _first_decision(self, name: str, body_digest: Value) -> Decision:
+        """The decision that a request with the same Idempotency-Key got."""
+        reply = await self._runner.call("HGETALL", name)
+        if reply in ({}, []):
+            raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
+        # The script found the answer to this question there; what answers another is another command's reply.
+        is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
+        record = as_record(reply) if is_record else {}
+        if record.get("body_digest") != body_digest:
+            await self._runner.distrust()
+            raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        return _decision_of(record)
 
-def _first_decision(record: dict[str, str]) -> Decision:
-    """The decision that a request with the same Idempotency-Key got."""
-    if not record:
-        raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
+
+def _decision_of(record: dict[str, str]) -> Decision:
+    """The decision that a first answer holds."""
     index, _, kind = record["rule"].partition(" ")
     outcome = Outcome(
         Result(record["result"]),

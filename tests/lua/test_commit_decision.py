@@ -7,9 +7,10 @@ import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
-from app.model.decisions import Decision, Plan
+from app.model.decisions import Decision, Idempotency, Plan
 from app.store.clock import StoreClock
 from app.store.commit import CommitDecision, Stale
+from app.store.records import as_record
 
 WIDE = quota("wide", 10, 60 * SECOND)
 
@@ -184,14 +185,20 @@ async def test_a_log_that_lost_its_counter_takes_no_entry(scene):
 
 
 class Echo:
-    """A runner whose store answers another decision than the one asked for, or no decision at all."""
+    """A runner whose store answers another decision than the one asked for, or no decision at all.
 
-    def __init__(self, runner, change) -> None:
-        self._runner, self._change = runner, change
+    change: what becomes of a script's reply; change_record: of a command's.
+    """
+
+    def __init__(self, runner, change, change_record=None) -> None:
+        self._runner, self._change, self._change_record = runner, change, change_record
         self.distrusted = 0
 
     async def run(self, script, keys, args):
         return self._change(await self._runner.run(script, keys, args))
+
+    async def call(self, *args):
+        return self._change_record(await self._runner.call(*args))
 
     async def distrust(self) -> None:
         self.distrusted += 1
@@ -217,6 +224,30 @@ async def test_a_reply_that_is_not_this_decisions_is_no_answer(scene, change):
         await scene.commit()
 
     assert echo.distrusted == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record | {"body_digest": "c" * 64},
+        lambda _: ["committed", "id", "0"],
+        lambda _: ["result", "allowed"],
+        lambda _: "OK",
+        lambda _: None,
+    ],
+    ids=["another answer", "a script's reply", "another record", "a string", "nothing"],
+)
+async def test_a_first_answer_to_another_question_is_no_answer(scene, change):
+    """I6: what stands in the place of a retry's first answer must be the answer to what was asked."""
+    first = await scene.commit(idempotency=Idempotency("a" * 64, "b" * 64))
+    echo = Echo(scene.runner, lambda reply: reply, lambda reply: change(as_record(reply)))
+    scene.committing = CommitDecision(echo, StoreClock(), 1_000)
+
+    with pytest.raises(StoreUnavailable):
+        await scene.commit(idempotency=Idempotency("a" * 64, "b" * 64))
+
+    assert echo.distrusted == 1
+    assert [entry["id"] for entry in await scene.entries()] == [first.id]
 
 
 async def test_the_latency_is_never_negative(scene):
