@@ -10,7 +10,7 @@ KEYS[4]       agents          sorted set; member = agent id, score = created_ms
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
 ARGV[3]       after           for the trail: JSON of what it becomes
-ARGV[4]       expected        version token the caller read; "" = create
+ARGV[4]       expected        revision the caller read; 0 = create
 ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
 ARGV[7]       agents_max      agents that the workspace may have
@@ -29,27 +29,30 @@ HOLDS         I8 an acknowledged change binds every later decision, I13 no chang
 ]]
 local caller_key, changes, agent, agents = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
-local expected, version, id, agents_max = ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local expected, version, id, agents_max = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision')
-if (held[1] or '') ~= expected then return {'stale', 0, 0, 0} end
+-- The revision and not the version token: that one moves with every edit of a policy, and whoever suspends an
+-- agent must not have to wait for those. A record from before there were revisions is at 1.
+local held_revision = held[1] and tonumber(held[4] or 1) or 0
+if held_revision ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local agents_held = redis.call('ZCARD', agents)
-if expected == '' and agents_held >= agents_max then return {'full', 0, 0, 0} end
+if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
-local revision = held[1] and tonumber(held[4] or 1) + 1 or 1
+local revision = held_revision + 1
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'revision', revision, 'version', version}
 for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
-  'kind', expected == '' and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
+  'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
   'before', before, 'after', after)
 redis.call('DEL', agent)
 redis.call('HSET', agent, unpack(record))

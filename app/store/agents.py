@@ -139,7 +139,7 @@ class Agents:
         """The agent as it is stored now; None if what is stored was no longer `held`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
-        expected = "" if held is None else held.version
+        expected = 0 if held is None else held.revision
         before, after = snapshots(held, replace(agent, revision=1 if held is None else held.revision + 1))
         fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
         if agent.description is not None:

@@ -238,3 +238,22 @@ async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids
             await act
     assert await agents.list_page(stranger) == []
     assert await agents.get(workspace_id, made.id) == made
+
+
+async def test_an_agent_can_be_suspended_however_often_its_policies_change(agents, policies, client, workspace_id):
+    """Whoever stops an agent does not have to wait until nobody edits its policies any more."""
+    made = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    read = agents.get
+
+    async def overtaken(*args):
+        agent = await read(*args)
+        await policies.update(workspace_id, policy.id, priority=(await policies.get(*args[:1], policy.id)).priority + 1)
+        return agent
+
+    agents.get = overtaken
+    suspended = await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED)
+
+    assert suspended.status is AgentStatus.SUSPENDED
+    assert await read(workspace_id, made.id) == suspended
+    assert suspended.version != made.version
