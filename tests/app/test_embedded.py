@@ -1,6 +1,8 @@
 """The embedded store under `remit serve`: started, stopped, killed and started again on the same files."""
 
 import ctypes
+import fcntl
+import os
 import shutil
 import signal
 import subprocess
@@ -157,6 +159,21 @@ def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(serv
         assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 
+def test_a_store_that_is_slow_to_end_keeps_its_files_from_the_next(service):
+    """The store holds the lock as well as its supervisor: two stores on the same files would write over each other."""
+    service.start()
+    [store] = service.children(STORE)
+    os.kill(store, signal.SIGSTOP)  # so that it cannot end when its parent does
+    kill(service.process.pid)
+    service.process.wait(10)
+    with (service.data_dir / "lock").open() as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.kill(store, signal.SIGCONT)
+        assert all_gone([store])
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def test_two_services_do_not_share_a_data_directory(service, tmp_path):
     """The second says who has it."""
     service.start()
@@ -182,6 +199,7 @@ def test_any_path_can_be_the_data_directory(tmp_path, name):
             [sys.executable, "-m", "app.cli", "doctor"], env=service.env, capture_output=True, text=True, check=False
         )
         assert (doctor.returncode, doctor.stderr) == (0, "")
+        assert "OK      durability  every answer is on disk before it is given" in doctor.stdout
     finally:
         assert service.stop() == 0
 
