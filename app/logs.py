@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from app.model.keys import without_raw_keys
 from app.model.times import rfc3339
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that this task answers; every line written meanwhile carries it."""
-_RAW_KEY = re.compile(r"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LIBRARIES = ("uvicorn", "uvicorn.error", "asyncio", "litestar", "redis")
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -38,7 +38,9 @@ class TextLines(logging.Formatter):
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
         first = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}{fields}"
         lines = [first.replace("\n", "\\n"), *(f"  {line}" for line in self._traceback(record).splitlines())]
-        return _without_keys("\n".join(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", each) for each in lines))
+        return without_raw_keys(
+            "\n".join(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", each) for each in lines)
+        )
 
     def _traceback(self, record: logging.LogRecord) -> str:
         return self.formatException(record.exc_info) if record.exc_info else ""
@@ -59,7 +61,7 @@ class JsonLines(TextLines):
         }
         if record.exc_info:
             line["exception"] = self._traceback(record)
-        return _without_keys(msgspec.json.encode(line, enc_hook=str).decode())
+        return without_raw_keys(msgspec.json.encode(line, enc_hook=str).decode())
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -71,7 +73,3 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def _time(record: logging.LogRecord) -> str:
     return rfc3339(int(record.created * 1000))
-
-
-def _without_keys(line: str) -> str:
-    return _RAW_KEY.sub(r"\1...", line)

@@ -1,7 +1,6 @@
 """The one place that turns a failure into an answer."""
 
 import logging
-import re
 from typing import Any
 
 import msgspec
@@ -12,9 +11,9 @@ from msgspec import Struct
 
 from app.errors import AppError, Detail, Invalid, NotFound
 from app.http.methods import not_allowed
+from app.model.keys import without_raw_keys
 
 log = logging.getLogger(__name__)
-_raw_key = re.compile(rb"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Problem(Struct, frozen=True):
@@ -34,7 +33,7 @@ class ErrorBody(Struct, frozen=True):
 def encode_error(error: AppError) -> bytes:
     """The body of an error; whatever it quotes, no raw key leaves with it."""
     body = msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
-    return _raw_key.sub(rb"\1...", body)
+    return without_raw_keys(body.decode()).encode()
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

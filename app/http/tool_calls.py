@@ -18,12 +18,14 @@ from app.http.bodies import (
 from app.http.explanations import explain
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.ids import canonical_uuid
+from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.text import FieldError, Name, require_visible
 from app.pdp import Redactor
 
 MAX_PARAMETERS_BYTES = 64 * 1024
 MAX_IDEMPOTENCY_KEY = 255
 DEFAULT_ACTION = "authorize"
+_KEY_TYPE = KEY_TYPE.encode()
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
@@ -67,13 +69,23 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
     if canonical is None:
         raise Invalid.at("$.agent_id", "must be a UUID")
 
+    if len(raw) > MAX_PARAMETERS_BYTES:
+        _require_short(_encode(parameters))  # before every name in them is looked at
     recorded = _encode(redactor.redacted(parameters))
-    if len(recorded) > MAX_PARAMETERS_BYTES:
-        raise Invalid.at("$.parameters", f"have {len(recorded)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept")
+    if _KEY_TYPE in recorded:
+        recorded = without_raw_keys(recorded.decode()).encode()
+    _require_short(recorded)
     idempotency = None
     if idempotency_key is not None:
         idempotency = _idempotency(idempotency_key, (canonical, tool_name, action, parameters))
     return AuthorizeRequest(canonical, tool_name, action, parameters, recorded, idempotency)
+
+
+def _require_short(parameters: bytes) -> None:
+    if len(parameters) > MAX_PARAMETERS_BYTES:
+        raise Invalid.at(
+            "$.parameters", f"have {len(parameters)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
+        )
 
 
 def _idempotency(key: bytes, asked: tuple[str, str, str, dict[str, Any]]) -> Idempotency:

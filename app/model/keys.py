@@ -10,6 +10,7 @@ from msgspec import Struct
 KEY_TYPE = "svc_"
 PREFIX_LENGTH = 12
 is_raw_key = re.compile(r"svc_[0-9a-f]{32}").fullmatch
+_raw_keys = re.compile(r"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Scope(StrEnum):
@@ -40,6 +41,11 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     created_ms: int
     expires_ms: int | None = None
     last_used_ms: int | None = None
+
+
+def without_raw_keys(text: str) -> str:
+    """`text` with every raw key in it cut to its prefix: whoever put one there, it goes no further."""
+    return _raw_keys.sub(r"\1...", text) if KEY_TYPE in text else text
 
 
 def new_raw_key() -> str:

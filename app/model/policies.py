@@ -4,7 +4,7 @@ import hashlib
 import zoneinfo
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any
 
 import re2
@@ -15,6 +15,9 @@ from app.model.text import FieldError, Name, require_visible
 MAX_RULES = 50
 MAX_PRIORITY = 1000
 MAX_REGEX_LENGTH = 512
+MANY_PATTERNS = 8
+"""More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
+
 REGEX_MEMORY_BYTES = 256 * 1024
 """What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
@@ -47,6 +50,9 @@ class Rule(
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
 
     def __post_init__(self) -> None:
+        together = "".join(self.tools)
+        if "*" not in together and together.isascii() and together.isprintable():
+            return  # a thousand plain names need no look at each
         for index, pattern in enumerate(self.tools):
             field = f"tools[{index}]"
             require_visible(field, pattern)
@@ -102,10 +108,9 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
             if all(value is UNSET for value in given):
                 raise FieldError(field, "needs at least one of regex, enum, min, max and required")
             if constraint.regex is not UNSET:
-                try:
-                    compile_regex(constraint.regex)
-                except ValueError as error:
-                    raise FieldError(f"{field}.regex", str(error)) from None
+                refusal = _why_refused(constraint.regex)
+                if refusal is not None:
+                    raise FieldError(f"{field}.regex", refusal)
             if constraint.min is not UNSET and constraint.max is not UNSET and constraint.min > constraint.max:
                 raise FieldError(field, f"min {constraint.min} is above max {constraint.max}; nothing can satisfy it")
 
@@ -209,16 +214,37 @@ def compile_regex(pattern: str) -> Any:
     input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that
     needs no memory, and the answer is the same.
     """
+    refusal = _why_refused(pattern)
+    if refusal is not None:
+        raise ValueError(refusal)
+    return re2.compile(pattern, _options())
+
+
+# Finding a pattern too large takes up to ten milliseconds, and who explains a refusal asks again.
+@lru_cache(maxsize=1024)
+def _why_refused(pattern: str) -> str | None:
+    """The sentence that refuses the pattern, None if it compiles."""
+    try:
+        re2.compile(pattern, _options())
+    except re2.error as error:
+        reason = error.args[0] if error.args else "unknown"
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return f"is not a regular expression in RE2 syntax: {text}"
+    return None
+
+
+def _options() -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = REGEX_MEMORY_BYTES
     options.never_capture = True
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else "unknown"
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(f"is not a regular expression in RE2 syntax: {text}") from None
+    return options
+
+
+def pattern_count(rules: Iterable[PolicyRule]) -> int:
+    """How many patterns there are to be compiled."""
+    constraints = (rule.parameters.values() for rule in rules if isinstance(rule, ParameterConstraint))
+    return sum(constraint.regex is not UNSET for named in constraints for constraint in named)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from app.model.agents import Agent, AgentStatus
-from app.model.decisions import Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result, RuleRef
 from app.model.policies import (
     ApprovalRequired,
     Effect,
@@ -21,12 +21,21 @@ from app.model.policies import (
     evaluation_order,
     quota_fingerprints,
 )
-from app.pdp.constraints import Check, compile_constraint
+from app.pdp.constraints import Check, compile_constraint, program_size
 from app.pdp.quotas import open_quotas
+from app.pdp.redaction import REDACTED
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
 _MAX_VIEWS = 256
+_MAX_BYTES = 64 * 1024
+_QUICK_STEPS = 1_000_000
+"""Four milliseconds, at 4 ns for a step."""
+
+_QUICK_TOOL_PATTERNS = 50_000
+"""To look through them all for one tool takes three milliseconds."""
+
+_REDACTED = REDACTED.encode()
 _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 
 IsSecret = Callable[[str], bool]
@@ -38,6 +47,7 @@ class Condition(Struct, frozen=True):
     when_failed: the result a failure gives.
     failure: the reason if it always fails; None if that depends on the call.
     checks, time: what it depends on; a condition without any always passes.
+    program_size: of the patterns in the checks, together.
     """
 
     ref: RuleRef
@@ -45,6 +55,7 @@ class Condition(Struct, frozen=True):
     failure: str | None = None
     checks: tuple[Check, ...] = ()
     time: TimeCheck | None = None
+    program_size: int = 0
 
     def failed(self, parameters: dict[str, Any], minute: int) -> str | None:
         """The reason why this call fails the rule, None if it passes."""
@@ -75,11 +86,13 @@ class ToolView(Struct, frozen=True):
     tier: its policies, oldest first, without those that abstain; empty if no policy says anything.
     timed: whether a condition depends on the clock.
     when_all_pass: the plan if no condition fails.
+    program_size: of all patterns that one call can meet.
     """
 
     tier: tuple[PolicyView, ...]
     timed: bool
     when_all_pass: Plan
+    program_size: int = 0
 
 
 class CompiledAgent:
@@ -97,6 +110,25 @@ class CompiledAgent:
             )
         ]
         self._views: dict[str, ToolView] = {}
+        self._tool_patterns = sum(len(each.rule.tools) for tier in self._tiers for _, rules in tier for each in rules)
+
+    def is_quick(self, request: AuthorizeRequest) -> bool:
+        """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
+
+        RE2 is linear, but where its fast automaton runs out of memory each byte costs as many steps as the pattern
+        has instructions: `.{1000}$` takes two seconds for 64 KiB. The estimate knows no more than the two sizes, so it
+        is too high for most patterns, and a thread is all that it costs them.
+        """
+        view = self._views.get(request.tool_name)
+        if view is None:
+            if self._tool_patterns > _QUICK_TOOL_PATTERNS:
+                return False
+            view = self.view(request.tool_name)
+        recorded = request.recorded_parameters
+        if view.program_size * len(recorded) > _QUICK_STEPS:
+            return False
+        # What was redacted was longer than it looks.
+        return view.program_size * _MAX_BYTES <= _QUICK_STEPS or _REDACTED not in recorded
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them. Bounded: past 256 tools a view is made anew each time."""
@@ -113,7 +145,8 @@ class CompiledAgent:
             if views:
                 timed = any(condition.time for view in views for condition in view.conditions)
                 outcome = views[0].allowed
-                return ToolView(views, timed, Plan(outcome, open_quotas(views, outcome.result, 0)))
+                size = sum(condition.program_size for view in views for condition in view.conditions)
+                return ToolView(views, timed, Plan(outcome, open_quotas(views, outcome.result, 0)), size)
         return ToolView((), False, DEFAULT_DENY)
 
 
@@ -153,7 +186,8 @@ def _compile_rule(
                 compile_constraint(name, constraint, secret=is_secret(name))
                 for name, constraint in rule.parameters.items()
             )
-            condition = Condition(ref, _result(rule.effect), checks=checks)
+            size = sum(map(program_size, rule.parameters.values()))
+            condition = Condition(ref, _result(rule.effect), checks=checks, program_size=size)
         case TimeBased():
             condition = Condition(ref, _result(rule.effect), time=compile_time_window(rule.time_window))
         case RateLimited():

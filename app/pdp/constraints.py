@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from app.model.keys import without_raw_keys
 from app.model.policies import Constraint, Scalar, compile_regex
 from app.model.text import with_hidden_shown
 from app.pdp.redaction import REDACTED
@@ -39,6 +40,11 @@ def compile_constraint(name: str, constraint: Constraint, *, secret: bool) -> Ch
         return None
 
     return check
+
+
+def program_size(constraint: Constraint) -> int:
+    """Instructions of the constraint's pattern: a byte of text costs no more steps, however the engine searches."""
+    return 0 if constraint.regex is UNSET else int(compile_regex(constraint.regex).programsize)
 
 
 def _values(holder: dict[str, Any], path: list[str]) -> Iterator[Any]:
@@ -125,7 +131,8 @@ def _shown(value: Any) -> str:
         return "an object"
     if type(value) is list:
         return "an array"
-    return _clipped(_encode(value[:_SHOWN] if type(value) is str else value).decode())
+    # Before it is cut: half a raw key is still most of a key.
+    return _clipped(without_raw_keys(_encode(value[: 2 * _SHOWN] if type(value) is str else value).decode()))
 
 
 def _clipped(text: str) -> str:

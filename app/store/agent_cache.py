@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.model.agents import Agent
-from app.model.policies import Policy
+from app.model.policies import MANY_PATTERNS, Policy, pattern_count
 from app.store.agents import Agents
 
 Compiled = TypeVar("Compiled")
@@ -65,7 +65,10 @@ class AgentCache(Generic[Compiled]):
 
     async def _load(self, key: _Key) -> Compiled:
         agent, policies = await self._agents.load(*key)
-        compiled = self._compile(agent, policies)
+        if sum(pattern_count(policy.rules) for policy in policies) > MANY_PATTERNS:
+            compiled = await asyncio.to_thread(self._compile, agent, policies)
+        else:
+            compiled = self._compile(agent, policies)
         if key in self._entries:
             self._remove(key)
         size = _AGENT_BYTES + sum(len(msgspec.json.encode(policy.rules)) for policy in policies)

@@ -15,7 +15,7 @@ from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
-from app.store.policies import ATTEMPTS, contended, policy_of, quota_keys
+from app.store.policies import ATTEMPTS, contended, policies_of, quota_keys
 from app.store.records import as_record, read_page, read_records, require_room, require_version, store_time_ms
 from app.store.scripts import DELETE_AGENT, PUT_AGENT
 
@@ -131,7 +131,7 @@ class Agents:
                 raise AgentNotFound("No agent has this id")
             if sorted(ids) == sorted(expected):
                 by_id = dict(zip(expected, records, strict=True))
-                return _agent_of(held), [policy_of(as_record(by_id[policy_id])) for policy_id in ids]
+                return _agent_of(held), await policies_of(as_record(by_id[policy_id]) for policy_id in ids)
             expected = ids
         return contended()
 

@@ -1,5 +1,6 @@
 """Policies: created, read, changed, deleted; each change binds every later decision."""
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
@@ -12,7 +13,7 @@ from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
-from app.model.policies import Policy, PolicyRule, quota_fingerprints
+from app.model.policies import MANY_PATTERNS, Policy, PolicyRule, quota_fingerprints
 from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
@@ -22,6 +23,10 @@ from app.store.scripts import DELETE_POLICY, PUT_POLICY
 
 ATTEMPTS = 8
 """How often a change is tried while others change the same record in between."""
+
+_STEP_BYTES = 64 * 1024
+_PATTERN_BYTES = 8 * 1024
+"""What is decoded in one step of the loop, and what a pattern counts for: about 10 ms of the worst there can be."""
 
 _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 
@@ -64,7 +69,7 @@ class Policies:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).policy(policy_id)))
         if not record:
             raise PolicyNotFound("No policy has this id")
-        return policy_of(record)
+        return (await policies_of([record]))[0]
 
     async def list_page(
         self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
@@ -73,7 +78,7 @@ class Policies:
         keyspace = Keyspace(workspace_id)
         index = keyspace.policies if agent_id is None else keyspace.agent_policies(agent_id)
         ids = await read_page(self._client, index, limit, offset)
-        return [policy_of(r) for r in await read_records(self._client, [keyspace.policy(each) for each in ids])]
+        return await policies_of(await read_records(self._client, [keyspace.policy(each) for each in ids]))
 
     async def update(
         self,
@@ -175,6 +180,23 @@ def policy_of(record: dict[str, str]) -> Policy:
         updated_ms=int(record["updated_ms"]),
         version=int(record["version"]),
     )
+
+
+async def policies_of(records: Iterable[dict[str, str]]) -> list[Policy]:
+    """The policies that records hold. The loop goes on meanwhile, however many patterns are to be compiled."""
+    policies: list[Policy] = []
+    bytes_read = 0
+    for record in records:
+        rules = record["rules"]
+        if rules.count('"regex"') > MANY_PATTERNS:
+            policies.append(await asyncio.to_thread(policy_of, record))
+            continue
+        policies.append(policy_of(record))
+        bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES
+        if bytes_read > _STEP_BYTES:
+            bytes_read = 0
+            await asyncio.sleep(0)
+    return policies
 
 
 def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:

@@ -4,11 +4,10 @@ The rows are compared with the table of operations, so that a new route, or a ne
 """
 
 import re
-import socket
 import uuid
-from contextlib import contextmanager
 
 import pytest
+from monitor import watched
 from servers import Replica, Store
 from tenants import FREE, Tenant
 
@@ -149,28 +148,10 @@ def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, thei
     for value in (str(uuid.uuid4()), getattr(theirs, whose)):
         with watched(quiet[0].port) as commands:
             send(ours.admin, method, path, place, value)
-        costs.append(commands)
+        costs.append([(words[0], len(words)) for words in commands])
 
     assert costs[0] == costs[1]
     assert costs[0]
-
-
-@contextmanager
-def watched(port):
-    """The names of the commands that clients send to the store meanwhile, with their numbers of arguments."""
-    commands = []
-    with socket.create_connection(("127.0.0.1", port)) as watch, socket.create_connection(("127.0.0.1", port)) as end:
-        watch.sendall(b"MONITOR\r\n")
-        lines = watch.makefile("rb")
-        assert lines.readline() == b"+OK\r\n"
-        yield commands
-        end.sendall(b"ECHO the-end\r\n")
-        for line in lines:
-            words = re.findall(rb'"((?:[^"\\]|\\.)*)"', line)
-            if words[-1] == b"the-end":
-                return
-            if b" lua]" not in line:
-                commands.append((words[0].decode(), len(words)))
 
 
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):

@@ -1,0 +1,155 @@
+"""Bodies made to hold the loop are refused with a sentence or read like any other; bench/stalls.py times them."""
+
+import json
+
+import pytest
+
+from app.errors import Invalid
+from app.http.bodies import MAX_LARGE_EXPONENTS, MAX_NESTED, decode_body, decode_json
+from app.http.policies import CreatePolicy
+from app.http.tool_calls import MAX_PARAMETERS_BYTES, decode_tool_call
+from app.model.policies import MANY_PATTERNS
+from app.pdp import Redactor
+from app.settings import Settings
+from bench.harness.hostile import AGENT, JSON_BOMBS, POLICY_BOMBS, REFUSED
+
+ID = "00000000-0000-7000-8000-000000000000"
+DEEP = "$: values are nested more than 32 levels deep"
+NESTED = f"$: holds more than {MAX_NESTED} objects and lists"
+LONG = f"bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
+EXPONENTS = f"$: holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits"
+REFUSALS = {
+    "open brackets": DEEP,
+    "open objects": DEEP,
+    "brackets in pairs": DEEP,
+    "33 levels, then flat": DEEP,
+    "empty lists": NESTED,
+    "empty objects": NESTED,
+    "32 levels, side by side": NESTED,
+    "many secret names": NESTED,
+    "an unknown field, large": NESTED,
+    "a text that does not end": "$: is not JSON: it ends too early",
+    "half a surrogate": "$: is not JSON: it ends too early",
+    "what is no UTF-8": "$: is not JSON: its text is not UTF-8",
+    "a text of colons": LONG,
+    "many names": LONG,
+    "names of many words": LONG,
+    "one name of many words": LONG,
+    "floats": LONG,
+    "texts": LONG,
+    "64 KiB of secrets": LONG,
+    "a name given twice at the end": '$: "n0" is given twice in one object',
+    "a long number": "$: holds a number that is too large",
+    "exponents": EXPONENTS,
+    "an exponent too large": EXPONENTS,
+}
+
+
+@pytest.fixture(scope="module")
+def redactor():
+    return Redactor(Settings().redact.split(","))
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
+    """With one place and one sentence, and without half of it in the answer."""
+    with pytest.raises(Invalid) as refused:
+        decode_tool_call(JSON_BOMBS[name], None, redactor)
+    assert REFUSALS[name] in refused.value.message
+    assert len(refused.value.message) < 200
+
+
+@pytest.mark.parametrize("name", sorted(JSON_BOMBS.keys() - REFUSALS.keys()))
+def test_what_is_large_but_right_is_read(name, redactor):
+    """A long text, white space, 64 KiB of lists or names: the bounds leave room for what somebody may mean."""
+    request = decode_tool_call(JSON_BOMBS[name], None, redactor)
+    assert len(request.recorded_parameters) <= MAX_PARAMETERS_BYTES
+
+
+@pytest.mark.parametrize("name", JSON_BOMBS)
+def test_no_bomb_is_taken_for_a_policy(name):
+    """Whatever is in it, the answer is a refusal of ours."""
+    with pytest.raises(Invalid):
+        decode_body(JSON_BOMBS[name], CreatePolicy)
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_objects_and_lists_are_counted_outside_texts(over):
+    """Exactly as many as the bound, those in texts and names not among them."""
+    inner = [[] for _ in range(MAX_NESTED - 2 + over)]
+    raw = json.dumps({"[{": '[[[{"\\', "a": inner}).encode()
+    if over:
+        with pytest.raises(Invalid, match="objects and lists"):
+            decode_json(raw)
+    else:
+        assert decode_json(raw)["a"] == inner
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_large_exponents_are_counted_outside_texts(over):
+    """1e300 and 1E-300 count; 1e30, and what looks like one in a text, do not."""
+    numbers = ",".join(["1e300", "1.5E-300"] * (MAX_LARGE_EXPONENTS // 2) + ["1e30"] * 1000 + ["1e300"] * over)
+    raw = f'{{"a":[{numbers}],"b":"{"1e300," * 1000}"}}'.encode()
+    if over:
+        with pytest.raises(Invalid, match="exponents of three digits"):
+            decode_json(raw)
+    else:
+        assert len(decode_json(raw)["a"]) == MAX_LARGE_EXPONENTS + 1000
+
+
+def test_a_secret_does_not_make_room_in_the_parameters(redactor):
+    """Their size is what was sent: who hides a megabyte under `password` is refused as well."""
+    body = {"agent_id": ID, "tool_name": "t", "parameters": {"password": "x" * (MAX_PARAMETERS_BYTES + 1)}}
+    with pytest.raises(Invalid, match="bytes as JSON"):
+        decode_tool_call(json.dumps(body).encode(), None, redactor)
+
+
+@pytest.mark.parametrize("spaced", ['{"a":1,"b":{"c":2}}', '{"a" : 1, "b" : {"c" : 2}}', '{"a"\n:1,"b"\t:{"c"  :2}}'])
+def test_keys_are_told_apart_however_they_are_spaced(spaced):
+    """White space before a colon is allowed, and a repeated key is found there too."""
+    assert decode_json(spaced.encode()) == {"a": 1, "b": {"c": 2}}
+    with pytest.raises(Invalid, match='"b" is given twice'):
+        decode_json(spaced.replace('"c"', '"b":0,"b"').encode())
+
+
+@pytest.fixture(scope="module")
+def agent(tenant):
+    return tenant.new_agent()["id"]
+
+
+@pytest.mark.parametrize("pattern", REFUSED)
+@pytest.mark.parametrize("beside", [0, MANY_PATTERNS], ids=["alone", "among many"])
+def test_a_pattern_that_is_refused_is_400_at_its_place(tenant, agent, pattern, beside):
+    """The same sentence whether it was compiled on the loop or, with many others, in a thread."""
+    named = {f"p{number}": {"regex": f"^{number}$"} for number in range(beside)} | {"last": {"regex": pattern}}
+    rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": named}]
+    answer = tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": rules})
+
+    assert answer.status_code == 400
+    (detail,) = answer.json()["error"]["details"]
+    assert detail["path"] == "$.rules[0].parameters.last.regex"
+    assert "is not a regular expression in RE2 syntax" in detail["message"]
+
+
+def test_a_policy_of_many_patterns_is_made_read_and_decides(tenant, agent):
+    """Compiled in a thread at each of these; nobody sees a difference."""
+    named = {f"p{number}": {"regex": f"^{number}$", "required": False} for number in range(3 * MANY_PATTERNS)}
+    rules = [{"type": "parameter_constraint", "tools": ["many.*"], "parameters": named}]
+    made = tenant.new_policy(agent, *rules)
+
+    assert tenant.reader.get(f"/v1/policies/{made['id']}").json() == made
+    assert made in tenant.reader.get("/v1/policies", params={"agent_id": agent}).json()
+    assert tenant.admin.patch(f"/v1/policies/{made['id']}", json={"rules": rules}).json()["rules"] == rules
+    assert tenant.authorize(agent, "many.a", parameters={"p7": "7"})["allowed"] is True
+    assert tenant.authorize(agent, "many.a", parameters={"p7": "8"})["allowed"] is False
+
+
+@pytest.mark.parametrize(
+    "name", ["unknown fields", "51 rules", "tools that are none", "patterns, each larger than allowed"]
+)
+def test_a_large_policy_that_is_wrong_is_refused(tenant, agent, name):
+    """At the first place that is wrong."""
+    body = POLICY_BOMBS[name].replace(AGENT.encode(), agent.encode())
+    answer = tenant.admin.post("/v1/policies", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["path"].startswith("$.rules")

@@ -1,0 +1,155 @@
+"""I10: no raw key at rest, in a log line, an error, a metric, the audit log, the trail, or what the store is sent."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from monitor import watched
+from servers import Replica, Store, clean_env, wait_until_ready
+from tenants import Tenant
+
+from app.http.operations import OPERATIONS
+from app.model.keys import digest_of
+
+STRAY = "svc_" + "deadbeef" * 4
+"""A key that somebody puts where none belongs."""
+RAW = re.compile(r"svc_[0-9a-f]{12,}")
+
+
+class LoggedReplica(Replica):
+    """A replica whose every line goes to a file."""
+
+    def __init__(self, store_url, path, style):
+        self._path = path
+        super().__init__(store_url, REMIT_LOG_LEVEL="debug", REMIT_LOG_FORMAT=style, REMIT_COMPACT="false")
+
+    def start(self):
+        with self._path.open("wb") as file:
+            command = [sys.executable, "-m", "app.cli", "serve"]
+            self.process = subprocess.Popen(command, env=self.env, stdout=file, stderr=subprocess.STDOUT)
+        wait_until_ready(self.base_url, self.process)
+
+    @property
+    def written(self):
+        return self._path.read_text()
+
+
+@pytest.fixture(scope="module", params=["text", "json"])
+def session(request, valkey_store, tmp_path_factory):
+    """Everything that was sent, stored, logged and answered while all operations were used, rightly and wrongly."""
+    folder = tmp_path_factory.mktemp("keys")
+    store = Store(valkey_store.binary, folder / "store")
+    replica = LoggedReplica(store.url, folder / "log", request.param)
+    with watched(store.port) as commands:
+        made = Session(store, replica)
+        made.use_everything()
+    made.commands = commands
+    yield made
+    made.tenant.close()
+    replica.stop()
+    store.stop()
+
+
+class Session:
+    """A tenant that does everything. keys: every raw key there is. answers: all but those that show a new key."""
+
+    def __init__(self, store, replica):
+        self.store, self.replica = store, replica
+        self.tenant = Tenant(store.url, replica)
+        self.keys = {replica.env["REMIT_BOOTSTRAP_KEY"], self.tenant.admin_key, self.tenant.read_key, STRAY}
+        self.answers = []
+
+    def use_everything(self):
+        """Every operation, with a key where it belongs and with keys where none does."""
+        admin = self.tenant.admin
+        agent = self.tenant.new_agent()["id"]
+        policy = self.tenant.new_policy(
+            agent,
+            {"type": "parameter_constraint", "tools": ["t"], "parameters": {"a": {"regex": "^ok$"}}},
+        )["id"]
+        key = self.tenant.new_key(["admin"])
+        rotated = subprocess.run(
+            [sys.executable, "-m", "app.cli", "key", "rotate", key["id"], "-w", self.tenant.id, "--json"],
+            env=clean_env() | {"REMIT_REDIS_URL": self.store.url},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.keys |= {key["key"], json.loads(rotated.stdout)["key"]}
+        ids = {"agent_id": agent, "policy_id": policy, "key_id": key["id"]}
+        for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
+            for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
+                body = {"agent_id": agent, "tool_name": "t", "name": STRAY, "parameters": {"a": f"no {STRAY}"}}
+                for query in ({}, {STRAY: STRAY}):
+                    self._send(operation.method, path, params=query, json=body if operation.body else None)
+                self._send(operation.method, path, content=STRAY if operation.body else None)
+                for authorization in (STRAY, f"Bearer {STRAY}", f"Basic {STRAY}", f"Bearer {STRAY}0"):
+                    self._send(operation.method, path, headers={"Authorization": authorization})
+        self._send("POST", "/v1/authorize", json={"agent_id": agent, "tool_name": "t", "parameters": {"a": STRAY * 9}})
+        self._send("GET", f"/{STRAY}?{STRAY}")
+        self._send("PUT", f"/v1/agents/{STRAY}")
+        admin.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}, headers={"Idempotency-Key": STRAY})
+
+    def _send(self, method, path, **how):
+        if method == "GET" and path == "/v1/audit-logs/stream":
+            return
+        answer = self.tenant.admin.request(method, path, **how)
+        assert answer.status_code < 500, (method, path, answer.text)
+        if not (method == "POST" and path == "/v1/api-keys" and answer.status_code == 201):
+            self.answers.append((method, path, answer.text))
+
+
+def test_the_store_is_sent_digests_only(session):
+    """MONITOR and SLOWLOG show the words of every command to whoever may look."""
+    assert len(session.commands) > 100
+    sent = "\n".join(" ".join(words) for words in session.commands)
+    assert digest_of(session.tenant.admin_key) in sent
+    assert [key for key in session.keys if key in sent] == []
+
+
+def test_nothing_at_rest_is_a_raw_key(session):
+    """Neither in a name of a key nor in any value: the log, the trail, the records."""
+    stored = dump(session.store)
+    assert digest_of(session.tenant.admin_key) in stored
+    assert "deadbeef..." in stored, "what was sent in parameters is recorded, cut to its prefix"
+    assert [key for key in session.keys if key in stored] == []
+
+
+def test_no_line_that_is_logged_holds_one(session):
+    """At level debug, with everything that was refused; the paths that were asked for are in it."""
+    written = session.replica.written
+    assert "/v1/agents/svc_deadbeef..." in written
+    assert RAW.findall(written) == []
+
+
+def test_no_answer_holds_one_but_the_one_that_makes_it(session):
+    """What an error quotes, it quotes without the key."""
+    assert len(session.answers) > 200
+    examples = {"/docs", "/schema/openapi.json"}
+    assert {path for _, path, text in session.answers if RAW.search(text)} == examples
+    assert any("svc_deadbeef..." in text for _, _, text in session.answers)
+
+
+def test_the_reason_of_a_denial_quotes_the_value_without_the_key(session):
+    """Even where it is cut short: half a key is most of a key."""
+    reasons = [entry["reason"] for entry in session.tenant.log(tool_name="t")]
+    assert any("svc_deadbeef..." in reason for reason in reasons)
+    assert [reason for reason in reasons if RAW.search(reason)] == []
+
+
+def dump(store):
+    """Every key and value of the store, as text. Only tests scan."""
+    import redis  # noqa: PLC0415 - only here
+
+    with redis.Redis(port=store.port, decode_responses=True) as client:
+        read = {
+            "string": client.get,
+            "hash": client.hgetall,
+            "zset": lambda name: client.zrange(name, 0, -1),
+            "stream": client.xrange,
+            "list": lambda name: client.lrange(name, 0, -1),
+            "set": client.smembers,
+        }
+        return "\n".join(f"{name} {read[client.type(name)](name)}" for name in client.scan_iter())

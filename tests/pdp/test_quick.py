@@ -1,0 +1,78 @@
+"""Which calls may be decided on the loop, and which belong into a thread: by what they can cost at worst."""
+
+import msgspec
+import pytest
+
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest
+from app.model.policies import Policy, PolicyRule
+from app.pdp import compile_agent
+
+AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
+
+
+def compiled(*rules):
+    """The agent under one policy of these rules."""
+    decoded = msgspec.convert(rules, tuple[PolicyRule, ...])
+    policy = Policy(id="p", agent_id="a", name="p", rules=decoded, created_ms=0, updated_ms=0, version=1)
+    return compile_agent(AGENT, [policy], lambda name: name == "secret")
+
+
+def constraint(tool, **patterns):
+    named = {name: {"regex": pattern} for name, pattern in patterns.items()}
+    return {"type": "parameter_constraint", "tools": [tool], "parameters": named}
+
+
+def call(tool, **parameters):
+    recorded = parameters | ({"secret": "[REDACTED]"} if "secret" in parameters else {})
+    return AuthorizeRequest("a", tool, "authorize", parameters, msgspec.json.encode(recorded))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length", "quick"),
+    [
+        ("^/srv/[a-z/]+$", 60_000, True),
+        ("^.{1,255}$", 255, True),
+        (".{1000}$", 50, True),
+        (".{1000}$", 60_000, False),
+        ("a.{300}$", 60_000, False),
+        ("(?i)(drop|delete|truncate) +table", 60_000, False),
+        ("(?i)(drop|delete|truncate) +table", 2_000, True),
+    ],
+)
+def test_a_long_text_under_a_large_pattern_is_not_quick(pattern, length, quick):
+    """The product counts: either alone is harmless."""
+    agent = compiled(constraint("t", text=pattern))
+    assert agent.is_quick(call("t", text="a" * length)) is quick
+    assert agent.is_quick(call("t", text="a" * length)) is quick  # now that the tool has been seen
+
+
+def test_patterns_of_one_tool_count_together_and_those_of_others_not():
+    """What a call can meet is what it can cost."""
+    parts = {f"p{number}": "^.{1,255}$" for number in range(40)}
+    agent = compiled(constraint("many", **parts), constraint("one", text="^.{1,255}$"))
+    assert not agent.is_quick(call("many", text="a" * 300))
+    assert agent.is_quick(call("one", text="a" * 300))
+    assert agent.is_quick(call("none", text="a" * 60_000))
+
+
+def test_a_redacted_value_counts_as_long_as_it_may_have_been():
+    """What is recorded is ten characters; what is searched is the value."""
+    agent = compiled(constraint("t", secret="^.{1,255}$"))
+    assert not agent.is_quick(call("t", secret="a" * 60_000))
+    assert agent.is_quick(call("t", text="a"))
+
+
+def test_very_many_tool_patterns_are_looked_through_in_a_thread_once():
+    """Until the tool's view is made; after that they cost nothing."""
+    tools = [f"tool.{number}" for number in range(1000)]
+    agent = compiled(*[{"type": "tool_denylist", "tools": tools}] * 50, {"type": "tool_allowlist", "tools": ["t"]})
+    assert not agent.is_quick(call("t"))
+    agent.view("t")
+    assert agent.is_quick(call("t"))
+
+
+def test_an_agent_without_patterns_is_always_quick():
+    """The usual case asks for one multiplication."""
+    agent = compiled({"type": "tool_allowlist", "tools": ["*"]})
+    assert agent.is_quick(call("t", secret="a" * 60_000))
