@@ -46,6 +46,7 @@ from app.http.parameters import (
     OFFSET,
     PAGE,
     RATE,
+    REPLAYED,
     REQUEST_ID,
     Parameter,
 )
@@ -95,6 +96,7 @@ OPERATIONS = (
         body=AuthorizeBody,
         answer=DecisionView,
         request_headers=(IDEMPOTENCY_KEY,),
+        headers=REPLAYED,
         errors=(AgentNotFound, IdempotencyConflict),
         description=(
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "

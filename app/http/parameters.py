@@ -88,6 +88,7 @@ IDEMPOTENCY_KEY = Parameter(
     "A name of the caller's for this question. Asked again with it, within 24 hours, the first answer is given again: "
     "no second entry, no second call in a rate limit. Another question with the same name is 409.",
 )
+REPLAYED = {"Idempotency-Replayed": "`true` where the first answer to the Idempotency-Key is given again."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}
 OF_STATUS = {
     401: {"WWW-Authenticate": "Bearer."},

@@ -85,6 +85,16 @@ POLICIES = {
         "$.rules[0].effect",
         "is not a field here; there are type, tools",
     ),
+    "unknown field of a later type": (
+        {"rules": [{"type": "time_based", "tools": ["*"], "timewindow": {"allowedHours": [1]}}]},
+        "$.rules[0].timewindow",
+        "is not a field here; there are type, timeWindow, effect, tools",
+    ),
+    "missing field of a later type": (
+        {"rules": [{"type": "rate_limit", "tools": ["*"]}]},
+        "$.rules[0].rateLimit",
+        "is missing; it must be an object",
+    ),
     "star inside a pattern": (
         {"rules": [{**DENY, "tools": ["ok", "a*b"]}]},
         "$.rules[0].tools[1]",
