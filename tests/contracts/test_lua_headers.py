@@ -106,6 +106,16 @@ def test_keys_are_taken_from_keys_and_never_made(script):
 
 
 @scripts
+def test_one_module_calls_a_script(script):
+    """It is the only place that knows the order of keys and arguments and what a reply means."""
+    name = script.name.upper()
+    calls = re.compile(rf"\brun\(\s*{name}\b")
+    modules = [path for path in (LUA.parent / "app").rglob("*.py") if calls.search(path.read_text())]
+    assert len(modules) == 1
+    assert modules[0].parent.name == "store"
+
+
+@scripts
 def test_lua_parses_no_json(script):
     """It turns [] into {} and loses digits: bytes of callers pass through."""
     assert not re.search(r"\b(cjson|cmsgpack|struct|loadstring|pcall)\b", body(script.text))

@@ -1,10 +1,14 @@
 """What store tests need beside a store."""
 
+import contextlib
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from scripted_server import ScriptedServer
+
+from app.store.link import PipelinedLink
 
 
 class Certificate(NamedTuple):
@@ -23,3 +27,35 @@ def certificate(program, tmp_path_factory):
     command = [program("openssl", "TLS to the store"), *words.split(), *named]
     subprocess.run(command, check=True, capture_output=True)
     return made
+
+
+@pytest.fixture
+async def stack():
+    """Closes what a test opened, the latest first."""
+    async with contextlib.AsyncExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def serve(stack):
+    """Starts a scripted server."""
+
+    async def start(answer, *, handshake=True, **options) -> ScriptedServer:
+        server = await ScriptedServer(answer, handshake=handshake).listen(**options)
+        stack.push_async_callback(server.close)
+        return server
+
+    return start
+
+
+@pytest.fixture
+def connect(stack):
+    """Opens a link."""
+
+    async def start(url, timeout_ms=2_000, **options) -> PipelinedLink:
+        link = PipelinedLink(url, timeout_ms, **options)
+        await link.open()
+        stack.push_async_callback(link.close)
+        return link
+
+    return start

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import hiredis
 
+from app.errors import StoreUnavailable
+
 OK = b"+OK\r\n"
 Answer = Callable[["Connection", list[bytes]], Awaitable[None]]
 
@@ -108,3 +110,12 @@ def bulk(text: bytes) -> bytes:
 async def echo(connection: Connection, command: list[bytes]) -> None:
     """Answers ECHO as a store does."""
     await connection.say(bulk(command[1]))
+
+
+async def answer_of(link, *command):
+    """The reply, asked for again until the link has reconnected."""
+    while True:
+        try:
+            return await link.call(*command)
+        except StoreUnavailable:
+            await asyncio.sleep(0.005)

@@ -10,7 +10,7 @@ import time
 import pytest
 import uvloop
 from deciding import MINUTE, Scene, quota
-from servers import Store
+from servers import Store, free_port
 
 from app.errors import StoreUnavailable
 from app.model.decisions import Decision, Result
@@ -203,6 +203,27 @@ async def test_a_unix_socket_works_as_a_port_does(store_of, tmp_path, workspace_
         async with opened(f"unix://{tmp_path}/s") as (link, client):
             scene = await Scene(client, link, workspace_id).enter()
             assert isinstance(await scene.commit(), Decision)
+    finally:
+        store.stop()
+
+
+async def test_tls_works_on_both_ways_to_the_store(program, certificate, tmp_path, workspace_id):
+    """With the authority that the URL names; without one the server is not trusted."""
+    port = free_port()
+    files = ("--tls-cert-file", certificate.chain, "--tls-key-file", certificate.key, "--tls-ca-cert-file")
+    options = ("--tls-port", port, *files, certificate.chain, "--tls-auth-clients", "no")
+    store = Store(program("redis-server", "TLS to a store"), tmp_path / "own", *map(str, options))
+    try:
+        url = f"rediss://127.0.0.1:{port}/0"
+        async with opened(f"{url}?ssl_ca_certs={certificate.chain}") as (link, client):
+            scene = await Scene(client, link, workspace_id).enter()
+            assert isinstance(await scene.commit(), Decision)
+        with pytest.raises(StoreUnavailable):
+            await PipelinedLink(url, 1_000).open()
+        stranger = open_client(url, 1_000)
+        with pytest.raises(StoreUnavailable):
+            await stranger.call("PING")
+        await stranger.close()
     finally:
         store.stop()
 

@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 from deciding import Scene, everything
+from redis.asyncio import Redis
 
 from app.errors import ApiKeyExpired, ApiKeyNotFound, Invalid, Unauthorized
 from app.model.keys import Scope, digest_of, new_raw_key
 from app.store.callers import Callers
+from app.store.client import open_client
 from app.store.keys import Keys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 from app.store.records import store_time_ms
@@ -56,6 +58,29 @@ async def test_no_raw_key_is_in_the_store(client, workspace_id):
     # The prefix alone is shown, so that a person can tell keys apart.
     assert secret[:8] in held
     assert secret[:9] not in held
+
+
+@pytest.mark.parametrize("name", ["redis", "valkey"])
+async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids):
+    """I10: MONITOR, SLOWLOG and the AOF show arguments, so what is not sent cannot be read there."""
+    url = request.getfixturevalue(f"{name}_store").url
+    client, watcher = open_client(url, 250), Redis.from_url(url, decode_responses=True)
+    async with watcher.monitor() as monitor:
+        keys, callers = Keys(client, ids), Callers(client, 10)
+        made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+        await callers.check(raw_key)
+        await Workspaces(client, ids, keys).ensure_default(raw_key_of_another := new_raw_key())
+        await keys.revoke(workspace_id, made.id)
+        await client.call("ECHO", f"over {workspace_id}")
+        seen = []
+        while f"over {workspace_id}" not in (said := (await monitor.next_command())["command"]):
+            seen.append(said)
+    await watcher.aclose()
+    await client.close()
+
+    assert digest_of(raw_key) in str(seen)
+    for each in (raw_key, raw_key_of_another):
+        assert each.removeprefix("svc_") not in str(seen)
 
 
 async def test_a_caller_is_who_the_key_says(keys, client, workspace_id):
