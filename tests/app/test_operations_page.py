@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -102,7 +103,7 @@ def commands(heading: str) -> str:
 def shell(tmp_path):
     """Runs a block of the page where `var` is the data directory and `remit` the console."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/remit").symlink_to(ROOT / "deploy/../.venv/bin/remit")
+    (tmp_path / "bin/remit").symlink_to(Path(sys.executable).parent / "remit")
 
     def run(block: str, env: dict[str, str]) -> str:
         path = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,11 @@ def test_the_demo_runs_the_topology_from_plain_processes(program):
     program("redis-server", "the cluster demo")
     ran = subprocess.run(
         [ROOT / "deploy/cluster_demo.sh", "--check"],
-        env={"PATH": "/usr/sbin:/usr/bin:/bin", "DEMO_PORT": str(free_port() // 2 + 1_000)},
+        env={
+            "PATH": "/usr/sbin:/usr/bin:/bin",
+            "DEMO_PORT": str(free_port() // 2 + 1_000),
+            "PYTHON": sys.executable,
+        },
         capture_output=True,
         text=True,
         check=False,
