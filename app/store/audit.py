@@ -9,13 +9,14 @@ from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
 from app.store.audit_index import Candidate, Lookup, Span, spans_of
 from app.store.audit_lines import Matcher, tail_line
 from app.store.audit_segments import Head, frames_of, head_of, part_of, unpack
-from app.store.client import Client
+from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
 from app.store.records import as_record, store_time_ms
+from app.store.scripts import READ_FRAMES
 
 _TAIL_CHUNK = 128
 _SEGMENTS_AT_ONCE = 16
-_PARTS_AT_ONCE = 16
+_PARTS_AT_ONCE = 8
 _END = 1 << 62
 
 
@@ -158,30 +159,39 @@ class AuditLog:
     async def _search_bodies(
         self, keyspace: Keyspace, matcher: Matcher, page: _Page, below: int, candidates: Sequence[Candidate]
     ) -> bool:
-        commands = [("HMGET", keyspace.audit_segment(each.row.number), "frames", "data") for each in candidates]
-        replies = await self._client.read_together(commands, as_bytes=True)
-        for candidate, (frames, data) in zip(candidates, replies, strict=True):
-            if data is None:
+        keys = [keyspace.audit_segment(each.row.number) for each in candidates]
+        masks: list[Value] = ["" if each.mask is None else each.mask for each in candidates]
+        _, segments = await self._client.run(READ_FRAMES, keys, masks, as_bytes=True)
+        for candidate, read in zip(candidates, segments, strict=True):
+            if not read:
                 # Retention has just dropped it, and everything older with it.
                 if (await read_head(self._client, keyspace))[0].first_segment > candidate.row.number:
                     page.met_a_drop = True
                     return False
                 raise StoreUnavailable(f"Segment {candidate.row.number} of the audit log is missing")
-            if await _search_body(candidate, frames.decode(), data, matcher, page, below):
+            if await _search_body(candidate, read[0].decode(), read[1:], matcher, page, below):
                 return True
         return False
 
 
 async def _search_body(
-    candidate: Candidate, frames: str, data: bytes, matcher: Matcher, page: _Page, below: int
+    candidate: Candidate, sizes: str, blocks: Sequence[bytes], matcher: Matcher, page: _Page, below: int
 ) -> bool:
-    """Offer a segment's matches, newest first; True when the page is complete."""
+    """Offer a segment's matches, newest first; True when the page is complete.
+
+    blocks: the frames of the candidate's mask, or all of them as one.
+    """
     await asyncio.sleep(0)  # half a millisecond of work at most, then others get their turn
-    for number, frame in reversed(list(enumerate(frames_of(frames)))):
+    frames = frames_of(sizes)
+    if candidate.mask is None:
+        blocks = [blocks[0][frame.start : frame.end] for frame in frames]
+    else:
+        frames = [frame for number, frame in enumerate(frames) if candidate.mask >> number & 1]
+    for frame, block in reversed(list(zip(frames, blocks, strict=True))):
         first = candidate.row.first_sequence + frame.first
-        if first >= below or (candidate.mask is not None and not candidate.mask >> number & 1):
+        if first >= below:
             continue
-        for place, line in reversed(matcher.select(unpack(data, frame))):
+        for place, line in reversed(matcher.select(unpack(block))):
             if first + place < below and page.offer(first + place, line):
                 return True
     return False

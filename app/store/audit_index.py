@@ -126,7 +126,9 @@ class Lookup:
             keys = [self._keys(part) for part in parts]
             commands = (("ZRANGE", key, 0, -1) for group in keys for key in group)
             replies = iter(await client.read_together(commands))
-            named = [self._intersected([next(replies) for _ in group]) for group in keys]
+            for place, group in enumerate(keys):
+                named[place] = self._intersected([next(replies) for _ in group])
+                await asyncio.sleep(0)
         wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
         commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
         rows = dict(zip(wanted, await client.read_together(commands) if wanted else [], strict=True))

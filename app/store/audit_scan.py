@@ -126,13 +126,13 @@ class Scan:
         row = candidate.row
         last = row.first_sequence + row.entries - 1
         if self._whole and row.first_sequence > position and last <= until:
-            body = b"".join(unpack(data, frame) for frame in frames_of(frames))
+            body = b"".join(unpack(data[frame.start : frame.end]) for frame in frames_of(frames))
             return Stretch(range(row.first_sequence, last + 1), body, last)
         sequences, lines = [], []
         for number, frame in enumerate(frames_of(frames)):
             if candidate.mask is not None and not candidate.mask >> number & 1:
                 continue
-            for place, line in self._matcher.select(unpack(data, frame)):
+            for place, line in self._matcher.select(unpack(data[frame.start : frame.end])):
                 sequence = row.first_sequence + frame.first + place
                 if position < sequence <= until:
                     sequences.append(sequence)

@@ -84,7 +84,7 @@ class Segment(Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The JSON lines. Raises AuditLogDamaged."""
-        return b"".join(unpack(self.data, frame) for frame in frames_of(self.frames))
+        return b"".join(unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames))
 
 
 def genesis(workspace_id: str) -> str:
@@ -124,10 +124,10 @@ def frames_of(text: str) -> list[Frame]:
     return frames
 
 
-def unpack(data: bytes, frame: Frame) -> bytes:
+def unpack(block: bytes) -> bytes:
     """The JSON lines of one frame. Raises AuditLogDamaged."""
     try:
-        return _decompressor.decompress(data[frame.start : frame.end])
+        return _decompressor.decompress(block)
     except zstandard.ZstdError:
         raise AuditLogDamaged("A segment's data cannot be decompressed") from None
 

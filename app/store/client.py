@@ -1,9 +1,9 @@
 """The cold paths' way to the store: redis-py, without its retries, with our one error."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import hiredis
@@ -18,22 +18,24 @@ from app.errors import StoreUnavailable
 from app.store.scripts import Script
 
 Value = str | int | bytes
+_Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
 _AT_ONCE = 64
 """Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
+_DECISIONS_AT_ONCE = 1024
 
 
 class Client:
     """redis-py behind the few verbs that Remit uses. Replies are text.
 
-    patience_s: how long a call waits for its turn when many are under way.
+    patience_s: how long a call waits for its turn when `at_once` are under way.
     """
 
-    def __init__(self, redis: Any, patience_s: float = MIN_TIMEOUT_S) -> None:
+    def __init__(self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = _AT_ONCE) -> None:
         self._redis = redis
         self._patience_s = patience_s
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(at_once)
 
     async def call(self, *args: Value) -> Any:
         """The reply of one command."""
@@ -73,14 +75,20 @@ class Client:
             replies: list[Any] = await pipeline.execute()
             return replies
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> list[Any]:
-        """The reply of a script, loaded first where the store does not know it yet."""
+    async def run(
+        self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
+    ) -> list[Any]:
+        """The reply of a script, loaded first where the store does not know it yet; its status is always text."""
+        options = {NEVER_DECODE: True} if as_bytes else {}
+        rest = (len(keys), *keys, *args)
         async with self._turn():
             try:
-                reply = await self._redis.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+                reply = await self._redis.execute_command("EVALSHA", script.sha, *rest, **options)
             except exceptions.NoScriptError:
                 # It certainly did not run, so it may be sent again.
-                reply = await self._redis.execute_command("EVAL", self._source(script), len(keys), *keys, *args)
+                reply = await self._redis.execute_command("EVAL", self._source(script), *rest, **options)
+        if as_bytes and isinstance(reply, list) and reply and isinstance(reply[0], bytes):
+            reply[0] = reply[0].decode(errors="replace")
         return check_reply(script, reply)
 
     async def distrust(self) -> None:
@@ -109,6 +117,40 @@ class Client:
             self._turns.release()
 
 
+class PromptClient(Client):
+    """The same for what a decision waits for: given up at its deadline, whatever redis-py is doing then.
+
+    What is given up goes on by itself. Cancelled while it looks for the masters of a cluster, redis-py would close
+    the connections of everybody else.
+    """
+
+    async def call(self, *args: Value) -> Any:
+        """The reply of one command, if it comes in time."""
+        return await self._in_time(super().call(*args))
+
+    async def transact(self, *commands: Sequence[Value]) -> list[Any]:
+        """The replies of commands that run together, if they come in time."""
+        return await self._in_time(super().transact(*commands))
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> list[Any]:
+        """The reply of a script, if it comes in time."""
+        return await self._in_time(super().run(script, keys, args))
+
+    async def _in_time(self, work: Coroutine[Any, Any, _Reply]) -> _Reply:
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(_read_outcome)
+        done, _ = await asyncio.wait({task}, timeout=self._patience_s)
+        if not done:
+            raise StoreUnavailable("The store did not answer in time; whether it did what was asked is not known")
+        return task.result()
+
+
+def _read_outcome(task: asyncio.Task[Any]) -> None:
+    """So that nobody logs a failure that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
+
+
 def check_reply(script: Script, reply: Any) -> list[Any]:
     """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
     if not is_reply(script, reply):
@@ -131,6 +173,7 @@ def open_client(url: str, timeout_ms: int, *, prompt: bool = False) -> Client:
     redis+cluster://host:port (rediss+… for TLS).
     """
     timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
+    kind = PromptClient if prompt else Client
     options: dict[str, Any] = {
         "decode_responses": True,
         "socket_timeout": timeout_s,

@@ -188,6 +188,15 @@ SEAL_SEGMENT = Script(
     repeated_keys=("index",),
     repeated_args=("member",),
 )
+READ_FRAMES = Script(
+    name="read_frames",
+    keys=(),
+    args=(),
+    replies=("read",),
+    width=2,
+    repeated_keys=("segment",),
+    repeated_args=("mask",),
+)
 DROP_SEGMENT = Script(
     name="drop_segment",
     keys=("audit_head", "audit_segment", "audit_parts"),
@@ -215,6 +224,7 @@ SCRIPTS = (
     REVOKE_KEY,
     ROTATE_KEY,
     SEAL_SEGMENT,
+    READ_FRAMES,
     DROP_SEGMENT,
     MARK_ARCHIVED,
 )

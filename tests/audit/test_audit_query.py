@@ -90,6 +90,11 @@ class InterruptedClient(Client):
         await self.interrupt()
         return reply
 
+    async def run(self, script, keys, args, *, as_bytes=False):
+        reply = await super().run(script, keys, args, as_bytes=as_bytes)
+        await self.interrupt()
+        return reply
+
     async def transact(self, *commands):
         reply = await super().transact(*commands)
         await self.interrupt()
@@ -204,14 +209,13 @@ async def test_an_offset_skips_whole_segments_unread(redis_store, workspace_id):
     while await sealer.seal_next(workspace_id):
         pass
     fetched = []
-    read = client.read_together
+    run = client.run
 
-    async def noting(commands, *, as_bytes=False):
-        commands = list(commands)
-        fetched.extend(command[1] for command in commands if command[0] == "HMGET")
-        return await read(commands, as_bytes=as_bytes)
+    async def noting(script, keys, args, *, as_bytes=False):
+        fetched.extend(keys)
+        return await run(script, keys, args, as_bytes=as_bytes)
 
-    client.read_together = noting
+    client.run = noting
     query = AuditQuery(agent_id=AGENTS[1], offset=64, limit=4)
     page = await AuditLog(client).query(workspace_id, query)
 

@@ -47,8 +47,8 @@ class DyingClient(Client):
     async def transact(self, *commands):
         return await self._dying(super().transact(*commands))
 
-    async def run(self, script, keys, args):
-        return await self._dying(super().run(script, keys, args))
+    async def run(self, script, keys, args, *, as_bytes=False):
+        return await self._dying(super().run(script, keys, args, as_bytes=as_bytes))
 
 
 async def die(url: str, at: int, mode: str) -> None:

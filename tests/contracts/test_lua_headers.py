@@ -38,7 +38,8 @@ def indexed(kind, fixed, repeated, last=()):
     every = len(repeated)
     step = f"{every}i" if every > 1 else "i"
     lines = [(kind, str(n), name) for n, name in enumerate(fixed, 1)]
-    lines += [(kind, f"{len(fixed) + n - every}+{step}", name) for n, name in enumerate(repeated, 1)]
+    before = len(fixed) - every
+    lines += [(kind, f"{before + n}+{step}" if before + n else step, name) for n, name in enumerate(repeated, 1)]
     return lines + [(kind, f"#{kind}", name) for name in last]
 
 
