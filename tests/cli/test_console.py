@@ -73,7 +73,7 @@ def test_every_command_explains_itself_and_its_options(words):
 
 def test_the_console_has_the_commands_that_the_documents_name():
     """A command that vanishes breaks somebody's script."""
-    named = "serve|compact|doctor|workspace create|workspace list|key create|key list|key revoke|audit query"
+    named = "serve|compact|doctor|workspace create|workspace list|key create|key list|key revoke|audit tail|audit query"
     assert set(named.split("|")) <= set(map(" ".join, COMMANDS))
 
 
