@@ -91,12 +91,11 @@ def _answered(name: str, bench: Bench, failed: list[str]) -> list[Table]:
     command = f"python -m bench {name} --seconds {bench.seconds:g} --rounds {bench.rounds}"
     try:
         answer = measure(replace(bench, command=command))
-    except FileNotFoundError as error:
-        # A peer that is not installed is no failure of ours; the table is missing, and this says why.
+    except peer_programs.PeerMissing as error:
         print(f"{name} was not measured: {error}\n", flush=True)
         return []
-    except (RuntimeError, subprocess.CalledProcessError) as error:
-        print(f"{name} FAILED: {error}\n", flush=True)
+    except Exception as error:  # noqa: BLE001 - whatever it was, the other questions keep their answers
+        print(f"{name} FAILED: {type(error).__name__}: {error}\n", flush=True)
         failed.append(name)
         return []
     tables = answer if isinstance(answer, list) else [answer]

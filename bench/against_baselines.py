@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bench.harness.baseline import EMPTY, TYPED
 from bench.harness.bench import ALLOWED, Bench, decisions, forget_entries
-from bench.harness.closed_loop import COLUMNS, Target
+from bench.harness.closed_loop import COLUMNS, Target, rate_goals
 from bench.harness.population import hot_call, hot_place
 from bench.harness.processes import DURABLE
 from bench.harness.table import Goal, Row, Table, take_turns
@@ -72,26 +72,10 @@ def measure(bench: Bench) -> Table:
 def _goals(table: Table) -> list[Goal]:
     goals = []
     for name, label in (("no persistence", PLAIN_ROW), ("`appendfsync always`", DURABLE_ROW)):
-        many = {row: table.row(row, "32") for row in (EMPTY_ROW, TYPED_ROW, label)}
+        empty, typed, row = (table.row(each, "32") for each in (EMPTY_ROW, TYPED_ROW, label))
+        goals += rate_goals(f"against the empty handler, 32 connections, {name}", 0.60, row, empty)
+        goals += rate_goals(f"against the typed handler, 32 connections, {name}", 1.3, row, typed)
         goals += [
-            Goal(
-                wanted=f"req/s against the empty handler, 32 connections, {name}",
-                bound=0.60,
-                at_least=True,
-                measured=many[label].ratio("req/s", many[EMPTY_ROW]),
-            ),
-            Goal(
-                wanted=f"the same by CPU time, {name}",
-                bound=0.60,
-                at_least=True,
-                measured=many[label].ratio("req/s a core", many[EMPTY_ROW]),
-            ),
-            Goal(
-                wanted=f"req/s against the typed handler, 32 connections, {name}",
-                bound=1.3,
-                at_least=True,
-                measured=many[label].ratio("req/s", many[TYPED_ROW]),
-            ),
             Goal(
                 wanted=f"p50 against the empty handler's, 1 connection, {name}",
                 bound=3,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bench.harness.bench import Bench, decisions, forget_entries
-from bench.harness.closed_loop import COLUMNS, Call, Target
+from bench.harness.closed_loop import COLUMNS, Call, Target, rate_goals
 from bench.harness.peer_programs import CERBOS, cerbos_binary
 from bench.harness.population import TOOL, hot_call, hot_place
 from bench.harness.processes import Server, answers, free_port
@@ -81,18 +81,7 @@ def measure(bench: Bench) -> Table:
         ],
     )
     goals = [
-        Goal(
-            wanted="req/s against Cerbos, 32 connections",
-            bound=6,
-            at_least=True,
-            measured=table.row(OURS, "32").ratio("req/s", table.row(PEER, "32")),
-        ),
-        Goal(
-            wanted="the same by CPU time",
-            bound=6,
-            at_least=True,
-            measured=table.row(OURS, "32").ratio("req/s a core", table.row(PEER, "32")),
-        ),
+        *rate_goals("against Cerbos, 32 connections", 6, table.row(OURS, "32"), table.row(PEER, "32")),
         Goal(
             wanted="p50 against Cerbos, 1 connection",
             bound=1,

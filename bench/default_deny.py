@@ -5,9 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bench.harness.bench import ALLOWED, DENIED, Bench, decisions, forget_entries
-from bench.harness.closed_loop import COLUMNS
+from bench.harness.closed_loop import COLUMNS, rate_goals
 from bench.harness.population import ENOUGH, PolicySketch, authorize_call, hot_call, hot_place, make_place
-from bench.harness.table import Goal, Table, take_turns
+from bench.harness.table import Table, take_turns
 
 POLICIES, RULES = 50, 50
 TOOLS = 20_000
@@ -46,13 +46,7 @@ def measure(bench: Bench) -> Table:
             ),
         ],
     )
-    goal = Goal(
-        wanted="default deny against the hot case, req/s",
-        bound=0.8,
-        at_least=True,
-        measured=table.row(DENY).ratio("req/s", table.row(HOT)),
-    )
-    return replace(table, goals=[goal])
+    return replace(table, goals=rate_goals("default deny against the hot case", 0.8, table.row(DENY), table.row(HOT)))
 
 
 def _other_rules(policy: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bench.harness.bench import Bench, Turn, decisions, forget_entries
-from bench.harness.closed_loop import COLUMNS, WrongAnswer
+from bench.harness.closed_loop import COLUMNS, WrongAnswer, rate_goals
 from bench.harness.population import HOT_RULES, TOOL, Place, PolicySketch, authorize_call, make_place
 from bench.harness.processes import Replica
 from bench.harness.table import Goal, Row, Sample, Table, take_turns
@@ -59,9 +59,7 @@ def measure(bench: Bench) -> Table:
     )
     quiet, edited = table.row(QUIET, SMALL), table.row(HERE, SMALL)
     goals = [
-        Goal(
-            wanted="req/s with edits against without", bound=0.9, at_least=True, measured=edited.ratio("req/s", quiet)
-        ),
+        *rate_goals("with edits against without", 0.9, edited, quiet),
         Goal(wanted="p99 with edits against without", bound=2, at_least=False, measured=edited.ratio("p99 ms", quiet)),
     ]
     return replace(table, goals=goals)

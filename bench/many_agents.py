@@ -9,11 +9,11 @@ from app.model.keys import Scope
 from app.services import Services
 from bench.harness.arrivals import Phase
 from bench.harness.bench import ALLOWED, Bench, decisions, forget_entries
-from bench.harness.closed_loop import COLUMNS, Call
+from bench.harness.closed_loop import COLUMNS, Call, rate_goals
 from bench.harness.open_loop import Job, run
 from bench.harness.population import ENOUGH, Place, PolicySketch, add_agent, authorize_call, populate
 from bench.harness.processes import Replica
-from bench.harness.table import Goal, Row, Table, take_turns
+from bench.harness.table import Row, Table, take_turns
 
 WORKSPACES, AGENTS_EACH, POLICIES_EACH = 100, 10, 20
 TOOLS_EACH = 4
@@ -53,13 +53,7 @@ def measure(bench: Bench) -> Table:
             "More agents than the replica's cache holds (64 MiB of rules by default; these are about 20 MiB).",
         ],
     )
-    goal = Goal(
-        wanted="random against one hot agent, req/s",
-        bound=0.8,
-        at_least=True,
-        measured=table.row(RANDOM).ratio("req/s", table.row(ONE)),
-    )
-    return replace(table, goals=[goal])
+    return replace(table, goals=rate_goals("random against one hot agent", 0.8, table.row(RANDOM), table.row(ONE)))
 
 
 def _ask_each(replica: Replica, calls: list[Call], bench: Bench) -> float:

@@ -40,6 +40,7 @@ def measure(bench: Bench) -> Table:
         baseline=ONE,
         compared="req/s",
         first_column="Half a core each",
+        shares_core=True,
         left_out=[
             (
                 "Measured on two cores, so no replica has one to itself: each has half of the service's core, the "
@@ -59,6 +60,7 @@ def measure(bench: Bench) -> Table:
             bound=1.8,
             at_least=True,
             measured=None if by_cpu is None else 2 / by_cpu,
+            needs_quiet=False,
         ),
     ]
     columns = {name: form for name, form in COLUMNS.items() if not name.startswith("p")}

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bench.harness.cores import pinned
 from bench.harness.processes import Server
-from bench.harness.table import Sample
+from bench.harness.table import KEPT_WAITING, Goal, Row, Sample
 
 SCRIPT = Path(__file__).with_name("decisions.lua")
 COLUMNS = {
@@ -74,11 +74,13 @@ def load(target: Target, connections: int, seconds: float, core: int) -> Sample:
         file.flush()
         servers = [*target.service, *([target.store] if target.store else [])]
         spent = {server.pid: server.cpu_us() for server in servers}
+        waited_us = sum(server.waited_us() for server in target.service)
         spent_by_wrk = _children_us()
         started = time.monotonic()
         text = _run_wrk(target, file.name, connections, seconds, core)
         wall_us = (time.monotonic() - started) * 1e6
         spent = {server.pid: server.cpu_us() - spent[server.pid] for server in servers}
+        waited_us = sum(server.waited_us() for server in target.service) - waited_us
         spent_by_wrk = _children_us() - spent_by_wrk
     report = parse_report(text)
     service_us = sum(spent[server.pid] for server in target.service)
@@ -92,6 +94,7 @@ def load(target: Target, connections: int, seconds: float, core: int) -> Sample:
         "service us": service_us / report.requests,
         "wrk us": spent_by_wrk / report.requests,
         "service busy %": 100 * service_us / report.duration_us,
+        KEPT_WAITING: 100 * waited_us / (waited_us + service_us),
         "req/s a core": 1e6 * report.requests / service_us,
         "load core busy %": 100 * spent_by_wrk / wall_us,
     }
@@ -99,6 +102,20 @@ def load(target: Target, connections: int, seconds: float, core: int) -> Sample:
         sample["store us"] = spent[target.store.pid] / report.requests
         sample["load core busy %"] += 100 * spent[target.store.pid] / wall_us
     return sample
+
+
+def rate_goals(wanted: str, bound: float, row: Row, baseline: Row) -> list[Goal]:
+    """A goal on the rate, and the same by CPU time, which stands when neighbours were busy."""
+    return [
+        Goal(wanted=f"{wanted}, req/s", bound=bound, at_least=True, measured=row.ratio("req/s", baseline)),
+        Goal(
+            wanted="the same by CPU time",
+            bound=bound,
+            at_least=True,
+            measured=row.ratio("req/s a core", baseline),
+            needs_quiet=False,
+        ),
+    ]
 
 
 def parse_report(text: str) -> _Report:

@@ -14,6 +14,10 @@ CERBOS = "cerbos@0.51.0"
 HOW = "python -m bench setup"
 
 
+class PeerMissing(Exception):
+    """A peer is not installed; the message says how to get it. What is measured with it is left out."""
+
+
 def install() -> None:
     """Everything that can be had from the registries is in bench/.venv; what cannot is said."""
     subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
@@ -27,24 +31,24 @@ def install() -> None:
 
 
 def run_script(name: str, core: int, *args: object) -> str:
-    """What a script of bench/peers prints, run where the peers are. Raises FileNotFoundError if they are nowhere."""
+    """What a script of bench/peers prints, run where the peers are. Raises PeerMissing."""
     command = [str(_present(FOLDER / "bin" / "python")), "-m", f"bench.peers.{name}", *map(str, args)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=pinned(core))
     return done.stdout
 
 
 def py_spy() -> Path:
-    """The profiler. Raises FileNotFoundError saying how to get it."""
+    """The profiler. Raises PeerMissing."""
     return _present(FOLDER / "bin" / "py-spy")
 
 
 def cerbos_binary() -> Path:
-    """The platform's own binary, without the launcher around it. Raises FileNotFoundError saying how to get it."""
+    """The platform's own binary, without the launcher around it. Raises PeerMissing."""
     found = sorted((FOLDER / "node_modules" / "@cerbos").glob("cerbos-*/cerbos-*"))
     return _present(found[0] if found else FOLDER / "node_modules" / "@cerbos")
 
 
 def _present(path: Path) -> Path:
     if not path.is_file():
-        raise FileNotFoundError(f"{path.relative_to(ROOT)} is missing; install the peers with: {HOW}")
+        raise PeerMissing(f"{path.relative_to(ROOT)} is missing; install the peers with: {HOW}")
     return path

@@ -61,7 +61,7 @@ def stage_of(frames: Sequence[str]) -> str:
 
 
 def sampled(pid: int, seconds: float, folder: Path) -> Counter[str]:
-    """How often each stage was caught in `seconds` of work. Raises FileNotFoundError if there is no py-spy.
+    """How often each stage was caught in `seconds` of work. Raises PeerMissing if there is no py-spy.
 
     Python's frames say which stage; what they leave to the event loop is split by a second run that sees C frames,
     which is slower and so not used for the rest.

@@ -9,6 +9,11 @@ Sample = dict[str, float]
 """One round of one row, by column; a column that a row cannot have is missing."""
 
 
+KEPT_WAITING = "service kept waiting %"
+"""Column: how much of the time in which the service wanted to run somebody else had its core."""
+QUIET_BELOW = 10.0
+
+
 class Row(Struct, kw_only=True):
     """One way to do it, in rounds that took turns with the other rows of its table.
 
@@ -35,12 +40,16 @@ class Row(Struct, kw_only=True):
 
 
 class Goal(Struct, frozen=True, kw_only=True):
-    """What the project wants to reach, and what was measured."""
+    """What the project wants to reach, and what was measured.
+
+    needs_quiet: a rate or a latency, which neighbours on the same cores change; CPU times they hardly do.
+    """
 
     wanted: str
     bound: float
     at_least: bool
     measured: float | None
+    needs_quiet: bool = True
 
     @property
     def met(self) -> bool | None:
@@ -68,6 +77,15 @@ class Table(Struct, kw_only=True):
     left_out: list[str] = field(default_factory=list)
     first_column: str = "Path"
     group_column: str = ""
+    shares_core: bool = False
+    """The service is kept waiting on purpose."""
+
+    @property
+    def kept_waiting(self) -> float:
+        """The worst row's share of time lost to neighbours, %; 0 if it was not measured."""
+        if self.shares_core:
+            return 0.0
+        return max((row.median(KEPT_WAITING) or 0.0 for row in self.rows), default=0.0)
 
     def row(self, label: str, group: str = "") -> Row:
         return next(row for row in self.rows if row.label == label and row.group == group)
@@ -101,16 +119,22 @@ def render(table: Table) -> str:
         lines.append(_line(cells))
     rounds = max((len(row.samples) for row in table.rows), default=0)
     lines += ["", f"`{table.command}` · {_rounds(rounds)} in turns; x baseline compares {table.compared}"]
+    if table.kept_waiting >= QUIET_BELOW:
+        lost = f"for up to {table.kept_waiting:.0f} % of the time in which it wanted to run"
+        lines += ["", f"**Not a quiet run**: others had the service's core {lost}. Rates and latencies prove nothing."]
     if table.goals:
         lines += ["", _line(["Goal", "Wanted", "Measured", ""]), _line(["---", "---:", "---:", "---"])]
-        lines += [_line(_goal_cells(goal)) for goal in table.goals]
+        is_quiet = table.kept_waiting < QUIET_BELOW
+        lines += [_line(_goal_cells(goal, is_quiet)) for goal in table.goals]
     if table.left_out:
         lines += ["", "Not measured or to be known: " + " ".join(table.left_out)]
     return "\n".join(lines) + "\n"
 
 
-def _goal_cells(goal: Goal) -> list[str]:
+def _goal_cells(goal: Goal, is_quiet: bool) -> list[str]:
     word = {True: "met", False: "**missed**", None: "not measured"}[goal.met]
+    if goal.measured is not None and goal.needs_quiet and not is_quiet:
+        word = "not judged: not quiet"
     return [goal.wanted, f"{'≥' if goal.at_least else '≤'} {goal.bound:g}", _shown(goal.measured, ".2f"), word]
 
 

@@ -84,3 +84,30 @@ def test_rounds_take_turns():
     take_turns({"a": turn("a"), "b": turn("b")}, rounds=2)
 
     assert order == ["a", "b", "a", "b"]
+
+
+def a_noisy_table(kept_waiting, **goal):
+    rows = [Row(label="empty", samples=[{"req/s": 100.0, "service kept waiting %": kept_waiting}])]
+    wanted = {"wanted": "decision against empty", "bound": 0.7, "at_least": True, "measured": 0.9} | goal
+    return a_table(rows=rows, goals=[Goal(**wanted)])
+
+
+def test_a_rate_is_not_judged_when_neighbours_had_the_core():
+    """With half of the core gone to others a ratio can come out either way; it was seen to."""
+    text = render(a_noisy_table(45.0))
+
+    assert "**Not a quiet run**: others had the service's core for up to 45 %" in text
+    assert "| decision against empty | ≥ 0.7 | 0.90 | not judged: not quiet |" in text
+
+
+def test_cpu_time_is_judged_all_the_same():
+    """Neighbours take the core, they do not add to what a request spends of it."""
+    assert "| decision against empty | ≥ 0.7 | 0.90 | met |" in render(a_noisy_table(45.0, needs_quiet=False))
+
+
+def test_a_quiet_run_is_judged():
+    """A percent of waiting is the kernel's own housekeeping."""
+    text = render(a_noisy_table(1.0))
+
+    assert "quiet" not in text
+    assert "| decision against empty | ≥ 0.7 | 0.90 | met |" in text
