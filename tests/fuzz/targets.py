@@ -1,0 +1,167 @@
+"""What reads bytes that anybody may send. A target returns; whatever it raises nobody thought of.
+
+Each takes bytes, lets our own refusals pass, and looks at what it got where it got something.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import msgspec
+
+from app.errors import AppError, Detail
+from app.http.agents import CreateAgent, UpdateAgent
+from app.http.audit import ALIASES, FILTERS, audit_query
+from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
+from app.http.bodies import decode_body
+from app.http.changes import ALIASES as CHANGE_ALIASES
+from app.http.changes import FILTERS as CHANGE_FILTERS
+from app.http.changes import change_query
+from app.http.keys import CreateApiKey
+from app.http.policies import CreatePolicy, UpdatePolicy
+from app.http.problems import encode_error
+from app.http.queries import Query
+from app.http.tool_calls import MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.versions import provide_if_match
+from app.lockouts import Lockouts
+from app.model.agents import Agent
+from app.model.checkpoints import Checkpoint
+from app.model.decisions import AuthorizeRequest, Result
+from app.model.ids import canonical_uuid
+from app.model.keys import is_raw_key
+from app.model.policies import Policy, PolicyRule, compile_regex, quota_fingerprints
+from app.model.times import parse_time_ms, rfc3339
+from app.pdp import Redactor, compile_agent, decide
+from app.settings import Settings
+
+_REDACTOR = Redactor(Settings().redact.split(","))
+_AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
+_PROXIES = Settings(trusted_proxies="10.0.0.0/8,fd00::/8").proxies
+_rules = msgspec.json.Decoder(tuple[PolicyRule, ...])
+
+
+def _refusal(error: AppError) -> None:
+    """Our own refusals are 4xx, and can be sent."""
+    assert 400 <= error.status < 500, error
+    assert all(isinstance(detail, Detail) for detail in error.details)
+    assert len(encode_error(error)) < 16_384, "an answer that repeats what was sent"
+
+
+def _sentence(error: ValueError) -> None:
+    """What a refused value is told."""
+    assert 0 < len(str(error)) < 1_000, error
+
+
+def tool_call(raw: bytes) -> None:
+    """The body of POST /v1/authorize."""
+    try:
+        request = decode_tool_call(raw, None, _REDACTOR)
+    except AppError as error:
+        return _refusal(error)
+    assert canonical_uuid(request.agent_id) == request.agent_id
+    assert len(request.recorded_parameters) <= MAX_PARAMETERS_BYTES
+    assert isinstance(msgspec.json.decode(request.recorded_parameters), dict)
+    return None
+
+
+def policy(raw: bytes) -> None:
+    """The body of POST /v1/policies: what is taken can be stored, read back and decided by."""
+    try:
+        body = decode_body(raw, CreatePolicy)
+    except AppError as error:
+        return _refusal(error)
+    return _use(tuple(body.rules))
+
+
+def rules(raw: bytes) -> None:
+    """Rules alone, so that a fuzzer finds its way into them."""
+    return policy(b'{"agent_id":"00000000-0000-7000-8000-000000000000","name":"n","rules":%b}' % raw)
+
+
+def _use(given: tuple[PolicyRule, ...]) -> None:
+    stored = msgspec.json.encode(given)
+    held = _rules.decode(stored)
+    assert msgspec.json.encode(held) == stored
+    assert quota_fingerprints(held) == quota_fingerprints(given)
+    made = Policy(id="p", agent_id="a", name="p", rules=held, created_ms=0, updated_ms=0, version=1)
+    agent = compile_agent(_AGENT, [made], _REDACTOR.is_secret)
+    for parameters in (
+        {},
+        {"amount": 1},
+        {"a": {"b": "x"}, "a.b": None},
+        {"amount": "999999999999", "path": "/\u2028"},
+    ):
+        for tool in ("t", "file.read", held[0].tools[0]):
+            request = AuthorizeRequest("a", tool, "authorize", parameters, msgspec.json.encode(parameters))
+            agent.is_quick(request)
+            for now_us in (0, 1_800_000_000_000_000):
+                plan = decide(agent, request, now_us)
+                assert plan.outcome.result in Result
+                assert "\n" not in plan.outcome.reason
+
+
+def bodies(raw: bytes) -> None:
+    """The bodies of everything else that is created or changed."""
+    for kind in (CreateAgent, UpdateAgent, UpdatePolicy, CreateApiKey):
+        try:
+            decode_body(raw, kind)
+        except AppError as error:
+            _refusal(error)
+
+
+def pattern(raw: bytes) -> None:
+    """A regular expression and, behind a zero byte, a text to search."""
+    text, _, searched = raw.decode(errors="replace").partition("\0")
+    try:
+        compiled = compile_regex(text[:512])
+    except ValueError as error:
+        return _sentence(error)
+    compiled.search(searched[:256])
+    return None
+
+
+def query(raw: bytes) -> None:
+    """The query string of the log, of the trail, and of lists; their cursors among it."""
+    request = SimpleNamespace(scope={"query_string": raw})
+    for read in (
+        lambda: audit_query(Query(request, (*FILTERS, "limit", "offset", "cursor"), ALIASES)),
+        lambda: change_query(Query(request, (*CHANGE_FILTERS, "limit", "cursor"), CHANGE_ALIASES)),
+        lambda: Query(request, ("limit", "offset")).limit(),
+    ):
+        try:
+            read()
+        except AppError as error:
+            _refusal(error)
+
+
+def headers(raw: bytes) -> None:
+    """Header values: who calls, from where, at which version."""
+    line = raw.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\0", b" ")
+    try:
+        given = single_headers([(AUTHORIZATION, line)], frozenset({AUTHORIZATION}))
+        assert is_raw_key(raw_key_of(given.get(AUTHORIZATION)))
+    except AppError as error:
+        _refusal(error)
+    try:
+        wanted = provide_if_match(SimpleNamespace(scope={"headers": [(b"if-match", line)]}))
+        assert wanted is None or all(isinstance(each, int) for each in wanted)
+    except AppError as error:
+        _refusal(error)
+    lockouts = Lockouts(1, _PROXIES)
+    lockouts.note("10.0.0.1", [line.decode("latin-1")])
+    assert len(lockouts) == 1
+
+
+def texts(raw: bytes) -> None:
+    """Times, ids and checkpoints."""
+    text = raw.decode(errors="replace")
+    canonical_uuid(text)
+    for read in (lambda: rfc3339(parse_time_ms(text)), lambda: Checkpoint.parse(text).line):
+        try:
+            assert read()
+        except ValueError as error:
+            _sentence(error)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    each.__name__: each for each in (tool_call, policy, rules, bodies, pattern, query, headers, texts)
+}
