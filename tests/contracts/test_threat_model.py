@@ -1,0 +1,40 @@
+"""docs/threat-model.md: every line names the tests that hold it, and they exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/threat-model.md").read_text()
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split(" | ")]
+    for line in PAGE.splitlines()
+    if line.startswith("| ") and not line.startswith("| What could go wrong")
+]
+WRITTEN = {
+    name
+    for path in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+}
+
+
+def test_the_rows_are_read_at_all():
+    """A changed table must not make the tests below true of nothing."""
+    assert len(ROWS) > 40
+    assert all(len(row) == 3 for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
+def test_every_line_is_held_by_tests_that_exist(row):
+    """What no test holds belongs under what is not protected against."""
+    named = re.findall(r"`(test_\w+)`", row[2])
+    assert named
+    assert set(named) <= WRITTEN
+
+
+def test_every_link_leads_somewhere():
+    """Relative to docs/."""
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", PAGE)}
+    assert links
+    assert all((ROOT / "docs" / link).is_file() for link in links)
