@@ -4,6 +4,7 @@ Every operation gets the document's examples, a systematic walk along the edges 
 valid and invalid; then sequences of calls in which one answer's ids go into the next. The seed is fixed.
 """
 
+import copy
 import zoneinfo
 from datetime import datetime
 
@@ -50,7 +51,7 @@ schemathesis.openapi.format(
     ),
 )
 
-API = schemathesis.openapi.from_dict(document(), config=schemathesis.Config.from_dict(CONFIG))
+API = schemathesis.openapi.from_dict(copy.deepcopy(document()), config=schemathesis.Config.from_dict(CONFIG))
 
 
 @API.hook

@@ -1,5 +1,6 @@
 """The OpenAPI document: complete, valid, and true of the application."""
 
+import copy
 import inspect
 import json
 import re
@@ -76,9 +77,9 @@ def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
 
 
 def test_the_document_is_valid_openapi_3_1():
-    """Against the meta-schema of the OpenAPI initiative."""
+    """Against the meta-schema of the OpenAPI initiative; Schemathesis writes into what it is given."""
     assert API["openapi"] == "3.1.0"
-    schemathesis.openapi.from_dict(API).validate()
+    schemathesis.openapi.from_dict(copy.deepcopy(API)).validate()
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
