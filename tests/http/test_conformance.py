@@ -12,6 +12,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
+from tenants import Tenant
 
 from app.http.openapi import document
 from app.model.checkpoints import Checkpoint
@@ -51,7 +52,13 @@ schemathesis.openapi.format(
     ),
 )
 
-API = schemathesis.openapi.from_dict(copy.deepcopy(document()), config=schemathesis.Config.from_dict(CONFIG))
+DOCUMENT = copy.deepcopy(document())
+# Where else a new agent's id goes: Schemathesis finds that out by itself for paths, but not for bodies.
+DOCUMENT["paths"]["/v1/agents"]["post"]["responses"]["201"]["links"] = {
+    name: {"operationId": operation, "requestBody": {"agent_id": "$response.body#/id"}}
+    for name, operation in (("policy", "post_policies"), ("call", "post_authorize"))
+}
+API = schemathesis.openapi.from_dict(DOCUMENT, config=schemathesis.Config.from_dict(CONFIG))
 
 
 @API.hook
@@ -72,7 +79,7 @@ ENDING = API.exclude(path="/v1/audit-logs/stream")
 
 
 @ENDING.parametrize()
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_the_document_says(case, tenant):
     """No 500; no status, type, header or body undescribed; no valid value refused and no invalid one taken."""
     # The walk along the edges writes `If-Match: 0`, whatever pattern the header's schema has.
@@ -81,14 +88,20 @@ def test_every_answer_is_as_the_document_says(case, tenant):
     case.call_and_validate(base_url=tenant.replica.base_url, headers={"Authorization": f"Bearer {tenant.admin_key}"})
 
 
-def test_every_sequence_of_calls_is_answered_as_the_document_says(tenant):
+def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica):
     """Ids of one answer go into the next call: what was created is there, what was deleted is not."""
     seen = set()
 
     class Session(ENDING.as_state_machine()):
+        def setup(self):
+            # A workspace for each sequence, or what one finds would depend on what others left.
+            self.tenant = Tenant(store.url, replica)
+
+        def teardown(self):
+            self.tenant.close()
+
         def get_call_kwargs(self, case):
-            headers = {"Authorization": f"Bearer {tenant.admin_key}"}
-            return {"base_url": tenant.replica.base_url, "headers": headers}
+            return {"base_url": replica.base_url, "headers": {"Authorization": f"Bearer {self.tenant.admin_key}"}}
 
         def after_call(self, response, case):
             seen.add((case.method, case.path, response.status_code))
@@ -96,7 +109,7 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(tenant):
     run_state_machine_as_test(
         Session,
         settings=settings(
-            max_examples=30,
+            max_examples=20,
             stateful_step_count=20,
             derandomize=True,
             deadline=None,
@@ -107,8 +120,9 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(tenant):
     done = {
         ("POST", "/v1/agents", 201),
         ("GET", "/v1/agents/{agent_id}", 200),
-        ("PATCH", "/v1/agents/{agent_id}", 200),
         ("DELETE", "/v1/agents/{agent_id}", 204),
         ("DELETE", "/v1/api-keys/{key_id}", 204),
+        ("POST", "/v1/policies", 201),
+        ("POST", "/v1/authorize", 200),
     }
     assert done <= seen, sorted(seen)
