@@ -3,7 +3,6 @@
 import zoneinfo
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from urllib.parse import urlsplit
 
 from litestar import Litestar
 
@@ -26,6 +25,7 @@ from app.store.changes import Changes
 from app.store.client import open_client
 from app.store.clock import StoreClock
 from app.store.commit import CommitDecision, Runner
+from app.store.connections import MasterLocator, StoreUrl
 from app.store.keys import Keys
 from app.store.link import PipelinedLink
 from app.store.policies import Policies
@@ -55,9 +55,11 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
         stack.push_async_callback(prompt.close)
-        runner: Runner = client
-        if "+" not in urlsplit(url).scheme:
-            link = PipelinedLink(url, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
+        where = StoreUrl.parse(url)
+        runner: Runner = prompt
+        if where.topology != "cluster":
+            server = MasterLocator(where) if where.topology == "sentinel" else url
+            link = PipelinedLink(server, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
             stack.push_async_callback(link.close)
             await link.open()
             runner = link

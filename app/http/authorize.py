@@ -74,7 +74,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
         _require_post(scope["method"])
         given = single_headers(scope["headers"], _READ)
         raw_key = raw_key_of(given.get(AUTHORIZATION))
-        caller = services.callers.recall(raw_key) or await services.callers.check(raw_key, promptly=True)
+        caller = services.callers.recall(raw_key) or await services.callers.look_up(raw_key)
         try:
             request = decode_tool_call(await read_body(receive), given.get(IDEMPOTENCY_KEY), services.redactor)
             decision = await services.authorizer.authorize(caller, request, arrived_us)

@@ -1,5 +1,6 @@
 """From a raw key to the caller it names."""
 
+import asyncio
 from collections import OrderedDict
 
 from app.errors import ApiKeyExpired, Unauthorized
@@ -24,6 +25,7 @@ class Callers:
         self._prompt = prompt or client
         self._cache_size = cache_size
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
+        self._looked_up: dict[str, asyncio.Task[Caller]] = {}
 
     def __len__(self) -> int:
         return len(self._remembered)
@@ -35,6 +37,18 @@ class Callers:
         if caller is not None:
             self._remembered.move_to_end(digest)
         return caller
+
+    async def look_up(self, raw_key: str) -> Caller:
+        """The caller, as the store had it while this call ran; however many ask at once, the store is asked once.
+
+        For who is going to commit, which checks again. Raises as `check` does.
+        """
+        digest = digest_of(raw_key)
+        task = self._looked_up.get(digest)
+        if task is None:
+            task = self._looked_up[digest] = asyncio.create_task(self.check(raw_key, promptly=True))
+            task.add_done_callback(lambda _: self._looked_up.pop(digest, None))
+        return await asyncio.shield(task)
 
     async def check(self, raw_key: str, *, promptly: bool = False) -> Caller:
         """The caller, valid now by the authoritative record; its use is noted.

@@ -4,17 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-import hiredis
 from redis import exceptions
-from redis.asyncio import Connection, Redis, RedisCluster, SSLConnection, UnixDomainSocketConnection
-from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
-from redis.backoff import NoBackoff
 from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
+from app.store.cluster import Cluster
+from app.store.connections import StoreUrl, open_cluster, open_redis
 from app.store.scripts import Script
 
 Value = str | int | bytes
@@ -24,6 +20,7 @@ MIN_TIMEOUT_S = 2.0
 _AT_ONCE = 64
 """Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 _DECISIONS_AT_ONCE = 1024
+"""Where decisions go over a client, and not over the link: one that hangs must not keep others from their turn."""
 
 
 class Client:
@@ -45,11 +42,9 @@ class Client:
     async def call_each(self, *args: Value) -> list[Any]:
         """The reply of every node that takes writes: one, unless the store is a cluster."""
         async with self._turn():
-            if not isinstance(self._redis, RedisCluster):
-                return [await self._redis.execute_command(*args)]
-            await self._redis.initialize()
-            nodes = self._redis.get_primaries()
-            return [await self._redis.execute_command(*args, target_nodes=node) for node in nodes]
+            if isinstance(self._redis, Cluster):
+                return await self._redis.each(*args)
+            return [await self._redis.execute_command(*args)]
 
     async def call_bytes(self, *args: Value) -> Any:
         """The reply of one command, its strings as the bytes they are."""
@@ -97,6 +92,9 @@ class Client:
 
     async def close(self) -> None:
         await self._redis.aclose()
+        sentinel = getattr(getattr(self._redis, "connection_pool", None), "sentinel_manager", None)
+        if sentinel is not None:
+            await sentinel.aclose()
 
     def _source(self, script: Script) -> str:
         return script.text
@@ -120,8 +118,7 @@ class Client:
 class PromptClient(Client):
     """The same for what a decision waits for: given up at its deadline, whatever redis-py is doing then.
 
-    What is given up goes on by itself. Cancelled while it looks for the masters of a cluster, redis-py would close
-    the connections of everybody else.
+    What is given up is not cancelled but goes on by itself, so that its connection stays good for others.
     """
 
     async def call(self, *args: Value) -> Any:
@@ -132,9 +129,11 @@ class PromptClient(Client):
         """The replies of commands that run together, if they come in time."""
         return await self._in_time(super().transact(*commands))
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> list[Any]:
+    async def run(
+        self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
+    ) -> list[Any]:
         """The reply of a script, if it comes in time."""
-        return await self._in_time(super().run(script, keys, args))
+        return await self._in_time(super().run(script, keys, args, as_bytes=as_bytes))
 
     async def _in_time(self, work: Coroutine[Any, Any, _Reply]) -> _Reply:
         task = asyncio.ensure_future(work)
@@ -172,61 +171,19 @@ def open_client(url: str, timeout_ms: int, *, prompt: bool = False) -> Client:
     redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
     redis+cluster://host:port (rediss+… for TLS).
     """
+    where = StoreUrl.parse(url)
     timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
     kind = PromptClient if prompt else Client
-    options: dict[str, Any] = {
-        "decode_responses": True,
-        "socket_timeout": timeout_s,
-        "socket_connect_timeout": timeout_s,
-        # redis-py would send a command up to ten times; a script whose reply was lost would run as often.
-        "retry": Retry(NoBackoff(), 0),
-        "protocol": 2,
-    }
-    parts = urlsplit(url)
-    scheme, _, topology = parts.scheme.partition("+")
-    login: dict[str, Any] = {"username": parts.username, "password": parts.password, "ssl": scheme == "rediss"}
-    if topology == "cluster":
-        cluster = RedisCluster(host=parts.hostname or "localhost", port=parts.port or 6379, **login, **options)
-        return Client(cluster, timeout_s)
-    if topology == "sentinel":
-        hosts = [_host_port(node, 26379) for node in parts.netloc.rpartition("@")[2].split(",")]
-        service, _, db = parts.path.strip("/").partition("/")
-        sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": timeout_s})  # type: ignore[no-untyped-call]
-        return Client(sentinel.master_for(service or "mymaster", db=int(db or 0), **login, **options), timeout_s)
-    kind = _PACKED.get(scheme, _PackedConnection)
-    return Client(Redis.from_url(url, connection_class=kind, **options), timeout_s)
-
-
-class _Packed:
-    """Packs commands in C. redis-py does it in Python, a microsecond for each argument, and a seal has hundreds."""
-
-    def pack_command(self, *args: Any) -> list[bytes]:
-        return [hiredis.pack_command(args)]
-
-
-class _PackedConnection(_Packed, Connection):
-    pass
-
-
-class _PackedSSLConnection(_Packed, SSLConnection):
-    pass
-
-
-class _PackedUnixConnection(_Packed, UnixDomainSocketConnection):
-    pass
-
-
-_PACKED: dict[str, type[Any]] = {"rediss": _PackedSSLConnection, "unix": _PackedUnixConnection}
-
-
-def _host_port(node: str, default: int) -> tuple[str, int]:
-    host, _, port = node.partition(":")
-    return host, int(port or default)
+    if where.topology == "cluster":
+        at_once = _DECISIONS_AT_ONCE if prompt else _AT_ONCE
+        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once)
+    return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s)
 
 
 def describe_fault(error: BaseException) -> str:
     """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
-    code = str(error).partition(" ")[0]
-    if code.isupper():
+    text = str(error).partition(" ")[0]
+    code = text if text.isupper() else type(error).__name__
+    if isinstance(error, exceptions.ResponseError) or code is text:
         return f"The store refused the command ({code}); nothing was done"
     return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"

@@ -34,6 +34,7 @@ class PipelinedLink:
     Invariant: replies come in the order of the commands, so every future that was sent stays in the queue until
     its reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
 
+    url: of the server, or what says it before every connection; for where the master moves.
     timeout_ms: a call without a reply for this long fails, and the connection with it.
     scripts: loaded on every new connection. written: told how many commands left together.
     pause: waits for some seconds; for tests.
@@ -41,7 +42,7 @@ class PipelinedLink:
 
     def __init__(
         self,
-        url: str,
+        url: str | Callable[[], Awaitable[str]],
         timeout_ms: int,
         scripts: Sequence[Script] = (),
         *,
@@ -117,11 +118,12 @@ class PipelinedLink:
 
     async def _connect(self) -> "_Wire":
         """A connection that is logged in and knows the scripts."""
-        # redis-py reads the URL and builds the TLS context; the socket is ours.
-        options = parse_url(self._url)
-        kind = cast("type[Connection]", options.pop("connection_class", Connection))
         try:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
+                url = self._url if isinstance(self._url, str) else await self._url()
+                # redis-py reads the URL and builds the TLS context; the socket is ours.
+                options = parse_url(url)
+                kind = cast("type[Connection]", options.pop("connection_class", Connection))
                 wire = await _open_wire(kind, dict(options), self._timeout_s, self._written)
                 try:
                     for command in (*_login(options), *(("SCRIPT", "LOAD", each.text) for each in self._scripts)):

@@ -191,6 +191,14 @@ def check_chain(url: str, workspace_id: str) -> None:
     asyncio.run(verify())
 
 
+def check_suffix(log: Log, calls: Iterable[Call], lost: Sequence[Call]) -> None:
+    """What was lost of these calls is the end of them: everything that is left is older."""
+    kept = [call.answer["timestamp"] for call in calls if call.answer is not None and call.answer["id"] in log.by_id]
+    if lost:
+        first = min(call.answer["timestamp"] for call in lost)
+        assert max(kept, default="") <= first, f"an answer of {first} is lost, and one of {max(kept)} is not"
+
+
 def gone(log: Log, calls: Iterable[Call]) -> Iterator[Call]:
     """The calls whose answers are not in the log."""
     return (call for call in calls if call.answer is not None and call.answer["id"] not in log.by_id)

@@ -11,6 +11,8 @@ from oracle import (
     check_forbidden,
     check_quotas,
     check_sequence,
+    check_suffix,
+    gone,
 )
 from servers import Replica
 from topologies import SEALING_FAST
@@ -143,6 +145,19 @@ def test_a_call_that_was_allowed_after_it_was_forbidden_is_found(run):
     check_forbidden([allowed], [Forbidden("another", allowed.sent - 1)])
     with pytest.raises(AssertionError, match="1 ns after it was forbidden"):
         check_forbidden([allowed], [Forbidden(run.agent_id, allowed.sent - 1)])
+
+
+def test_a_hole_in_what_was_answered_is_no_lost_end(run):
+    """What a crash may take is the newest, and nothing before it."""
+    calls = sorted(run.calls, key=lambda call: call.answer["id"])
+    newest, older = calls[-1], calls[len(calls) // 2]
+    log = run.log()
+    del log.by_id[newest.answer["id"]]
+    check_suffix(log, calls, list(gone(log, calls)))
+
+    del log.by_id[older.answer["id"]]
+    with pytest.raises(AssertionError, match="is lost, and one of"):
+        check_suffix(log, calls, list(gone(log, calls)))
 
 
 def test_a_gap_a_repetition_and_a_missing_end_in_the_sequence_are_found(run):

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import redis
 from load import Caller, Load, ask_in_turn
-from oracle import Call, Forbidden, Log, Quota, check_all, read_log
+from oracle import Call, Forbidden, Log, Quota, check_all, check_suffix, gone, read_log
 from servers import Replica
 from tenants import Tenant
 
@@ -23,6 +24,7 @@ class Witness:
         self.calls: list[Call] = []
         self.quotas: list[Quota] = []
         self.forbidden: list[Forbidden] = []
+        self._lost_before = 0
         self._opened: list[Caller] = []
 
     def stop(self) -> None:
@@ -70,9 +72,19 @@ class Witness:
         [quota] = self.store.scan_iter(f"remit:{{{self.tenant.id}}}:quota:{policy['id']}:*", count=10_000)
         return self.store.llen(quota)
 
+    def may_lose_until_now(self) -> None:
+        """A master is about to be lost that replicates asynchronously: the end of what it answered may go with it."""
+        self._lost_before = time.monotonic_ns()
+
     def check(self) -> Log:
         """The log as it is now, after every oracle; nobody may ask meanwhile."""
-        return check_all(self.store, self.url, self.tenant.id, self.calls, self.quotas, self.forbidden)
+        calls = self.calls
+        if self._lost_before:
+            log = self.log()
+            lost = list(gone(log, calls))
+            check_suffix(log, [call for call in calls if call.sent < self._lost_before], lost)
+            calls = [replace(call, answer=None) if call in lost else call for call in calls]
+        return check_all(self.store, self.url, self.tenant.id, calls, self.quotas, self.forbidden)
 
 
 class Question:

@@ -266,3 +266,32 @@ async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
     record = await client.call("HGETALL", Keyspace(held).workspace)
     assert record["name"] == DEFAULT
     assert int(record["created_ms"]) > 0
+
+
+async def test_a_key_that_many_use_at_once_for_the_first_time_is_looked_up_once(client, keys, workspace_id):
+    """A replica that has just started is not kept from its decisions by a hundred equal questions."""
+    _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
+    callers = Callers(client, 10)
+    looked_up = asyncio.Semaphore(1)
+    check = callers.check
+
+    async def check_once(raw_key, **options):
+        assert not looked_up.locked()
+        await looked_up.acquire()
+        return await check(raw_key, **options)
+
+    callers.check = check_once
+    found = await asyncio.gather(*(callers.look_up(raw_key) for _ in range(100)))
+
+    assert {caller.workspace_id for caller in found} == {workspace_id}
+
+
+async def test_a_look_up_that_failed_is_not_remembered(client, keys, workspace_id):
+    """Who asks next asks the store."""
+    callers, raw_key = Callers(client, 10), new_raw_key()
+    with pytest.raises(Unauthorized):
+        await callers.look_up(raw_key)
+    key, _ = await keys.create(workspace_id, "k", (Scope.READ,))
+    await client.call("SET", key_pointer(digest_of(raw_key)), f"{workspace_id} {key.id}")
+
+    assert (await callers.look_up(raw_key)).key_id == key.id

@@ -1,0 +1,184 @@
+"""A Redis Cluster behind the few methods of redis-py's client that we use.
+
+Nodes, connections and the map of the slots are redis-py's; the way of a command is ours. redis-py's own stops every
+command, to whichever master, while it looks at the cluster anew because one of them failed, leaves pipelines at a
+master that is gone for ever, sends ASKING over another connection than the command it is for, and starts a thread
+with an event loop for each command of a transaction.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from redis import exceptions
+from redis.asyncio import RedisCluster
+from redis.asyncio.cluster import ClusterNode, PipelineCommand
+
+_FOLLOWED = 8
+"""Redirections that a command follows; one slot that moves gives two."""
+_HALF_MOVED_S = 0.01
+_LOOK_PAUSE_S = 0.1
+_WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "CLUSTER", "PING", "WAIT", "MULTI", "EXEC", "ASKING"})
+_LOST = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterDownError, OSError)
+_ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
+
+
+class Cluster:
+    """Sends commands to the masters of their keys, and follows slots that move.
+
+    Invariant: nothing is sent again that may have run: only what a node refused because the slot is elsewhere.
+    """
+
+    def __init__(self, redis: RedisCluster) -> None:
+        self._redis = redis
+        self._away: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """The reply of one command; without a key, of any master."""
+        await self._redis.initialize()
+        command = PipelineCommand(0, *args, **options)
+        await self._ask(self._node_of(_key_of(args)), [command])
+        await self._follow([command])
+        return _first_error_or([command])[0]
+
+    async def each(self, *args: Any) -> list[Any]:
+        """The reply of every master."""
+        await self._redis.initialize()
+        commands = [(node, PipelineCommand(0, *args)) for node in self._redis.get_primaries()]
+        await asyncio.gather(*(self._ask(node, [command]) for node, command in commands))
+        return _first_error_or([command for _, command in commands])
+
+    def pipeline(self, *, transaction: bool) -> "_Pipeline":
+        """Commands to be sent together; as a transaction, all keys lie in one slot."""
+        return _Pipeline(self, transaction=transaction)
+
+    async def aclose(self) -> None:
+        """Every connection is closed; the next command opens new ones."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+            self._looking = None
+        await self._redis.aclose()
+
+    async def together(self, commands: list[PipelineCommand]) -> list[Any]:
+        """The replies of commands that leave in one write for each master.
+
+        One without a key goes with the one before it, over the same connection: WAIT means what was written there.
+        """
+        await self._redis.initialize()
+        bound: list[list[PipelineCommand]] = []
+        for command in commands:
+            if bound and _key_of(command.args) is None:
+                bound[-1].append(command)
+            else:
+                bound.append([command])
+        by_node: dict[str, tuple[ClusterNode, list[PipelineCommand]]] = {}
+        for group in bound:
+            node = self._node_of(_key_of(group[0].args))
+            by_node.setdefault(node.name, (node, []))[1].extend(group)
+        await asyncio.gather(*(self._ask(node, sent) for node, sent in by_node.values()))
+        for group in bound:
+            await self._follow(group)
+        return _first_error_or(commands)
+
+    async def transact(self, commands: list[PipelineCommand]) -> list[Any]:
+        """The replies of commands that run together on the master of the first one's key."""
+        await self._redis.initialize()
+        begin, end = PipelineCommand(0, "MULTI"), PipelineCommand(0, "EXEC")
+        whole = [begin, *commands, end]
+        await self._ask(self._node_of(_key_of(commands[0].args)), whole)
+        await self._follow(whole, ask=False)
+        # A reply of QUEUED may fail to be what its command gives; only what the store says is an error.
+        refused = [each for each in whole if isinstance(each.result, exceptions.RedisError)]
+        replies = _first_error_or(refused or [end])[0]
+        made = self._redis.response_callbacks
+        for place, (command, reply) in enumerate(zip(commands, replies, strict=True)):
+            if isinstance(reply, exceptions.RedisError):
+                raise reply
+            if command.args[0] in made:
+                replies[place] = made[command.args[0]](reply)
+        return list(replies)
+
+    def _node_of(self, key: str | bytes | None) -> ClusterNode:
+        if key is not None:
+            return self._redis.nodes_manager.get_node_from_slot(self._redis.keyslot(key))
+        masters = self._redis.get_primaries()
+        return random.choice([each for each in masters if each.name not in self._away] or masters)  # noqa: S311 - any
+
+    async def _ask(self, node: ClusterNode, commands: list[PipelineCommand]) -> None:
+        """Every command has its reply, or the error that it got, as its result."""
+        try:
+            await node.execute_pipeline(commands)
+        except (exceptions.RedisError, OSError, TimeoutError) as error:
+            for command in commands:
+                command.result = error
+        if any(isinstance(command.result, _LOST) for command in commands):
+            self._away.add(node.name)
+            await node.disconnect_free_connections()
+            self._look(node)
+        else:
+            self._away.discard(node.name)
+
+    async def _follow(self, commands: list[PipelineCommand], *, ask: bool = True) -> None:
+        """Send commands of one slot again, where their node says that it is another's."""
+        for _ in range(_FOLLOWED):
+            error = next((each.result for each in commands if isinstance(each.result, _ELSEWHERE)), None)
+            if error is None:
+                return
+            sent = commands
+            if isinstance(error, exceptions.MovedError):
+                await self._redis.nodes_manager.move_slot(error)
+            elif isinstance(error, exceptions.AskError):
+                if not ask:
+                    return
+                sent = [PipelineCommand(0, "ASKING"), *commands]
+            else:
+                await asyncio.sleep(_HALF_MOVED_S)
+            node = self._redis.get_node(error.host, error.port) if isinstance(error, exceptions.AskError) else None
+            await self._ask(node or self._node_of(_key_of(commands[-1].args) or _key_of(commands[0].args)), sent)
+
+    def _look(self, lost: ClusterNode) -> None:
+        """Look at the cluster anew, beside everything else, and not more often than makes sense."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_anew(lost))
+
+    async def _look_anew(self, lost: ClusterNode) -> None:
+        with contextlib.suppress(exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError):
+            await self._redis.nodes_manager.initialize(last_failed_node_name=lost.name)
+        await asyncio.sleep(_LOOK_PAUSE_S)
+
+
+class _Pipeline:
+    """Commands that wait to be sent together."""
+
+    def __init__(self, cluster: Cluster, *, transaction: bool) -> None:
+        self._send = cluster.transact if transaction else cluster.together
+        self._commands: list[PipelineCommand] = []
+
+    def execute_command(self, *args: Any, **options: Any) -> None:
+        """One more."""
+        self._commands.append(PipelineCommand(len(self._commands), *args, **options))
+
+    async def execute(self) -> list[Any]:
+        """Their replies, in order; raises the first error."""
+        return await self._send(self._commands) if self._commands else []
+
+
+def _key_of(args: Iterable[Any]) -> str | bytes | None:
+    """The key by which a command finds its master; every other key of it lies in the same slot."""
+    name, *rest = args
+    if name in {"EVAL", "EVALSHA"}:
+        key: str | bytes = rest[2]
+        return key
+    return None if name.partition(" ")[0] in _WITHOUT_KEY else rest[0]
+
+
+def _first_error_or(commands: list[PipelineCommand]) -> list[Any]:
+    """The replies; raises the first error among them."""
+    for command in commands:
+        if isinstance(command.result, Exception):
+            raise command.result
+    return [command.result for command in commands]

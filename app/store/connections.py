@@ -1,0 +1,159 @@
+"""Where a store's URL leads: to one server, to the master that Sentinels name, or to the masters of a cluster."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import hiredis
+from msgspec import Struct
+from redis import exceptions
+from redis.asyncio import Connection, Redis, RedisCluster, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+
+from app.errors import StoreUnavailable
+
+_SENTINEL_TIMEOUT_S = 0.5
+
+
+class StoreUrl(Struct, frozen=True):
+    """A URL taken apart.
+
+    topology: "" = one server, "sentinel", "cluster"; nodes: host and port of each that is named; service: what
+    Sentinels call the master. `server(host, port)` is the URL of one server, with login, database and TLS options.
+    """
+
+    text: str
+    topology: str
+    nodes: tuple[tuple[str, int], ...]
+    service: str
+    scheme: str
+    login: str
+    database: str
+    query: str
+
+    @classmethod
+    def parse(cls, text: str) -> "StoreUrl":
+        parts = urlsplit(text)
+        scheme, _, topology = parts.scheme.partition("+")
+        login, _, nodes = parts.netloc.rpartition("@")
+        path = parts.path.strip("/").split("/")
+        service, database = (path[0], "".join(path[1:2])) if topology == "sentinel" else ("", path[0])
+        default = 26379 if topology == "sentinel" else 6379
+        return cls(
+            text=text,
+            topology=topology,
+            nodes=tuple(_host_port(node, default) for node in nodes.split(",") if node),
+            service=service or "mymaster",
+            scheme=scheme,
+            login=login,
+            database=database,
+            query=parts.query,
+        )
+
+    def server(self, host: str, port: int) -> str:
+        login = f"{self.login}@" if self.login else ""
+        query = f"?{self.query}" if self.query else ""
+        return f"{self.scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/{self.database}{query}"
+
+
+def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:
+    """redis-py's client for one server or for the master that Sentinels name; nothing is sent yet."""
+    options = _options(timeout_s) | {"max_connections": connections}
+    if url.topology != "sentinel":
+        kind = _PACKED.get(url.scheme, _PackedConnection)
+        return Redis.from_url(url.text, connection_class=kind, **options)
+    of_the_master = parse_url(url.server(*url.nodes[0]))
+    kind = of_the_master.pop("connection_class", Connection)
+    options |= {name: value for name, value in of_the_master.items() if name not in {"host", "port"}}
+    sentinel = Sentinel(url.nodes, sentinel_kwargs=_options(_SENTINEL_TIMEOUT_S))  # type: ignore[no-untyped-call]
+    return sentinel.master_for(url.service, ssl=issubclass(kind, SSLConnection), **options)
+
+
+def open_cluster(url: StoreUrl, timeout_s: float, connections: int) -> RedisCluster:
+    """redis-py's client for a cluster, of which any node is named; nothing is sent yet."""
+    options = _options(timeout_s) | {"max_connections": connections}
+    return RedisCluster.from_url(url.server(*url.nodes[0]), **options)
+
+
+class MasterLocator:
+    """Asks every Sentinel where the master is, and believes the majority.
+
+    One that does not answer costs half a second, and one that is cut off from the others is outvoted.
+    """
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._url = url
+
+    async def __call__(self) -> str:
+        """The URL of the master. Raises StoreUnavailable if no Sentinel knows it."""
+        asked = [asyncio.ensure_future(self._ask(host, port)) for host, port in self._url.nodes]
+        votes: Counter[tuple[str, int]] = Counter()
+        try:
+            for answer in asyncio.as_completed(asked):
+                if (master := await answer) is not None:
+                    votes[master] += 1
+                    if votes[master] * 2 > len(asked):
+                        break
+        finally:
+            for each in asked:
+                each.cancel()
+        if not votes:
+            raise StoreUnavailable("No Sentinel says where the store is; nothing was decided")
+        [(master, _)] = votes.most_common(1)
+        return self._url.server(*master)
+
+    async def _ask(self, host: str, port: int) -> tuple[str, int] | None:
+        sentinel: Any = Redis(host=host, port=port, **_options(_SENTINEL_TIMEOUT_S))
+        try:
+            async with asyncio.timeout(_SENTINEL_TIMEOUT_S):
+                reply: Sequence[str] | None = await sentinel.execute_command(
+                    "SENTINEL GET-MASTER-ADDR-BY-NAME", self._url.service
+                )
+        except (exceptions.RedisError, OSError, TimeoutError):
+            return None
+        finally:
+            await sentinel.aclose()
+        return (reply[0], int(reply[1])) if reply else None
+
+
+def _options(timeout_s: float) -> dict[str, Any]:
+    return {
+        "decode_responses": True,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        # redis-py would send a command up to ten times; a script whose reply was lost would run as often.
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+
+
+def _host_port(node: str, default: int) -> tuple[str, int]:
+    host, _, port = node.rpartition(":") if not node.endswith("]") and ":" in node else (node, "", "")
+    return host.strip("[]"), int(port or default)
+
+
+class _Packed:
+    """Packs commands in C. redis-py does it in Python, a microsecond for each argument, and a seal has hundreds."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        return [hiredis.pack_command(args)]
+
+
+class _PackedConnection(_Packed, Connection):
+    pass
+
+
+class _PackedSSLConnection(_Packed, SSLConnection):
+    pass
+
+
+class _PackedUnixConnection(_Packed, UnixDomainSocketConnection):
+    pass
+
+
+_PACKED: dict[str, type[Any]] = {"rediss": _PackedSSLConnection, "unix": _PackedUnixConnection}

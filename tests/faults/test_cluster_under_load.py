@@ -1,0 +1,179 @@
+"""The whole service on a Redis Cluster of three masters and a replica each; slots move and masters die under load."""
+
+import asyncio
+import contextlib
+import signal
+import threading
+
+import pytest
+from servers import Replica
+from topologies import SEALING_FAST, Cluster, until
+from witness import Witness
+
+from app.store.client import open_client
+
+MASTERS = 3
+LIMIT = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 3600}}
+
+
+@pytest.fixture(scope="module")
+def cluster(shared, server, program, tmp_path_factory):
+    redis_cli = program("redis-cli", "a Redis Cluster")
+    return shared(Cluster(server("redis"), redis_cli, tmp_path_factory.mktemp("cluster"), replicas=1))
+
+
+@pytest.fixture(scope="module")
+def replica(cluster, shared):
+    return shared(Replica(cluster.url, **SEALING_FAST))
+
+
+@pytest.fixture
+def witnesses(cluster, replica, own):
+    """A workspace on every master; when the test is over, their logs are held against what was asked."""
+    made = {}
+    while len(made) < MASTERS:
+        witness = own(Witness(cluster.redis, cluster.url, replica))
+        made.setdefault(cluster.owner(slot_of(cluster, witness)).port, witness)
+    yield list(made.values())
+    until(cluster.is_whole, "every node knows the whole cluster")
+    for each in made.values():
+        each.check()
+
+
+def slot_of(cluster, witness):
+    return cluster.redis.keyslot(f"{{{witness.tenant.id}}}")
+
+
+def test_every_route_works_on_every_master(witnesses):
+    """No key of another slot, whatever is done; a quota is exact, a retry is the first answer, the log is sealed."""
+    for witness in witnesses:
+        admin, tenant = witness.tenant.admin, witness.tenant
+        agent_id = witness.new_agent(max_calls=3)
+        results = [witness.question(agent_id).send_until_answered()["result"] for _ in range(5)]
+        assert results == ["allowed"] * 3 + ["denied"] * 2
+        question = witness.question(agent_id, key="once")
+        assert question.send_until_answered() == question.send_until_answered()
+
+        [policy] = admin.get("/v1/policies", params={"agent_id": agent_id}).json()
+        patched = admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [LIMIT], "priority": 7})
+        assert patched.json()["priority"] == 7
+        assert admin.get(f"/v1/policies/{policy['id']}").json() == patched.json()
+        assert admin.patch(f"/v1/agents/{agent_id}", json={"description": "known"}).is_success
+        assert [each["id"] for each in admin.get("/v1/agents").json()] == [agent_id]
+        other = tenant.new_agent()["id"]
+        tenant.new_policy(other)
+        assert admin.delete(f"/v1/agents/{other}").status_code == 204
+        key = tenant.new_key(["read"])
+        assert len(admin.get("/v1/api-keys").json()) == 3
+        assert admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+        with tenant.replica.client(key["key"]) as revoked:
+            assert revoked.get("/v1/agents").status_code == 401
+        witness.forbid(agent_id, lambda: admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"}))  # noqa: B023
+        assert witness.question(agent_id).send_until_answered()["result"] == "denied"
+        assert admin.delete(f"/v1/policies/{policy['id']}").status_code == 204
+        assert len(admin.get("/v1/changes").json()) > 5
+        assert len(tenant.log(agent_id=agent_id)) == 7
+        while not witness.store.exists(f"remit:{{{tenant.id}}}:audit:segment:1"):
+            assert tenant.log(limit=1)
+        assert len(tenant.log(agent_id=agent_id)) == 7
+    assert admin.get("/readyz").status_code == 200
+    assert admin.get("/metrics").status_code == 200
+
+
+def test_slots_that_move_under_load_cost_refusals_and_nothing_else(cluster, witnesses):
+    """Each workspace moves on, key by key, while it is asked; half moved it is 503, the others are not."""
+    with contextlib.ExitStack() as stack:
+        loads = []
+        for witness in witnesses:
+            agents = witness.new_agent(), witness.new_agent(max_calls=30)
+            loads.append(stack.enter_context(witness.load(*agents, count=2)))
+        for witness, load in zip(witnesses, loads, strict=True):
+            load.after(20)
+            others = [(each, len(each.refused)) for each in loads if each is not load]
+            slot = slot_of(cluster, witness)
+            to = next(node for node in cluster.masters() if node is not cluster.owner(slot))
+            commits = f"remit:{{{witness.tenant.id}}}:commits"
+            cluster.move(slot, to, first=commits, half_way=lambda load=load: load.after(5, "refused"))
+            load.after(20)
+            assert all(len(each.refused) == before for each, before in others)
+    assert [load.wrong for load in loads] == [[]] * MASTERS
+    assert [load.cut for load in loads] == [[]] * MASTERS
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
+def test_a_master_that_is_gone_costs_its_own_workspaces_refusals_until_its_replica_is_in_charge(
+    cluster, witnesses, number
+):
+    """Workspaces of other masters do not notice; afterwards all goes on: decisions, what is read anew, sealing."""
+    for node in cluster.masters():
+        node.redis.config_set("cluster-require-full-coverage", "no")
+    first, *others = witnesses
+    lost = cluster.owner(slot_of(cluster, first))
+    with contextlib.ExitStack() as stack:
+        hit = stack.enter_context(first.load(first.new_agent(max_calls=30), count=8))
+        spared = [stack.enter_context(each.load(each.new_agent(max_calls=30), count=2)) for each in others]
+        for load in (hit, *spared):
+            load.after(20)
+        first.may_lose_until_now()
+        lost.process.send_signal(number)
+        hit.after(8, "refused")
+        for load in spared:
+            load.after(20)
+        hit.after(20)
+        cluster.redis.nodes_manager.initialize()
+        sealed = [newest_segment(each) for each in witnesses]
+        for each, before in zip(witnesses, sealed, strict=True):
+            until(lambda each=each: each.tenant.admin.get("/v1/policies").status_code == 200, "lists are read")
+            assert each.question(each.new_agent()).send_until_answered()["allowed"]
+            until(lambda each=each, before=before: newest_segment(each) > before, "sealing goes on")
+    assert [load.wrong for load in (hit, *spared)] == [[]] * MASTERS
+    assert [load.cut for load in (hit, *spared)] == [[]] * MASTERS
+    assert [load.refused for load in spared] == [[], []]
+    cluster.bring_back(lost)
+
+
+def newest_segment(witness):
+    return int(witness.store.hget(f"remit:{{{witness.tenant.id}}}:audit:head", "segment") or 0)
+
+
+def test_a_decision_over_a_cluster_is_given_up_at_its_deadline(cluster, witnesses):
+    """A listing that was asked for before still waits for the master that hangs."""
+    witness = witnesses[0]
+    agent_id = witness.new_agent()
+    witness.question(agent_id).send_until_answered()
+    frozen = cluster.owner(slot_of(cluster, witness))
+    question, listed = witness.question(agent_id), []
+    listing = threading.Thread(target=lambda: listed.append(witness.tenant.admin.get("/v1/agents")))
+    with freezing(frozen):
+        listing.start()
+        assert question.send().status == 503
+        assert listing.is_alive()
+    listing.join()
+    question.send_until_answered()
+
+
+@contextlib.contextmanager
+def freezing(node):
+    node.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        node.process.send_signal(signal.SIGCONT)
+
+
+def test_what_many_decisions_ask_of_a_cluster_at_once_is_not_too_much(cluster):
+    """redis-py would refuse all beyond a hundred calls under way at one master."""
+    key, at_once = "remit:waited-for", 150
+    node = cluster.owner(cluster.redis.keyslot(key))
+
+    async def ask():
+        client = open_client(cluster.url, 10_000, prompt=True)
+        asked = [asyncio.ensure_future(client.call("BLPOP", key, 10)) for _ in range(at_once)]
+        await asyncio.to_thread(until, lambda: node.redis.info("clients")["blocked_clients"] == at_once, "all wait")
+        node.redis.rpush(key, *range(at_once))
+        try:
+            return await asyncio.gather(*asked)
+        finally:
+            await client.close()
+
+    assert len(asyncio.run(ask())) == at_once
