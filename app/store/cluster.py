@@ -20,7 +20,7 @@ _FOLLOWED = 8
 """Redirections that a command follows; one slot that moves gives two."""
 _HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
-_WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "CLUSTER", "PING", "WAIT", "MULTI", "EXEC", "ASKING"})
+_WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "MULTI", "EXEC", "ASKING"})
 _LOST = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterDownError, OSError)
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 
