@@ -18,7 +18,7 @@ from app.settings import Settings
 from app.store.client import open_client
 
 STORES = ("fakeredis", "redis", "valkey")
-PATIENCE_S = 30
+PATIENCE_S = 120
 _missing: set[str] = set()
 
 
