@@ -108,12 +108,16 @@ def require_readable(raw: bytes) -> None:
     """Raise unless `raw` is small and flat enough to be decoded at all."""
     if len(raw) > MAX_BODY_BYTES:
         raise too_large()
-    if not raw.strip():
-        raise Invalid.at("$", "the body is empty; send a JSON object")
+    _require_content(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH + _ENVELOPE:
         _require_flat(raw)
     if len(raw) > _LONG and len(_large_exponent.findall(raw)) > MAX_LARGE_EXPONENTS:
         _require_small_exponents(raw)
+
+
+def _require_content(raw: bytes) -> None:
+    if not raw.strip():
+        raise Invalid.at("$", "the body is empty; send a JSON object")
 
 
 def _require_flat(raw: bytes) -> None:
@@ -200,7 +204,7 @@ class BodyRequest(Request[Any, Any, Any]):
     async def body(self) -> bytes:
         raw = await read_body(self.receive)
         # Litestar takes an empty body for none and complains in words of its own.
-        require_readable(raw)
+        _require_content(raw)
         if raw.count(b"regex") > MANY_PATTERNS:
             self.scope["state"][_DECODED] = await asyncio.to_thread(decode_body, raw, _kind_of(self))
         return raw
