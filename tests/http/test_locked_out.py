@@ -58,6 +58,12 @@ def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
     assert answer.headers["X-Request-ID"]
 
 
+def test_failures_on_the_hot_path_count_as_everywhere(call):
+    """It authenticates by itself, and notes who failed by itself."""
+    use_up(call, method="POST", path="/v1/authorize")
+    assert call("POST", "/v1/authorize").status_code == call().status_code == 429
+
+
 def test_others_go_on_as_before(call, strict):
     """Another address with a wrong key gets the 401 that it deserves, one with a good key its answer."""
     use_up(call)
