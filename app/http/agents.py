@@ -3,6 +3,8 @@
 from typing import Annotated, Any
 
 from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.errors import AgentNotFound
@@ -67,14 +69,18 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def create_agent(data: CreateAgent, caller: Caller, services: Services) -> Response[AgentView]:
+async def create_agent(
+    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services]
+) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
     agent = await services.agents.create(caller.workspace_id, data.name, data.description, actor_id=caller.key_id)
     return _answer(agent)
 
 
 @get("/v1/agents", guards=[requires(Scope.READ)])
-async def list_agents(request: Request[Any, Any, Any], caller: Caller, services: Services) -> list[AgentView]:
+async def list_agents(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> list[AgentView]:
     """The workspace's agents, oldest first."""
     query = Query(request, known=("limit", "offset"))
     agents = await services.agents.list_page(caller.workspace_id, query.limit(), query.offset())
@@ -82,14 +88,18 @@ async def list_agents(request: Request[Any, Any, Any], caller: Caller, services:
 
 
 @get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ)])
-async def get_agent(agent_id: str, caller: Caller, services: Services) -> Response[AgentView]:
+async def get_agent(agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> Response[AgentView]:
     """One agent as it is now."""
     return _answer(await services.agents.get(caller.workspace_id, _known(agent_id)))
 
 
 @patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
 async def update_agent(
-    agent_id: str, data: UpdateAgent, caller: Caller, services: Services, if_match: Versions
+    agent_id: FromPath[str],
+    data: JSONBody[UpdateAgent],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
 ) -> Response[AgentView]:
     """The agent has the given fields; every decision asked for from now on knows it."""
     agent = await services.agents.update(
@@ -105,7 +115,9 @@ async def update_agent(
 
 
 @delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)])
-async def delete_agent(agent_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
+async def delete_agent(
+    agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
     await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match, actor_id=caller.key_id)
 

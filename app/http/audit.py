@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import MediaType, Request, Response, get
+from litestar.di import NamedDependency as Handed
 from msgspec import Struct
 
 from app.errors import Invalid
@@ -55,7 +56,9 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @get("/v1/audit-logs", guards=[requires(Scope.READ)])
-async def query_audit_log(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
+async def query_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[bytes]:
     """Entries that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
     query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
     page = await services.audit.query(caller.workspace_id, audit_query(query))
@@ -67,14 +70,18 @@ async def query_audit_log(request: Request[Any, Any, Any], caller: Caller, servi
 
 
 @get("/v1/audit-logs/status", guards=[requires(Scope.READ)])
-async def audit_log_status(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Backlog:
+async def audit_log_status(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Backlog:
     """How far sealing is behind, and what the log holds."""
     Query(request, known=())
     return await services.audit.backlog(caller.workspace_id)
 
 
 @get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN)])
-async def verify_audit_log(request: Request[Any, Any, Any], caller: Caller, services: Services) -> VerificationView:
+async def verify_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> VerificationView:
     """The chain recomputed from the bodies, up to two thousand segments at a time."""
     query = Query(request, known=("checkpoint",))
     line = query.text("checkpoint")

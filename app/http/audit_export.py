@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request, get
+from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
 from app.http.audit import ALIASES, FILTERS, audit_query
@@ -21,7 +22,9 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 @get("/v1/audit-logs/export", guards=[requires(Scope.READ)])
-async def export_audit_log(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Stream:
+async def export_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
     """Every entry that matches, oldest first. The last record says so: a file without it is not whole."""
     query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
     kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request, get
+from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
 from app.errors import Invalid, Unauthorized
@@ -21,7 +22,9 @@ _SILENCE_S = 15.0
 
 
 @get("/v1/audit-logs/stream", guards=[requires(Scope.READ)])
-async def stream_audit_log(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Stream:
+async def stream_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
     """Entries that match, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
     query = Query(request, known=FILTERS, aliases=ALIASES)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))

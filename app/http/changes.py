@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Request, Response, get
+from litestar.di import NamedDependency as Handed
 
 from app.errors import Invalid
 from app.http.audit import DEFAULT_LIMIT
@@ -18,7 +19,9 @@ ALIASES = {"actorId": "actor_id", "resourceType": "resource_type", "resourceId":
 
 
 @get("/v1/changes", guards=[requires(Scope.ADMIN)])
-async def query_changes(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[list[Change]]:
+async def query_changes(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[list[Change]]:
     """Changes that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
     query = Query(request, known=(*FILTERS, "limit", "cursor"), aliases=ALIASES)
     page = await services.changes.query(caller.workspace_id, change_query(query))

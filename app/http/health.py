@@ -1,6 +1,7 @@
 """/livez and /readyz: for balancers and container engines; they need no key."""
 
 from litestar import get
+from litestar.di import NamedDependency as Handed
 from msgspec import Struct
 
 from app.services import Services
@@ -20,7 +21,7 @@ async def livez() -> Health:
 
 
 @get("/readyz")
-async def readyz(services: Services) -> Health:
+async def readyz(services: Handed[Services]) -> Health:
     """Decisions can be made: the store takes writes, knows the scripts and has room. Otherwise 503, and why."""
     await require_ready(services.client)
     await services.sealing.require_room(services.settings.audit_backlog_max)

@@ -3,6 +3,8 @@
 from typing import Annotated, Any, ClassVar
 
 from litestar import Request, delete, get, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct, field
 
 from app.errors import ApiKeyNotFound
@@ -59,7 +61,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
-async def create_key(data: CreateApiKey, caller: Caller, services: Services) -> CreatedApiKey:
+async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services]) -> CreatedApiKey:
     """A new key exists in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
@@ -78,7 +80,9 @@ async def create_key(data: CreateApiKey, caller: Caller, services: Services) -> 
 
 
 @get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
-async def list_keys(request: Request[Any, Any, Any], caller: Caller, services: Services) -> list[ApiKeyView]:
+async def list_keys(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> list[ApiKeyView]:
     """The workspace's keys, oldest first."""
     query = Query(request, known=("limit", "offset"))
     keys = await services.keys.list_page(caller.workspace_id, query.limit(), query.offset())
@@ -86,7 +90,7 @@ async def list_keys(request: Request[Any, Any, Any], caller: Caller, services: S
 
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
-async def revoke_key(key_id: str, caller: Caller, services: Services) -> None:
+async def revoke_key(key_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> None:
     """The key is gone: every request sent from now on with it is answered 401, by every replica."""
     canonical = canonical_uuid(key_id)
     if canonical is None:

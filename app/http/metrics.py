@@ -1,6 +1,7 @@
 """/metrics: for Prometheus; it needs no key, shows no name, and belongs behind the balancer."""
 
 from litestar import get
+from litestar.di import NamedDependency as Handed
 
 from app.errors import StoreUnavailable
 from app.metrics import gauge_text
@@ -27,7 +28,7 @@ STORE_GAUGES = {
 
 
 @get("/metrics", media_type="text/plain; version=0.0.4")
-async def metrics(services: Services) -> str:
+async def metrics(services: Handed[Services]) -> str:
     """The numbers of all replicas that share this machine's port, and of the store, in the format of Prometheus."""
     numbers: dict[str, float] = {_UP: 0}
     try:

@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import PolicyNotFound
@@ -78,7 +80,9 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
-async def create_policy(data: CreatePolicy, caller: Caller, services: Services) -> Response[PolicyView]:
+async def create_policy(
+    data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicyView]:
     """A new policy governs the agent from the next decision on."""
     policy = await services.policies.create(
         caller.workspace_id,
@@ -93,7 +97,9 @@ async def create_policy(data: CreatePolicy, caller: Caller, services: Services) 
 
 
 @get("/v1/policies", guards=[requires(Scope.READ)])
-async def list_policies(request: Request[Any, Any, Any], caller: Caller, services: Services) -> list[PolicyView]:
+async def list_policies(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> list[PolicyView]:
     """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
     query = Query(request, known=("agent_id", "limit", "offset"), aliases={"agentId": "agent_id"})
     agent_id = query.uuid("agent_id")
@@ -102,14 +108,20 @@ async def list_policies(request: Request[Any, Any, Any], caller: Caller, service
 
 
 @get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ)])
-async def get_policy(policy_id: str, caller: Caller, services: Services) -> Response[PolicyView]:
+async def get_policy(
+    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicyView]:
     """One policy as it is now."""
     return _answer(await services.policies.get(caller.workspace_id, _known(policy_id)))
 
 
 @patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
 async def update_policy(
-    policy_id: str, data: UpdatePolicy, caller: Caller, services: Services, if_match: Versions
+    policy_id: FromPath[str],
+    data: JSONBody[UpdatePolicy],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
 ) -> Response[PolicyView]:
     """The policy has the given fields; every decision asked for from now on knows it."""
     policy = await services.policies.update(
@@ -126,7 +138,9 @@ async def update_policy(
 
 
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)])
-async def delete_policy(policy_id: str, caller: Caller, services: Services, if_match: Versions) -> None:
+async def delete_policy(
+    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+) -> None:
     """The policy and its quotas are gone."""
     await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match, actor_id=caller.key_id)
 

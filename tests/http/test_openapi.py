@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import jsonschema_rs
 import msgspec
@@ -61,7 +62,7 @@ def test_the_table_agrees_with_the_handler(operation):
         assert (operation.body, operation.path) == (AuthorizeBody, "/v1/authorize")
         return
     taken = inspect.signature(handler.fn).parameters
-    assert operation.body is (taken["data"].annotation if "data" in taken else None)
+    assert operation.body is (get_args(taken["data"].annotation)[0] if "data" in taken else None)
     assert [guard.scope for guard in handler.guards or ()] == ([] if operation.scope is None else [operation.scope])
     assert operation.status == handler.status_code
     assert re.findall(r"{(\w+)}", operation.path) == [name for name in taken if name.endswith("_id")]
