@@ -1,5 +1,7 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+import asyncio
+
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision
@@ -42,7 +44,10 @@ class Authorizer:
             agent = self._agents.recall(caller.workspace_id, request.agent_id)
             if agent is None:
                 agent = await self._agents.load(caller.workspace_id, request.agent_id)
-            plan = decide(agent, request, now_us)
+            if agent.is_quick(request):
+                plan = decide(agent, request, now_us)
+            else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
+                plan = await asyncio.to_thread(decide, agent, request, now_us)
             arrived_at_us = self._clock.at(arrived_us)
             answer = await self._commit(caller, request, agent.version, plan, decision_id, arrived_at_us)
             if isinstance(answer, Decision):
