@@ -26,9 +26,11 @@ def cluster(request, tmp_path_factory):
     # Left to itself it would take its port plus 10,000, which may not exist.
     options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     store = Store(binary, tmp_path_factory.mktemp("cluster"), *options)
-    asyncio.run(take_all_slots(store.url))
-    yield store
-    store.stop()
+    try:
+        asyncio.run(take_all_slots(store.url))
+        yield store
+    finally:
+        store.stop()
 
 
 async def take_all_slots(url):
