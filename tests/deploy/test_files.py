@@ -1,5 +1,6 @@
 """Dockerfile, compose.yaml and the demo agree with the service, the settings and each other."""
 
+import ipaddress
 import re
 import subprocess
 import sys
@@ -117,3 +118,12 @@ def test_the_demo_runs_the_topology_from_plain_processes(program):
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == "200 calls over 2 replicas: 50 allowed, all in the log\n"
+
+
+def test_the_replicas_believe_the_balancer_and_nobody_else():
+    """Whoever authenticates too often with wrong keys is known by its own address and not by nginx's."""
+    address = SERVICES["nginx"]["networks"]["default"]["ipv4_address"]
+    [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
+    assert ipaddress.ip_address(address) in ipaddress.ip_network(network["subnet"])
+    assert {service["environment"]["REMIT_TRUSTED_PROXIES"] for service in OURS.values()} == {address}
+    assert re.search(r"proxy_set_header\s+X-Forwarded-For", (ROOT / "deploy/nginx.conf").read_text())
