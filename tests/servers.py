@@ -47,8 +47,20 @@ class Store:
         """The store answers when this returns."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
-            [self.binary, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-            + ["--save", "", "--maxmemory-policy", "noeviction", *self.options],
+            [
+                self.binary,
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                str(self.folder),
+                "--save",
+                "",
+                "--maxmemory-policy",
+                "noeviction",
+                *self.options,
+            ],
             stdout=subprocess.DEVNULL,
         )
         wait_for_port(self.port, self.process)
