@@ -102,6 +102,13 @@ class RequestTimeout(AppError):
     code = "REQUEST_TIMEOUT"
 
 
+class AgentRevoked(AppError):
+    """The agent is revoked, and that is final: its status can become nothing else."""
+
+    status = 409
+    code = "AGENT_REVOKED"
+
+
 class IdempotencyConflict(AppError):
     """The Idempotency-Key was used before, for another question."""
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from app.errors import (
     AgentNotFound,
+    AgentRevoked,
     ApiKeyExpired,
     ApiKeyNotFound,
     AppError,
@@ -137,7 +138,7 @@ OPERATIONS = (
         "Agents",
         body=UpdateAgent,
         answer=AgentView,
-        errors=(AgentNotFound, VersionConflict),
+        errors=(AgentNotFound, AgentRevoked, VersionConflict),
         headers=ETAG,
         request_headers=(IF_MATCH,),
         description="Only the fields that are given change; `{}` changes nothing. The status `revoked` is final.",

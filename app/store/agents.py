@@ -5,7 +5,7 @@ import secrets
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, Invalid
+from app.errors import AgentNotFound, AgentRevoked
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
@@ -60,7 +60,7 @@ class Agents:
     ) -> Agent:
         """The agent with the given fields changed; with none given, as it is.
 
-        Raises AgentNotFound; VersionConflict; Invalid if a revoked agent should become anything else.
+        Raises AgentNotFound; VersionConflict; AgentRevoked if a revoked agent should become anything else.
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
@@ -69,7 +69,7 @@ class Agents:
             if name is UNSET and description is UNSET and status is UNSET:
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
-                raise Invalid.at("$.status", "a revoked agent stays revoked; create another agent")
+                raise AgentRevoked("A revoked agent stays revoked; create another agent")
             wanted = replace(
                 agent,
                 name=agent.name if name is UNSET else name,

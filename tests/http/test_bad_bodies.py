@@ -394,7 +394,9 @@ def test_a_revoked_agent_stays_revoked(tenant):
     path = f"/v1/agents/{agent['id']}"
     assert tenant.admin.patch(path, json={"status": "revoked"}).status_code == 200
     answer = tenant.admin.patch(path, json={"status": "active", "name": "risen"})
-    refused(answer, "$.status", "a revoked agent stays revoked; create another agent")
+    message = "A revoked agent stays revoked; create another agent"
+    assert answer.status_code == 409
+    assert answer.json() == {"error": {"code": "AGENT_REVOKED", "message": message, "details": []}}
     assert tenant.reader.get(path).json()["name"] == "an agent"
 
 

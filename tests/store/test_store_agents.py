@@ -6,7 +6,7 @@ import pytest
 from deciding import Scene, everything, quota
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, Invalid, PolicyNotFound
+from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound
 from app.model.agents import AgentStatus
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
 from app.store.agents import Agents
@@ -76,7 +76,7 @@ async def test_a_revoked_agent_stays_revoked(agents, workspace_id):
     await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED)
 
     for status in (AgentStatus.ACTIVE, AgentStatus.SUSPENDED):
-        with pytest.raises(Invalid, match="stays revoked"):
+        with pytest.raises(AgentRevoked, match="stays revoked"):
             await agents.update(workspace_id, made.id, status=status)
 
     assert (await agents.update(workspace_id, made.id, name="b")).status is AgentStatus.REVOKED
