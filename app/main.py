@@ -50,7 +50,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
     url = settings.redis_url
     metrics = metrics or Metrics()
-    client = open_client(url, settings.store_timeout_ms)
+    client = open_client(url, settings.store_timeout_ms, wait_replicas=settings.wait_replicas)
     prompt = open_client(url, settings.store_timeout_ms, prompt=True)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)

@@ -51,6 +51,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """A store silent for this long is unavailable: the caller gets 503."""
 
+    wait_replicas: Annotated[int, Meta(ge=0, le=16)] = 0
+    """Replicas of the store that must have an admin's change before it is acknowledged; with fewer, 503."""
+
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
     """Bound of the compiled policies a replica keeps, in bytes of their JSON; least recently used leave."""
 

@@ -1,6 +1,7 @@
 """The cold paths' way to the store: redis-py, without its retries, with our one error."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -13,12 +14,14 @@ from app.store.cluster import Cluster
 from app.store.connections import StoreUrl, open_cluster, open_redis
 from app.store.scripts import Script
 
+log = logging.getLogger(__name__)
 Value = str | int | bytes
 _Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
 _AT_ONCE = 64
 """Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
+_WAIT_MS = 1_000
 _DECISIONS_AT_ONCE = 1024
 """Where decisions go over a client, and not over the link: one that hangs must not keep others from their turn."""
 
@@ -27,10 +30,14 @@ class Client:
     """redis-py behind the few verbs that Remit uses. Replies are text.
 
     patience_s: how long a call waits for its turn when `at_once` are under way.
+    wait_replicas: a change is not acknowledged before so many replicas of the store have it.
     """
 
-    def __init__(self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = _AT_ONCE) -> None:
+    def __init__(
+        self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = _AT_ONCE, wait_replicas: int = 0
+    ) -> None:
         self._redis = redis
+        self._wait_replicas = wait_replicas
         self._patience_s = patience_s
         self._turns = asyncio.Semaphore(at_once)
 
@@ -38,6 +45,16 @@ class Client:
         """The reply of one command."""
         async with self._turn():
             return await self._redis.execute_command(*args)
+
+    async def change(self, *args: Value) -> Any:
+        """The reply of one command that an admin's change consists of, once the replicas have it.
+
+        Raises StoreUnavailable also where it was made and too few have confirmed it.
+        """
+        async with self._turn():
+            reply, confirmed = await self._send(args, self._wait_replicas)
+        self._require_confirmed(confirmed)
+        return reply
 
     async def call_each(self, *args: Value) -> list[Any]:
         """The reply of every node that takes writes: one, unless the store is a cluster."""
@@ -73,18 +90,25 @@ class Client:
     async def run(
         self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
     ) -> list[Any]:
-        """The reply of a script, loaded first where the store does not know it yet; its status is always text."""
+        """The reply of a script, loaded first where the store does not know it yet; its status is always text.
+
+        Of a change: once the replicas have it, as with `change`.
+        """
         options = {NEVER_DECODE: True} if as_bytes else {}
         rest = (len(keys), *keys, *args)
+        wait_replicas = self._wait_replicas if script.is_change else 0
         async with self._turn():
             try:
-                reply = await self._redis.execute_command("EVALSHA", script.sha, *rest, **options)
+                reply, confirmed = await self._send(("EVALSHA", script.sha, *rest), wait_replicas, **options)
             except exceptions.NoScriptError:
                 # It certainly did not run, so it may be sent again.
-                reply = await self._redis.execute_command("EVAL", self._source(script), *rest, **options)
+                reply, confirmed = await self._send(("EVAL", self._source(script), *rest), wait_replicas, **options)
         if as_bytes and isinstance(reply, list) and reply and isinstance(reply[0], bytes):
             reply[0] = reply[0].decode(errors="replace")
-        return check_reply(script, reply)
+        checked = check_reply(script, reply)
+        if script.is_change and checked[0] == "done":
+            self._require_confirmed(confirmed)
+        return checked
 
     async def distrust(self) -> None:
         """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""
@@ -99,6 +123,24 @@ class Client:
     def _source(self, script: Script) -> str:
         return script.text
 
+    async def _send(self, command: Sequence[Value], wait_replicas: int, **options: Any) -> tuple[Any, int]:
+        """The reply, and how many replicas have confirmed the write; 0 if they are not waited for."""
+        if not wait_replicas:
+            return await self._redis.execute_command(*command, **options), 0
+        # WAIT means the writes of its own connection, so the two leave together.
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.execute_command(*command, **options)
+        pipeline.execute_command("WAIT", wait_replicas, _WAIT_MS)
+        reply, confirmed = await pipeline.execute()
+        return reply, int(confirmed)
+
+    def _require_confirmed(self, confirmed: int) -> None:
+        if confirmed < self._wait_replicas:
+            raise StoreUnavailable(
+                f"The change was made, and {confirmed} of {self._wait_replicas} replicas of the store have confirmed "
+                "it: if the master fails now, it may be lost; look before you repeat it"
+            )
+
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
         """A connection's worth of the store; everything that redis-py can raise is the one error that callers know."""
@@ -110,6 +152,10 @@ class Client:
         try:
             yield
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
+            raise StoreUnavailable(describe_fault(error)) from error
+        except (RuntimeError, AttributeError) as error:
+            # What uvloop and redis-py raise where a connection is closed under a command.
+            log.warning("the store's client failed", exc_info=error)
             raise StoreUnavailable(describe_fault(error)) from error
         finally:
             self._turns.release()
@@ -163,11 +209,11 @@ def is_reply(script: Script, reply: Any) -> bool:
     return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
 
 
-def open_client(url: str, timeout_ms: int, *, prompt: bool = False) -> Client:
+def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:
     """A client for the URL; nothing is sent yet.
 
     timeout_ms: a call without a reply for this long fails; at least two seconds unless `prompt`, which is for
-    what a decision waits for.
+    what a decision waits for. wait_replicas: of the store, for each change.
     redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
     redis+cluster://host:port (rediss+… for TLS).
     """
@@ -176,8 +222,8 @@ def open_client(url: str, timeout_ms: int, *, prompt: bool = False) -> Client:
     kind = PromptClient if prompt else Client
     if where.topology == "cluster":
         at_once = _DECISIONS_AT_ONCE if prompt else _AT_ONCE
-        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once)
-    return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s)
+        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
+    return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s, wait_replicas=wait_replicas)
 
 
 def describe_fault(error: BaseException) -> str:

@@ -21,7 +21,6 @@ _FOLLOWED = 8
 _HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
 _WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "MULTI", "EXEC", "ASKING"})
-_LOST = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterDownError, OSError)
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 
 
@@ -39,9 +38,9 @@ class Cluster:
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """The reply of one command; without a key, of any master."""
         await self._redis.initialize()
-        command = PipelineCommand(0, *args, **options)
-        await self._ask(self._node_of(_key_of(args)), [command])
-        await self._follow([command])
+        command, key = PipelineCommand(0, *args, **options), _key_of(args)
+        await self._ask(self._node_of(key), [command])
+        await self._follow([command], key)
         return _first_error_or([command])[0]
 
     async def each(self, *args: Any) -> list[Any]:
@@ -81,26 +80,26 @@ class Cluster:
             by_node.setdefault(node.name, (node, []))[1].extend(group)
         await asyncio.gather(*(self._ask(node, sent) for node, sent in by_node.values()))
         for group in bound:
-            await self._follow(group)
+            await self._follow(group, _key_of(group[0].args))
         return _first_error_or(commands)
 
     async def transact(self, commands: list[PipelineCommand]) -> list[Any]:
         """The replies of commands that run together on the master of the first one's key."""
         await self._redis.initialize()
-        begin, end = PipelineCommand(0, "MULTI"), PipelineCommand(0, "EXEC")
-        whole = [begin, *commands, end]
-        await self._ask(self._node_of(_key_of(commands[0].args)), whole)
-        await self._follow(whole, ask=False)
-        # A reply of QUEUED may fail to be what its command gives; only what the store says is an error.
-        refused = [each for each in whole if isinstance(each.result, exceptions.RedisError)]
-        replies = _first_error_or(refused or [end])[0]
+        # Named in bytes, so that redis-py does not take QUEUED for what the command replies.
+        queued = [PipelineCommand(0, each.args[0].encode(), *each.args[1:]) for each in commands]
+        end = PipelineCommand(0, "EXEC")
+        whole, key = [PipelineCommand(0, "MULTI"), *queued, end], _key_of(commands[0].args)
+        await self._ask(self._node_of(key), whole)
+        await self._follow(whole, key, ask=False)
+        replies: list[Any] = _first_error_or(whole)[-1]
         made = self._redis.response_callbacks
         for place, (command, reply) in enumerate(zip(commands, replies, strict=True)):
-            if isinstance(reply, exceptions.RedisError):
+            if isinstance(reply, Exception):
                 raise reply
             if command.args[0] in made:
                 replies[place] = made[command.args[0]](reply)
-        return list(replies)
+        return replies
 
     def _node_of(self, key: str | bytes | None) -> ClusterNode:
         if key is not None:
@@ -112,33 +111,35 @@ class Cluster:
         """Every command has its reply, or the error that it got, as its result."""
         try:
             await node.execute_pipeline(commands)
-        except (exceptions.RedisError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, they have it
             for command in commands:
                 command.result = error
-        if any(isinstance(command.result, _LOST) for command in commands):
-            self._away.add(node.name)
-            await node.disconnect_free_connections()
-            self._look(node)
-        else:
+        if not any(map(_is_lost, commands)):
             self._away.discard(node.name)
+            return
+        self._away.add(node.name)
+        # Not by the node's own method, which closes connections that others have just taken.
+        for connection in node._free:  # noqa: SLF001
+            connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
+        self._look(node)
 
-    async def _follow(self, commands: list[PipelineCommand], *, ask: bool = True) -> None:
+    async def _follow(self, commands: list[PipelineCommand], key: str | bytes | None, *, ask: bool = True) -> None:
         """Send commands of one slot again, where their node says that it is another's."""
         for _ in range(_FOLLOWED):
             error = next((each.result for each in commands if isinstance(each.result, _ELSEWHERE)), None)
             if error is None:
                 return
-            sent = commands
+            node, sent = None, commands
             if isinstance(error, exceptions.MovedError):
                 await self._redis.nodes_manager.move_slot(error)
             elif isinstance(error, exceptions.AskError):
-                if not ask:
+                node = self._redis.get_node(error.host, error.port)
+                if node is None or not ask:
                     return
                 sent = [PipelineCommand(0, "ASKING"), *commands]
             else:
                 await asyncio.sleep(_HALF_MOVED_S)
-            node = self._redis.get_node(error.host, error.port) if isinstance(error, exceptions.AskError) else None
-            await self._ask(node or self._node_of(_key_of(commands[-1].args) or _key_of(commands[0].args)), sent)
+            await self._ask(node or self._node_of(key), sent)
 
     def _look(self, lost: ClusterNode) -> None:
         """Look at the cluster anew, beside everything else, and not more often than makes sense."""
@@ -174,6 +175,14 @@ def _key_of(args: Iterable[Any]) -> str | bytes | None:
         key: str | bytes = rest[2]
         return key
     return None if name.partition(" ")[0] in _WITHOUT_KEY else rest[0]
+
+
+def _is_lost(command: PipelineCommand) -> bool:
+    """Whether the node did not answer, or says that the cluster is down."""
+    error = command.result
+    return isinstance(error, exceptions.ClusterDownError) or (
+        isinstance(error, Exception) and not isinstance(error, exceptions.ResponseError)
+    )
 
 
 def _first_error_or(commands: list[PipelineCommand]) -> list[Any]:

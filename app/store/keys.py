@@ -143,7 +143,7 @@ class Keys:
         Before the record is there: without it the pointer grants nothing, while a record without pointer is no key.
         """
         digest = digest_of(raw_key)
-        await self._client.call("SET", key_pointer(digest), f"{workspace_id} {key.id}")
+        await self._client.change("SET", key_pointer(digest), f"{workspace_id} {key.id}")
         return digest
 
 

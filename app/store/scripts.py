@@ -17,6 +17,7 @@ class Script(Struct, frozen=True):
     keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
     times; last_keys come at the end, if at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
+    is_change: an admin asked for it; "done" means that it was made.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Script(Struct, frozen=True):
     repeated_keys: tuple[str, ...] = ()
     last_keys: tuple[str, ...] = ()
     repeated_args: tuple[str, ...] = ()
+    is_change: bool = False
 
     @property
     def text(self) -> str:
@@ -84,6 +86,7 @@ CHECK_KEY = Script(
 )
 PUT_AGENT = Script(
     name="put_agent",
+    is_change=True,
     keys=("caller_key", "changes", "agent", "agents"),
     args=("actor_id", "before", "after", "expected", "version", "id", "agents_max"),
     replies=("done", "revoked", "stale", "full"),
@@ -92,6 +95,7 @@ PUT_AGENT = Script(
 )
 DELETE_AGENT = Script(
     name="delete_agent",
+    is_change=True,
     keys=("caller_key", "changes", "agent", "agents", "agent_policies", "policies"),
     args=("actor_id", "before", "expected", "id"),
     replies=("done", "revoked", "stale"),
@@ -101,6 +105,7 @@ DELETE_AGENT = Script(
 )
 PUT_POLICY = Script(
     name="put_policy",
+    is_change=True,
     keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
     args=(
         "actor_id",
@@ -123,6 +128,7 @@ PUT_POLICY = Script(
 )
 DELETE_POLICY = Script(
     name="delete_policy",
+    is_change=True,
     keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
     args=("actor_id", "before", "expected", "version_token", "id"),
     replies=("done", "revoked", "stale"),
@@ -131,6 +137,7 @@ DELETE_POLICY = Script(
 )
 PUT_KEY = Script(
     name="put_key",
+    is_change=True,
     keys=("caller_key", "changes", "key", "keys"),
     args=("actor_id", "after", "id", "created_ms", "keys_max"),
     replies=("done", "revoked", "exists", "full"),
@@ -139,6 +146,7 @@ PUT_KEY = Script(
 )
 REVOKE_KEY = Script(
     name="revoke_key",
+    is_change=True,
     keys=("caller_key", "changes", "key", "keys"),
     args=("actor_id", "before", "expires_ms", "id"),
     replies=("done", "revoked", "stale"),
@@ -146,6 +154,7 @@ REVOKE_KEY = Script(
 )
 ROTATE_KEY = Script(
     name="rotate_key",
+    is_change=True,
     keys=("caller_key", "changes", "key", "successor", "keys"),
     args=(
         "actor_id",

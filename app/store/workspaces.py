@@ -78,7 +78,7 @@ class Workspaces:
         """The id that the name has, and whether it was given just now."""
         now_ms = await store_time_ms(self._client)
         fresh = self._ids.new(now_ms)
-        created = bool(await self._client.call("HSETNX", WORKSPACES, name, fresh))
+        created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
         workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         # Also when the name was there: whoever claimed it may have been cut off before this.
         record = Keyspace(workspace_id).workspace

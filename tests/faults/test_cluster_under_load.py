@@ -6,10 +6,12 @@ import signal
 import threading
 
 import pytest
+from load import Load
 from servers import Replica
 from topologies import SEALING_FAST, Cluster, until
 from witness import Witness
 
+from app.errors import StoreUnavailable
 from app.store.client import open_client
 
 MASTERS = 3
@@ -126,14 +128,44 @@ def test_a_master_that_is_gone_costs_its_own_workspaces_refusals_until_its_repli
             until(lambda each=each: each.tenant.admin.get("/v1/policies").status_code == 200, "lists are read")
             assert each.question(each.new_agent()).send_until_answered()["allowed"]
             until(lambda each=each, before=before: newest_segment(each) > before, "sealing goes on")
+    cluster.bring_back(lost)
     assert [load.wrong for load in (hit, *spared)] == [[]] * MASTERS
     assert [load.cut for load in (hit, *spared)] == [[]] * MASTERS
     assert [load.refused for load in spared] == [[], []]
-    cluster.bring_back(lost)
 
 
 def newest_segment(witness):
     return int(witness.store.hget(f"remit:{{{witness.tenant.id}}}:audit:head", "segment") or 0)
+
+
+def test_a_master_that_hands_over_loses_nothing(cluster, witnesses):
+    """`CLUSTER FAILOVER` under load, as before maintenance: every answer is in the log of its successor."""
+    witness = witnesses[0]
+    with witness.load(witness.new_agent(max_calls=30), idempotent=True) as load:
+        load.after(40)
+        master = cluster.owner(slot_of(cluster, witness))
+        successor = cluster.replica_of(master)
+        successor.redis.execute_command("CLUSTER", "FAILOVER")
+        until(lambda: successor.redis.role()[0] == "master", "the replica is in charge")
+        load.after(40)
+    assert (load.wrong, load.cut) == ([], [])
+    until(lambda: master.redis.role()[0] == "slave", "the master is a replica")
+    cluster.redis.nodes_manager.initialize()
+
+
+def test_a_change_in_a_cluster_is_acknowledged_when_a_replica_of_its_master_has_it(cluster, witnesses, own):
+    """A replica that hangs confirms nothing: the change is made, and 503 says that it may be lost."""
+    witness = witnesses[0]
+    agent_id = witness.new_agent()
+    waiting = own(Replica(cluster.url, REMIT_WAIT_REPLICAS="1"))
+    with waiting.client(witness.tenant.admin_key) as admin:
+        witness.forbid(agent_id, lambda: admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"}))
+        with freezing(cluster.replica_of(cluster.owner(slot_of(cluster, witness)))):
+            answer = admin.patch(f"/v1/agents/{agent_id}", json={"description": "still suspended"})
+        assert answer.status_code == 503
+        assert answer.json()["error"]["message"].startswith("The change was made, and 0 of 1 replicas")
+        assert admin.get(f"/v1/agents/{agent_id}").json()["description"] == "still suspended"
+    assert witness.question(agent_id).send_until_answered()["result"] == "denied"
 
 
 def test_a_decision_over_a_cluster_is_given_up_at_its_deadline(cluster, witnesses):
@@ -177,3 +209,27 @@ def test_what_many_decisions_ask_of_a_cluster_at_once_is_not_too_much(cluster):
             await client.close()
 
     assert len(asyncio.run(ask())) == at_once
+
+
+def test_replies_in_a_cluster_are_what_one_server_gives(cluster, redis_store):
+    """Alone, together, in a transaction; as text and as bytes; and an error of one command is the error of all."""
+
+    async def replies(url, prefix):
+        client = open_client(url, 10_000)
+        try:
+            a, b, wrong = (f"{{{prefix}}}:{name}" for name in ("a", "b", "wrong"))
+            wrote = await client.transact(("HSET", a, "x", 1, "y", 2), ("XADD", b, "1-0", "f", "v"), ("SET", wrong, ""))
+            reads = [("HGETALL", a), ("HGET", a, "x"), ("EXISTS", a, b), ("XRANGE", b, "-", "+"), ("XLEN", b)]
+            alone = [await client.call(*each) for each in reads]
+            together = await client.read_together(reads)
+            as_bytes = await client.read_together(reads, as_bytes=True)
+            in_one = await client.transact(*reads)
+            for asking in (client.call("HGETALL", wrong), client.transact(reads[0], ("HGETALL", wrong))):
+                with pytest.raises(StoreUnavailable, match="refused"):
+                    await asking
+            return wrote, alone, together, as_bytes, in_one
+        finally:
+            await client.close()
+
+    prefix = f"test {next(Load.numbers)}"
+    assert asyncio.run(replies(cluster.url, prefix)) == asyncio.run(replies(redis_store.url, prefix))

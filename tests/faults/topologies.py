@@ -7,10 +7,11 @@ from pathlib import Path
 
 import redis
 from redis.cluster import RedisCluster
-from servers import Store, free_port
+from servers import Store, free_port, wait_for_port
 
 SEALING_FAST = {"REMIT_AUDIT_SEGMENT_ENTRIES": "16", "REMIT_AUDIT_SEAL_AFTER_SECONDS": "1"}
 """So that a short run has segments, and the compactor is at work when something breaks."""
+SERVICE = "remit"
 
 
 def until(claim, what: str, seconds: float = 30) -> None:
@@ -27,7 +28,8 @@ class Node(Store):
 
     def __init__(self, binary: str, folder: Path) -> None:
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", str(free_port()))
-        super().__init__(binary, folder, *options, "--cluster-replica-validity-factor", "0")
+        options += ("--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0")
+        super().__init__(binary, folder, *options)
         self.redis = redis.Redis(port=self.port, decode_responses=True)
 
     @property
@@ -74,6 +76,12 @@ class Cluster:
         port = self.redis.nodes_manager.slots_cache[slot][0].port
         return next(node for node in self.nodes if node.port == port)
 
+    def replica_of(self, master: Node) -> Node:
+        """The node that has all that the master has, a moment later."""
+        return next(
+            node for node in self.nodes if node.process.poll() is None and node.redis.role()[2:3] == [master.port]
+        )
+
     def move(self, slot: int, to: Node, first: str, half_way=lambda: None) -> None:
         """The slot and all that is in it move to another master, key by key; `half_way` is called after the first."""
         source = self.owner(slot)
@@ -101,3 +109,71 @@ class Cluster:
     def holder(self, node: Node, slot: int):
         """Who has the slot, as `node` sees it."""
         return [row for row in node.redis.execute_command("CLUSTER", "SLOTS") if row[0] <= slot <= row[1]]
+
+
+class Sentinel(Store):
+    """One of those who watch the master."""
+
+    def __init__(self, binary: str, folder: Path, master_port: int) -> None:
+        folder.mkdir(parents=True)
+        self.conf = folder / "sentinel.conf"
+        self.conf.write_text(
+            f"sentinel monitor {SERVICE} 127.0.0.1 {master_port} 2\n"
+            f"sentinel down-after-milliseconds {SERVICE} 500\n"
+            f"sentinel failover-timeout {SERVICE} 4000\n"
+        )
+        super().__init__(binary, folder)
+
+    def start(self) -> None:
+        """It listens when this returns."""
+        command = [self.binary, str(self.conf), "--sentinel", "--port", str(self.port), "--bind", "127.0.0.1"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.folder)
+        wait_for_port(self.port, self.process)
+
+
+class Guarded:
+    """A master, a replica of it, and three Sentinels that put the replica in charge when the master is gone.
+
+    url: names a Sentinel that is not there first.
+    """
+
+    def __init__(self, binary: str, folder: Path) -> None:
+        replication = ("--masteruser", "replication", "--masterauth", "secret", "--repl-diskless-sync-delay", "0")
+        user = ("--user", "replication", "on", ">secret", "+psync", "+replconf", "+ping")
+        self.master = Store(binary, folder / "master", *replication, *user)
+        self.replica = Store(
+            binary, folder / "replica", *replication, *user, "--replicaof", "127.0.0.1", str(self.master.port)
+        )
+        self.on_master = redis.Redis(port=self.master.port, decode_responses=True)
+        self.on_replica = redis.Redis(port=self.replica.port, decode_responses=True)
+        self.on_master_bytes, self.on_replica_bytes = (redis.Redis(port=p.port) for p in (self.master, self.replica))
+        until(self.is_connected, "the replica has what the master has")
+        self.sentinels = [Sentinel(binary, folder / f"sentinel{number}", self.master.port) for number in range(3)]
+        self.watchers = [redis.Redis(port=each.port, decode_responses=True) for each in self.sentinels]
+        until(lambda: all(map(self._knows_all, self.watchers)), "every Sentinel knows the others and the replica")
+        addresses = [f"127.0.0.1:{port}" for port in (free_port(), *(each.port for each in self.sentinels))]
+        self.url = f"redis+sentinel://{','.join(addresses)}/{SERVICE}"
+
+    def stop(self) -> None:
+        for each in (self.on_master, self.on_replica, self.on_master_bytes, self.on_replica_bytes, *self.watchers):
+            each.close()
+        for each in (*self.sentinels, self.master, self.replica):
+            if each.process.poll() is None:
+                each.kill()
+
+    def is_connected(self) -> bool:
+        return "online" in str(self.on_master.info("replication").get("slave0"))
+
+    def cut_replica_off(self) -> None:
+        """From now on the replica gets nothing of what the master answers, and the master does not notice in time."""
+        self.on_master.execute_command("ACL", "SETUSER", "replication", "off")
+        self.on_master.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        until(lambda: not self.on_master.info("replication")["connected_slaves"], "the replica is cut off")
+
+    def wait_for_failover(self) -> None:
+        until(lambda: self.on_replica.role()[0] == "master", "the replica is in charge")
+
+    def _knows_all(self, watcher: redis.Redis) -> bool:
+        state = watcher.sentinel_master(SERVICE)
+        replicas = watcher.sentinel_slaves(SERVICE)
+        return state["num-other-sentinels"] == 2 and [each["is_disconnected"] for each in replicas] == [False]

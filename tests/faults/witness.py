@@ -101,6 +101,7 @@ class Question:
         """The decision; until it comes, every answer is 503."""
         while self.send().answer is None:
             assert self.call.status == 503, self.caller.last
+            time.sleep(0.005)
         return self.call.answer
 
     def entries(self, log: Log) -> list[dict[str, Any]]:

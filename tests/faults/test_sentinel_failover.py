@@ -1,0 +1,114 @@
+"""A master and a replica watched by Sentinels: what a failover costs, what it can lose, and what guards against it."""
+
+import pytest
+from oracle import gone
+from servers import Replica
+from topologies import SEALING_FAST, Guarded, until
+from witness import Witness
+
+
+@pytest.fixture
+def guarded(own, server, tmp_path):
+    return own(Guarded(server("redis"), tmp_path))
+
+
+@pytest.fixture
+def replica(guarded, own, request):
+    """A replica that finds the master through the Sentinels; settings come from the test's parameter."""
+    return own(Replica(guarded.url, **SEALING_FAST, **getattr(request, "param", {})))
+
+
+@pytest.fixture
+def witness(guarded, replica, own):
+    return own(Witness(guarded.on_master_bytes, guarded.url, replica))
+
+
+def fail_over(guarded, witness):
+    """The master is gone, the replica in charge, and both decisions and what admins read go on."""
+    guarded.master.kill()
+    guarded.wait_for_failover()
+    witness.store = guarded.on_replica_bytes
+    until(lambda: witness.tenant.admin.get("/v1/agents").status_code == 200, "what is stored can be read")
+
+
+def test_a_failover_is_503_until_the_replica_is_in_charge_and_then_decisions_go_on(guarded, witness):
+    """Nobody restarts anything; what is read for the first time works too, and the log is whole."""
+    limited = witness.new_agent(max_calls=30)
+    with witness.load(limited, count=4) as load:
+        load.after(40)
+        witness.may_lose_until_now()
+        guarded.master.kill()
+        load.after(10, "refused")
+        guarded.wait_for_failover()
+        witness.store = guarded.on_replica_bytes
+        load.after(40)
+    assert (load.wrong, load.cut) == ([], [])
+    assert witness.question(witness.new_agent()).send_until_answered()["allowed"]
+    witness.check()
+
+
+def test_what_a_master_answers_that_no_replica_gets_is_lost_in_a_failover(guarded, witness):
+    """Entries, calls of quotas, suspensions, revocations: all of it, and nothing that was answered before."""
+    limited, suspended = witness.new_agent(max_calls=3), witness.new_agent()
+    key = witness.tenant.new_key(["read"])
+    before = [witness.question(limited).send_until_answered()["result"] for _ in range(2)]
+    guarded.cut_replica_off()
+    after = [witness.question(limited).send_until_answered()["result"] for _ in range(2)]
+    assert before + after == ["allowed"] * 3 + ["denied"]
+    assert witness.tenant.admin.patch(f"/v1/agents/{suspended}", json={"status": "suspended"}).status_code == 200
+    assert witness.tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+    witness.may_lose_until_now()
+
+    fail_over(guarded, witness)
+
+    assert [call.body["agent_id"] for call in gone(witness.log(), witness.calls)] == [limited] * 2
+    again = [witness.question(limited).send_until_answered()["result"] for _ in range(2)]
+    assert again == ["allowed", "denied"]
+    assert witness.question(suspended).send_until_answered()["result"] == "allowed"
+    with witness.replica.client(key["key"]) as revoked:
+        assert revoked.get("/v1/agents").status_code == 200
+    witness.check()
+
+
+def test_a_master_that_needs_a_replica_to_answer_loses_nothing(guarded, witness):
+    """`min-replicas-to-write 1`: cut off, it refuses; nothing is answered that a failover could take."""
+    guarded.on_master.config_set("min-replicas-to-write", 1)
+    agent_id = witness.new_agent(max_calls=3)
+    witness.question(agent_id).send_until_answered()
+    guarded.cut_replica_off()
+    question = witness.question(agent_id)
+    assert question.send().status == 503
+
+    fail_over(guarded, witness)
+
+    assert question.send_until_answered()["result"] == "allowed"
+    assert not list(gone(witness.check(), witness.calls))
+
+
+@pytest.mark.parametrize("replica", [{"REMIT_WAIT_REPLICAS": "1"}], indirect=True, ids=["waits for one"])
+def test_a_change_that_replicas_must_have_is_acknowledged_only_then_and_survives(guarded, witness):
+    """Every change, whoever makes it; with too few replicas it is made, and 503 says that it may be lost."""
+    kept, lost = witness.new_agent(), witness.new_agent()
+    keys = [witness.tenant.new_key(["read"]) for _ in range(2)]
+    admin = witness.tenant.admin
+    witness.forbid(kept, lambda: admin.patch(f"/v1/agents/{kept}", json={"status": "suspended"}))
+    assert admin.delete(f"/v1/api-keys/{keys[0]['id']}").status_code == 204
+    guarded.cut_replica_off()
+    for answer in (
+        admin.patch(f"/v1/agents/{lost}", json={"status": "suspended"}),
+        admin.delete(f"/v1/api-keys/{keys[1]['id']}"),
+        admin.post("/v1/api-keys", json={"name": "another", "scopes": ["read"]}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+        assert answer.json()["error"]["message"].startswith("The change was made, and 0 of 1 replicas")
+    assert witness.question(lost).send_until_answered()["result"] == "denied"
+    witness.may_lose_until_now()
+
+    fail_over(guarded, witness)
+
+    assert witness.question(kept).send_until_answered()["result"] == "denied"
+    assert witness.question(lost).send_until_answered()["result"] == "allowed"
+    for key, status in zip(keys, (401, 200), strict=True):
+        with witness.replica.client(key["key"]) as client:
+            assert client.get("/v1/agents").status_code == status
+    witness.check()
