@@ -4,6 +4,8 @@ Called by the supervisor as `app.worker <socket> <metrics> <rows> <row>`: descri
 the shared memory of the metrics, how many rows that has, and which one is ours.
 """
 
+import asyncio
+import contextlib
 import gc
 import os
 import socket
@@ -62,13 +64,46 @@ class Worker(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Every request that was accepted has been answered; those that go on for ever were told to end."""
         self._on_stop()
+        came = [each for listener in sockets or [] for each in _last_to_come(listener)]
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        await self._let_in(came)
         await super().shutdown(sockets)
+
+    async def _let_in(self, connections: list[socket.socket]) -> None:
+        """They are served like those that the loop itself accepted."""
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
+            )
+            return made
+
+        for connection in connections:
+            with contextlib.suppress(OSError):  # it may have gone already
+                await loop.connect_accepted_socket(protocol, connection)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """The application is connected and serves."""
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
+
+
+def _last_to_come(listener: socket.socket) -> list[socket.socket]:
+    """The connections that the kernel has accepted for us and nobody has looked at yet.
+
+    Closing the listener would reset them, although their callers have sent their requests by now.
+    """
+    came = []
+    listener.setblocking(False)
+    with contextlib.suppress(OSError):  # none is left
+        while True:
+            came.append(listener.accept()[0])
+    return came
 
 
 def main() -> None:

@@ -81,8 +81,8 @@ class Load:
 
     @property
     def cut(self) -> list[Call]:
-        """The connection ended before an answer came."""
-        return [call for call in self.calls if call.status is None and call.received is not None]
+        """The connection was made, and ended before an answer came."""
+        return [call for call in self.calls if call.status is None and call.received is not None and call.sends]
 
     def after(self, count: int, kind: str = "answered", seconds: float = 40) -> None:
         """Return when so many calls sent from now on are `answered`, `refused` or `cut`."""
@@ -124,10 +124,12 @@ class Caller:
     def send(self, call: Call) -> Call:
         """Send it, once; its answer, if one comes, is in the call."""
         headers = self._headers if call.key is None else self._headers | {"Idempotency-Key": call.key}
-        call.sends += 1
         call.status, call.received = None, None
         call.sent = call.sent or time.monotonic_ns()
         try:
+            if self._connection.sock is None:
+                self._connection.connect()  # nobody has accepted anything before this
+            call.sends += 1
             self._connection.request("POST", "/v1/authorize", json.dumps(call.body), headers)
             response = self._connection.getresponse()
             self.last = response.read()

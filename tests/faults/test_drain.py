@@ -1,0 +1,44 @@
+"""A replica that stops while callers come: whoever was let in is answered."""
+
+import os
+import signal
+
+import pytest
+import redis
+from servers import Replica
+from serving import REPLICA, children_of, is_running
+from topologies import SEALING_FAST, until
+from witness import Witness
+
+
+@pytest.fixture
+def witness(store, own):
+    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+
+
+def test_a_drain_answers_also_those_who_were_waiting_to_be_let_in(witness):
+    """A connection for every call: what the kernel accepted and the replica had not looked at yet is not cut off."""
+    agent_id = witness.new_agent(max_calls=100)
+    with witness.load(agent_id, count=16, keep_alive=False) as load:
+        for _ in range(3):
+            load.after(100)
+            witness.replica.stop()
+            witness.replica.start()
+        load.after(100)
+    assert (load.wrong, load.refused, load.cut) == ([], [], [])
+    witness.check()
+
+
+def test_a_worker_that_is_told_to_end_alone_turns_nobody_away(witness):
+    """Its successor takes over the socket, and whoever came in between."""
+    agent_id = witness.new_agent(max_calls=100)
+    with witness.load(agent_id, count=8, keep_alive=False) as load:
+        for _ in range(2):
+            load.after(50)
+            [worker] = [pid for pid, name in children_of(witness.replica.process.pid).items() if REPLICA in name]
+            os.kill(worker, signal.SIGTERM)
+            until(lambda pid=worker: not is_running(pid), "it has ended")
+        load.after(50)
+    assert (load.wrong, load.refused, load.cut) == ([], [], [])
+    assert all(call.sends for call in load.calls)
+    witness.check()
