@@ -167,7 +167,7 @@ class HeadTooLarge(AppError):
 
 
 class StoreUnavailable(AppError):
-    """The store did not answer as it must, so nothing was decided. Fail closed: 503, never a guess."""
+    """The store did not answer as it must, so there is no decision. Fail closed: 503, never a guess."""
 
     status = 503
     code = "STORE_UNAVAILABLE"

@@ -102,7 +102,7 @@ OPERATIONS = (
         description=(
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
             "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
-            "everything. 503 means that nothing was decided: the call must not be made."
+            "everything. 503 means that there is no decision: the call must not be made."
         ),
     ),
     Operation(

@@ -24,7 +24,7 @@ class StoreUrl(Struct, frozen=True):
     """A URL taken apart.
 
     topology: "" = one server, "sentinel", "cluster"; nodes: host and port of each that is named; service: what
-    Sentinels call the master. `server(host, port)` is the URL of one server, with login, database and TLS options.
+    Sentinels call the master; number: what SELECT gets, "" = 0.
     """
 
     text: str
@@ -33,16 +33,17 @@ class StoreUrl(Struct, frozen=True):
     service: str
     scheme: str
     login: str
-    database: str
+    number: str
     query: str
 
     @classmethod
     def parse(cls, text: str) -> "StoreUrl":
+        """The parts of a URL that the settings have let pass."""
         parts = urlsplit(text)
         scheme, _, topology = parts.scheme.partition("+")
         login, _, nodes = parts.netloc.rpartition("@")
         path = parts.path.strip("/").split("/")
-        service, database = (path[0], "".join(path[1:2])) if topology == "sentinel" else ("", path[0])
+        service, number = (path[0], "".join(path[1:2])) if topology == "sentinel" else ("", path[0])
         default = 26379 if topology == "sentinel" else 6379
         return cls(
             text=text,
@@ -51,14 +52,15 @@ class StoreUrl(Struct, frozen=True):
             service=service or "mymaster",
             scheme=scheme,
             login=login,
-            database=database,
+            number=number,
             query=parts.query,
         )
 
     def server(self, host: str, port: int) -> str:
+        """The URL of one server, with the login, the number and the options of this one."""
         login = f"{self.login}@" if self.login else ""
         query = f"?{self.query}" if self.query else ""
-        return f"{self.scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/{self.database}{query}"
+        return f"{self.scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/{self.number}{query}"
 
 
 def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:

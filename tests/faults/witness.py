@@ -47,14 +47,14 @@ class Witness:
         """Callers that ask about these agents in turn; of the replica unless `ports` are given."""
         return Load(ports or self.replica.port, self.tenant.read_key, ask_in_turn(agent_ids), self.calls, **options)
 
-    def question(self, agent_id: str, key: str | None = None) -> "Question":
-        """One call, to be sent as often as the test says."""
+    def question(self, agent_id: str, key: str | None = None, port: int = 0) -> "Question":
+        """One call, to be sent as often as the test says; to the replica unless a port is given."""
         number = next(Load.numbers)
         body = ask_in_turn([agent_id])(number)
         body["parameters"]["mark"] = f"mark-{number}-"
         call = Call(number, body, key)
         self.calls.append(call)
-        self._opened.append(Caller(self.replica.port, self.tenant.read_key))
+        self._opened.append(Caller(port or self.replica.port, self.tenant.read_key))
         return Question(call, self._opened[-1])
 
     def forbid(self, agent_id: str, act) -> None:

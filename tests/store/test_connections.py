@@ -17,7 +17,7 @@ from app.store.connections import StoreUrl, open_cluster, open_redis
     ],
 )  # fmt: skip
 def test_every_part_of_a_url_is_found(text, topology, nodes, service, server):
-    """And what leads to one server has the login, the database and the TLS options."""
+    """And what leads to one server has the login, the number and the TLS options."""
     url = StoreUrl.parse(text)
     assert (url.topology, url.nodes, url.service) == (topology, nodes, service)
     assert url.server("m", 1) == server

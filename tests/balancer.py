@@ -6,7 +6,7 @@ from pathlib import Path
 
 from servers import free_port, wait_for_port
 
-CONF = Path(__file__).parents[2] / "deploy/nginx.conf"
+CONF = Path(__file__).parents[1] / "deploy/nginx.conf"
 _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
