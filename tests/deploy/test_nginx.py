@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -70,8 +71,16 @@ def test_one_request_id_runs_through_balancer_replica_and_answer(client, balance
     given = client.get("/v1/agents", headers={"X-Request-ID": "order-4711"})
     made = client.get("/v1/agents")
     assert given.headers["X-Request-ID"] == "order-4711"
-    logged = [json.loads(line)["request_id"] for line in balancer.log.splitlines()]
-    assert logged[-2:] == ["order-4711", made.headers["X-Request-ID"]]
+    wanted = ["order-4711", made.headers["X-Request-ID"]]
+    # nginx writes its line after the answer has left.
+    deadline = time.monotonic() + 20
+    while (logged := logged_ids(balancer))[-2:] != wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert logged[-2:] == wanted
+
+
+def logged_ids(balancer):
+    return [json.loads(line)["request_id"] for line in balancer.log.splitlines()]
 
 
 def test_what_nginx_refuses_itself_has_the_bodies_of_the_api(client):

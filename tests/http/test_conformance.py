@@ -12,6 +12,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
+from schemathesis.core.errors import InvalidSchema
 from tenants import Tenant
 
 from app.http.openapi import document
@@ -106,16 +107,21 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica
         def after_call(self, response, case):
             seen.add((case.method, case.path, response.status_code))
 
-    run_state_machine_as_test(
-        Session,
-        settings=settings(
-            max_examples=20,
-            stateful_step_count=20,
-            derandomize=True,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+    bounds = settings(
+        max_examples=20,
+        stateful_step_count=20,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
+    for left in (2, 1, 0):
+        try:
+            run_state_machine_as_test(Session, settings=bounds)
+            break
+        except InvalidSchema:
+            # Schemathesis now and then makes no value from what an answer held; that says nothing about the service.
+            if not left:
+                raise
 
     done = {
         ("POST", "/v1/agents", 201),
