@@ -43,9 +43,10 @@ class Witness:
             self.tenant.new_policy(agent_id)
         return agent_id
 
-    def load(self, *agent_ids: str, ports: int | Sequence[int] = 0, **options: Any) -> Load:
+    def load(self, *agent_ids: str, ports: int | Sequence[int] = 0, key: str = "", **options: Any) -> Load:
         """Callers that ask about these agents in turn; of the replica unless `ports` are given."""
-        return Load(ports or self.replica.port, self.tenant.read_key, ask_in_turn(agent_ids), self.calls, **options)
+        question = ask_in_turn(agent_ids)
+        return Load(ports or self.replica.port, key or self.tenant.read_key, question, self.calls, **options)
 
     def question(self, agent_id: str, key: str | None = None, port: int = 0) -> "Question":
         """One call, to be sent as often as the test says; to the replica unless a port is given."""

@@ -1,0 +1,78 @@
+"""What an admin forbade and had acknowledged stays forbidden, whatever is broken between a replica and the store."""
+
+import itertools
+import threading
+
+import pytest
+import redis
+from proxy import Fault, Proxy
+from servers import Replica
+from topologies import SEALING_FAST, until
+from witness import Witness
+
+DENY = {"rules": [{"type": "tool_denylist", "tools": ["*"]}]}
+
+
+@pytest.fixture
+def proxy(store, own):
+    return own(Proxy(store.port).start())
+
+
+@pytest.fixture
+def behind(proxy, own):
+    """A replica whose way to the store breaks again and again; it learns of changes only when it commits."""
+    return own(Replica(proxy.url, **SEALING_FAST))
+
+
+@pytest.fixture
+def witness(store, own):
+    """Changes are made through a replica whose way is sound."""
+    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+
+
+@pytest.fixture
+def breaking(proxy):
+    """The proxy breaks in every way, one after the other, until the test is over; the list says how it has broken."""
+    stopping, broken = threading.Event(), []
+
+    def run():
+        for fault in itertools.cycle([Fault.CUT, Fault.HOLD, Fault.CUT_MID_REPLY, Fault.REFUSE, Fault.LOSE]):
+            proxy.break_(fault)
+            stopping.wait(0.05)
+            proxy.heal()
+            broken.append(fault)
+            if stopping.wait(0.2):
+                return
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield broken
+    stopping.set()
+    thread.join()
+
+
+def test_nothing_is_allowed_after_it_was_forbidden_and_acknowledged(witness, behind, breaking):
+    """A policy that denies, a suspension, a revoked key, a deleted policy: on the replica that has them all cached."""
+    admin = witness.tenant.admin
+    denied, suspended, unruled, keyed = (witness.new_agent() for _ in range(4))
+    key = witness.tenant.new_key(["read"])
+    ports = [behind.port, witness.replica.port]
+    with (
+        witness.load(denied, suspended, unruled, ports=ports, count=8) as load,
+        witness.load(keyed, ports=ports, count=4, key=key["key"]) as revoked,
+    ):
+        load.after(100)
+        revoked.after(40)
+        [policy] = admin.get("/v1/policies", params={"agent_id": denied}).json()
+        witness.forbid(denied, lambda: admin.patch(f"/v1/policies/{policy['id']}", json=DENY))
+        witness.forbid(suspended, lambda: admin.patch(f"/v1/agents/{suspended}", json={"status": "suspended"}))
+        [policy] = admin.get("/v1/policies", params={"agent_id": unruled}).json()
+        witness.forbid(unruled, lambda: admin.delete(f"/v1/policies/{policy['id']}"))
+        witness.forbid(keyed, lambda: admin.delete(f"/v1/api-keys/{key['id']}"))
+        until(lambda: len(breaking) >= 10, "every fault has been there twice")
+        load.after(100)
+        revoked.after(40, "refused")
+    assert (load.wrong, load.cut, revoked.cut) == ([], [], [])
+    assert {call.answer["result"] for call in load.answered} == {"allowed", "denied"}
+    assert {line.split()[0] for line in revoked.wrong} == {"401"}
+    witness.check()
