@@ -9,10 +9,9 @@ import zoneinfo
 from datetime import datetime
 
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
-from schemathesis.core.errors import InvalidSchema
 from tenants import Tenant
 
 from app.http.openapi import document
@@ -37,7 +36,11 @@ CONFIG = {
         # A checkpoint can be well-formed and of another workspace; no schema tells.
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
     ],
-    "phases": {"coverage": {"generate-duplicate-query-parameters": True}},
+    "phases": {
+        "coverage": {"generate-duplicate-query-parameters": True},
+        # Wrong calls lead nowhere, so a sequence has none (nor the lists that Schemathesis cannot invent).
+        "stateful": {"generation": {"mode": "positive"}},
+    },
 }
 NUMBER = st.integers(1, 10**15 - 1)
 INSTANT = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31))  # noqa: DTZ001 - written as UTC below
@@ -112,16 +115,11 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica
         stateful_step_count=20,
         derandomize=True,
         deadline=None,
+        # A sequence that fails is reported as it stands: ids differ from run to run, so none could be made shorter.
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    for left in (2, 1, 0):
-        try:
-            run_state_machine_as_test(Session, settings=bounds)
-            break
-        except InvalidSchema:
-            # Schemathesis now and then makes no value from what an answer held; that says nothing about the service.
-            if not left:
-                raise
+    run_state_machine_as_test(Session, settings=bounds)
 
     done = {
         ("POST", "/v1/agents", 201),
