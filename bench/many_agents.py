@@ -13,11 +13,11 @@ from bench.harness.closed_loop import COLUMNS, Call, rate_goals
 from bench.harness.open_loop import Job, run
 from bench.harness.population import ENOUGH, Place, PolicySketch, add_agent, authorize_call, populate
 from bench.harness.processes import Replica
-from bench.harness.table import Row, Table, take_turns
+from bench.harness.table import Row, Sample, Table, take_turns
 
 WORKSPACES, AGENTS_EACH, POLICIES_EACH = 100, 10, 20
 TOOLS_EACH = 4
-FIRST = "the first call of each agent"
+FIRST = "the first call of each agent, 100 of them a second"
 ONE, RANDOM = "one agent of them, one tool", "random over 1,000 agents and 4 tools each"
 
 
@@ -32,8 +32,8 @@ def measure(bench: Bench) -> Table:
         ]
         forget = forget_entries(store, places[::AGENTS_EACH])
         one, random = decisions(replica, store, calls[:1]), decisions(replica, store, calls)
-        first_calls = Row(label=FIRST, samples=[{"service us": _ask_each(replica, calls[::TOOLS_EACH], bench)}])
-        _ask_each(replica, calls, bench)
+        first_calls = Row(label=FIRST, samples=[_ask_each(replica, calls[::TOOLS_EACH], 100, bench)])
+        _ask_each(replica, calls, 400, bench)
         rows = take_turns({ONE: bench.turn(one, 32, forget), RANDOM: bench.turn(random, 32, forget)}, bench.rounds)
         rows.append(first_calls)
     table = Table(
@@ -41,7 +41,7 @@ def measure(bench: Bench) -> Table:
         question="what does it cost that calls come from 1,000 agents of 100 workspaces, with 20 policies of 10 "
         "rules each?",
         command=bench.command,
-        columns=COLUMNS,
+        columns=COLUMNS | {"max ms": ".1f"},
         rows=rows,
         baseline=ONE,
         compared="req/s",
@@ -56,13 +56,24 @@ def measure(bench: Bench) -> Table:
     return replace(table, goals=rate_goals("random against one hot agent", 0.8, table.row(RANDOM), table.row(ONE)))
 
 
-def _ask_each(replica: Replica, calls: list[Call], bench: Bench) -> float:
-    """Each call is made once; gives the replica's CPU time for one, us."""
-    rate = 200.0
+def _ask_each(replica: Replica, calls: list[Call], rate: float, bench: Bench) -> Sample:
+    """Each call is made once, at a fixed rate; the replica's CPU time for one, and how long callers waited."""
     spent_us = replica.cpu_us()
-    phases = [Phase(rate, len(calls) / rate)]
-    run(Job(port=replica.port, calls=calls, expected=ALLOWED, connections=8, phases=phases), bench.cores.others)
-    return (replica.cpu_us() - spent_us) / len(calls)
+    job = Job(
+        port=replica.port,
+        calls=calls,
+        expected=ALLOWED,
+        connections=8,
+        phases=[Phase(rate, len(calls) / rate)],
+        skip_seconds=0,
+    )
+    whole = run(job, bench.cores.others).phases[0]
+    return {
+        "service us": (replica.cpu_us() - spent_us) / len(calls),
+        "p50 ms": whole.p50_us / 1000,
+        "p99 ms": whole.p99_us / 1000,
+        "max ms": whole.max_us / 1000,
+    }
 
 
 def tools_of(number: int) -> list[str]:

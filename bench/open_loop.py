@@ -9,8 +9,9 @@ from bench.harness.closed_loop import Call, load
 from bench.harness.open_loop import Job, Outcome, run
 from bench.harness.plot import Line, chart
 from bench.harness.population import hot_call, hot_place
+from bench.harness.processes import Server
 from bench.harness.report import RESULTS
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import KEPT_WAITING, Goal, Row, Sample, Table
 
 SHARES = (10, 30, 50, 70, 85, 100, 110, 120)
 SHOWN = (30, 70, 100, 120)
@@ -35,6 +36,7 @@ def measure(bench: Bench) -> list[Table]:
         place = hot_place(store.url)
         call, forget = hot_call(place), forget_entries(store, [place])
         targets = {BASELINE: (baseline.port, replace(call, path=EMPTY), "{}"), DECISIONS: (replica.port, call, ALLOWED)}
+        servers: dict[str, Server] = {BASELINE: baseline, DECISIONS: replica}
         samples = [load(decisions(replica, store, [call]), 128, bench.seconds, bench.cores.others) for _ in range(4)]
         maximum = max(sample["req/s"] for sample in samples[1:])
         forget()
@@ -42,9 +44,11 @@ def measure(bench: Bench) -> list[Table]:
         for _ in range(bench.rounds):
             for (label, share), row in rows.items():
                 phase = Phase(maximum * share / 100, bench.seconds + 0.5)
-                row.samples.append(_sample(run(_job(targets[label], [phase]), bench.cores.others)))
+                outcome, waiting = _run(bench, servers[label], _job(targets[label], [phase]))
+                numbers = _numbers(outcome.phases[0])
+                row.samples.append(numbers | {"generator busy %": outcome.busy_percent, KEPT_WAITING: waiting})
                 forget()
-        recovery = _recovery(bench, targets[DECISIONS], maximum)
+        recovery = _recovery(bench, replica, targets[DECISIONS], maximum)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latency.svg").write_text(_picture(list(rows.values()), maximum))
     shown = [row for (_, share), row in rows.items() if share in SHOWN]
@@ -77,9 +81,12 @@ def _job(target: tuple[int, Call, str], phases: list[Phase]) -> Job:
     return Job(port=port, calls=[call], expected=expected, connections=CONNECTIONS, phases=phases)
 
 
-def _sample(outcome: Outcome) -> Sample:
-    phase = outcome.phases[0]
-    return _numbers(phase) | {"generator busy %": outcome.busy_percent}
+def _run(bench: Bench, server: Server, job: Job) -> tuple[Outcome, float]:
+    """The outcome, and how much of the time in which the server wanted to run others had its core, %."""
+    waited_us, spent_us = server.waited_us(), server.cpu_us()
+    outcome = run(job, bench.cores.others)
+    waited_us, spent_us = server.waited_us() - waited_us, server.cpu_us() - spent_us
+    return outcome, 100 * waited_us / (waited_us + spent_us)
 
 
 def _numbers(phase: Slice) -> Sample:
@@ -98,7 +105,7 @@ def _numbers(phase: Slice) -> Sample:
 BEFORE, DURING, AFTER = "before: 70 %", "overload: 120 %", "after: 70 %"
 
 
-def _recovery(bench: Bench, target: tuple[int, Call, str], maximum: float) -> Table:
+def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maximum: float) -> Table:
     """70 % of the maximum, then 120 %, then 70 % again until well after the queue must be gone."""
     seconds = max(2.0, bench.seconds)
     drain_seconds = seconds * 20 / 30
@@ -110,9 +117,9 @@ def _recovery(bench: Bench, target: tuple[int, Call, str], maximum: float) -> Ta
     rows = [Row(label=label) for label in (BEFORE, DURING, AFTER)]
     waits = []
     for _ in range(bench.rounds):
-        outcome = run(_job(target, phases), bench.cores.others)
+        outcome, waiting = _run(bench, replica, _job(target, phases))
         for row, phase in zip(rows, outcome.phases, strict=True):
-            row.samples.append(_numbers(phase))
+            row.samples.append(_numbers(phase) | {KEPT_WAITING: waiting})
         waits.append(_recovered_after_s(outcome, seconds))
     for sample, wait in zip(rows[2].samples, waits, strict=True):
         if wait is not None:

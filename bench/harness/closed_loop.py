@@ -124,7 +124,9 @@ def parse_report(text: str) -> _Report:
     if not lines:
         raise WrongAnswer(f"wrk gave no report: {text[-500:]}")
     report = msgspec.json.decode(lines[-1], type=_Report)
-    if report.wrong or report.lost or not report.requests:
+    if not report.requests:
+        raise WrongAnswer("not one answer came in the whole round: the service stood still or was not there")
+    if report.wrong or report.lost:
         raise WrongAnswer(
             f"{report.wrong} of {report.requests} answers were wrong and {report.lost} were lost; {report.example}"
         )

@@ -78,13 +78,13 @@ class Table(Struct, kw_only=True):
     first_column: str = "Path"
     group_column: str = ""
     shares_core: bool = False
-    """The service is kept waiting on purpose."""
+    """Processes of ours share the service's core on purpose; what they did not get together, others had."""
 
     @property
     def kept_waiting(self) -> float:
         """The worst row's share of time lost to neighbours, %; 0 if it was not measured."""
         if self.shares_core:
-            return 0.0
+            return 100 - max(row.median("service busy %") or 0.0 for row in self.rows)
         return max((row.median(KEPT_WAITING) or 0.0 for row in self.rows), default=0.0)
 
     def row(self, label: str, group: str = "") -> Row:

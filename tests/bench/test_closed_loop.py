@@ -85,3 +85,11 @@ def test_no_report_is_a_failure():
     """A load generator that could not connect says so in words, and they are passed on."""
     with pytest.raises(WrongAnswer, match="unable to connect"):
         parse_report("unable to connect to 127.0.0.1:1 Connection refused")
+
+
+def test_a_round_without_one_answer_is_a_failure():
+    """A service that stood still for a whole round is no row of zeros."""
+    numbers = dict.fromkeys(("requests", "duration_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us"), 0)
+
+    with pytest.raises(WrongAnswer, match="not one answer"):
+        parse_report(json.dumps(numbers | {"wrong": 0, "lost": 0, "example": ""}, separators=(",", ":")))
