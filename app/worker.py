@@ -15,6 +15,7 @@ from collections.abc import Callable
 import uvicorn
 
 from app.bounded import BoundedHttpProtocol
+from app.listeners import last_to_come, let_in
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
@@ -64,7 +65,7 @@ class Worker(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Every request that was accepted has been answered; those that go on for ever were told to end."""
         self._on_stop()
-        came = [each for listener in sockets or [] for each in _last_to_come(listener)]
+        came = [each for listener in sockets or [] for each in last_to_come(listener)]
         for server in self.servers:
             server.close()
         for listener in sockets or []:
@@ -89,21 +90,10 @@ class Worker(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """The application is connected and serves."""
         await super().startup(sockets)
+        for listener in sockets or []:
+            let_in(listener)
         gc.collect()
         gc.freeze()
-
-
-def _last_to_come(listener: socket.socket) -> list[socket.socket]:
-    """The connections that the kernel has accepted for us and nobody has looked at yet.
-
-    Closing the listener would reset them, although their callers have sent their requests by now.
-    """
-    came = []
-    listener.setblocking(False)
-    with contextlib.suppress(OSError):  # none is left
-        while True:
-            came.append(listener.accept()[0])
-    return came
 
 
 def main() -> None:

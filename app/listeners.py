@@ -1,0 +1,43 @@
+"""Listening sockets that close without cutting anybody off.
+
+Closing one resets the connections that the kernel has accepted on it and nobody has looked at yet, although their
+callers have sent their requests by then.
+"""
+
+import contextlib
+import ctypes
+import socket
+import struct
+import sys
+
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
+_KEEP_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
+"""A program for the kernel's packet filter: return 0, the number of bytes to keep of whatever packet it is."""
+
+
+def last_to_come(listener: socket.socket) -> list[socket.socket]:
+    """The connections that were accepted and not looked at; on Linux no further one is accepted from here on.
+
+    Who tries to connect now is neither let in nor refused, so it tries again: after a second, as TCP does, when the
+    port is closed or the next worker's.
+    """
+    came = []
+    _let_nobody_in(listener)
+    listener.setblocking(False)
+    with contextlib.suppress(OSError):  # none is left
+        while True:
+            came.append(listener.accept()[0])
+    return came
+
+
+def let_in(listener: socket.socket) -> None:
+    """Who connects is accepted, also if the worker before let nobody in: the socket is the supervisor's."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # there was no filter
+            listener.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+
+
+def _let_nobody_in(listener: socket.socket) -> None:
+    if sys.platform == "linux":
+        program = ctypes.create_string_buffer(_KEEP_NOTHING)
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
