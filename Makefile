@@ -34,11 +34,15 @@ fmt: $(VENV)/dev.stamp ## format and fix what can be fixed
 
 lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with hashes
 	$(PIP) uv
-	$(LOCK) --extra embedded --group dev --output-file requirements/dev.txt
-	$(LOCK) --extra embedded --group build --constraint requirements/dev.txt --output-file requirements/run.txt
-	$(LOCK) --group build --constraint requirements/dev.txt --output-file requirements/image.txt
+	$(LOCK) pyproject.toml --extra embedded --extra otel --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --extra embedded --group build --output-file requirements/run.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --group build --output-file requirements/image.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --extra otel --group build --output-file requirements/image-otel.txt
+	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
+	$(LOCK) --group audit --output-file requirements/audit.txt
 
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+AS_DEV = --constraint requirements/dev.txt
 
 # The two stamps are levels of one environment: tests need all that running needs.
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml | $(VENV)/venv.stamp
