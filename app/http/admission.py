@@ -23,7 +23,7 @@ def admit(services: Services, scope: HTTPScope, send: Send) -> Send:
     if not scope["path"].startswith(NEEDS_A_KEY):
         return send
     require_not_locked_out(services, scope)
-    caller = known_caller(services, scope) if services.rates.on else None
+    caller = known_caller(services, scope["headers"]) if services.rates.on else None
     if caller is None:
         return send
     allowance = services.rates.take(caller.key_id)

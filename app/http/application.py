@@ -25,10 +25,11 @@ from app.http import (
     policies,
 )
 from app.http.admission import admit, has_bounds
+from app.http.answers import send_answer
 from app.http.authentication import provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
-from app.http.problems import EXCEPTION_HANDLERS, send_error
+from app.http.problems import EXCEPTION_HANDLERS, error_answer
 from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
 from app.http.versions import provide_if_match
 from app.services import Services
@@ -74,7 +75,8 @@ class Application(Litestar):
             try:
                 send = admit(services, scope, send)
             except (LockedOut, TooManyRequests) as error:
-                return await send_error(send, error, request_id_header(request_id_of(scope["headers"])))
+                refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
+                return await send_answer(send, refusal)
         if scope["path"] == authorize.PATH:
             return await authorize.answer(services, scope, receive, send)
         return await answer_with_request_id(super().__call__, scope, receive, send)

@@ -1,7 +1,7 @@
 """Who calls: the Authorization header, the scope each endpoint requires, and who has failed too often."""
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from litestar import Request
@@ -10,6 +10,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import HTTPScope
 
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
+from app.http.answers import Header
 from app.http.queries import Query
 from app.model.keys import Caller, Scope, is_raw_key
 from app.services import Services
@@ -23,7 +24,7 @@ _FORWARDED = b"x-forwarded-for"
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
 
 
-def single_headers(headers: Iterable[tuple[bytes, bytes]], names: frozenset[bytes]) -> dict[bytes, bytes]:
+def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
     """The headers of these names. Raises Unauthorized or Invalid if one of them is given twice:
 
     who reads the first and who reads the last would not agree on what was asked.
@@ -65,7 +66,7 @@ def requires(scope: Scope) -> Guard:
             raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
             caller = await services.callers.check(raw_key)
         except Unauthorized as error:
-            note_failure(services, connection.scope, error)
+            note_failure(services, peer_of(connection.scope), connection.scope["headers"], error)
             raise
         if not caller.has(scope):
             raise InsufficientScope(f"This endpoint requires the scope {scope}; the key has {_listed(caller)}")
@@ -77,34 +78,36 @@ def requires(scope: Scope) -> Guard:
     return guard
 
 
-def note_failure(services: Services, scope: Any, error: AppError) -> None:
+def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
     """If it is authentication that failed, the address which the request came from has one failure more."""
     if isinstance(error, Unauthorized):
-        services.lockouts.note(*_came_from(scope))
+        services.lockouts.note(peer, _forwarded(headers))
 
 
 def require_not_locked_out(services: Services, scope: HTTPScope) -> None:
     """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
-    wait_s = services.lockouts.wait_s(*_came_from(scope)) if services.lockouts.locked else 0
-    if wait_s and known_caller(services, scope) is None:
+    wait_s = services.lockouts.wait_s(peer_of(scope), _forwarded(scope["headers"])) if services.lockouts.locked else 0
+    if wait_s and known_caller(services, scope["headers"]) is None:
         raise LockedOut(math.ceil(wait_s))
 
 
-def known_caller(services: Services, scope: HTTPScope) -> Caller | None:
+def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None:
     """The caller whose key the request carries, if this replica has seen it working; the store is not asked."""
     try:
-        raw_key = raw_key_of(single_headers(scope["headers"], _ONLY).get(AUTHORIZATION))
+        raw_key = raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:
         return None
     return services.callers.recall(raw_key)
 
 
-def _came_from(scope: HTTPScope) -> tuple[str | None, Sequence[str]]:
-    peer = scope.get("client")
-    return (
-        None if peer is None else peer[0],
-        [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED],
-    )
+def peer_of(scope: Any) -> str | None:
+    """The address at the other end of the connection."""
+    client = scope.get("client")
+    return None if client is None else client[0]
+
+
+def _forwarded(headers: Iterable[Header]) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name == _FORWARDED]
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:

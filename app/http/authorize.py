@@ -4,7 +4,7 @@ A plain ASGI handler that the application calls before its router: typed handler
 as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 from litestar import asgi
@@ -12,10 +12,11 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
-from app.http.authentication import AUTHORIZATION, note_failure, raw_key_of, single_headers
+from app.http.answers import JSON, Answer, Header, send_answer
+from app.http.authentication import AUTHORIZATION, note_failure, peer_of, raw_key_of, single_headers
 from app.http.bodies import read_body
 from app.http.methods import not_allowed
-from app.http.problems import send_error, unexpected
+from app.http.problems import error_answer, unexpected
 from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.tool_calls import decode_tool_call
 from app.model.decisions import Decision, Result, RuleRef
@@ -58,25 +59,29 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
 
-@asgi(PATH, copy_scope=False)
-async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one tool call. The answer is already in the audit stream when it is sent."""
-    await answer(scope["litestar_app"].state.services, cast("HTTPScope", scope), receive, send)
+class Call(Protocol):
+    """A POST as the connection has it: the headers have come, the body may still be on its way."""
+
+    headers: list[Header]
+
+    @property
+    def peer(self) -> str | None:
+        """The address at the other end of the connection."""
+
+    async def body(self) -> bytes:
+        """The body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
 
 
-async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """Authenticate, decode, authorize, encode: what `authorize` does, for who has the services at hand."""
+async def respond(services: Services, call: Call) -> Answer:
+    """Authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned."""
     arrived_us = monotonic_us()
-    if scope["method"] == "OPTIONS":
-        return await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
-    request_id = given_request_id(scope["headers"])
+    request_id = given_request_id(call.headers)
     try:
-        _require_post(scope["method"])
-        given = single_headers(scope["headers"], _READ)
+        given = single_headers(call.headers, _READ)
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.callers.recall(raw_key) or await services.callers.look_up(raw_key)
         try:
-            request = decode_tool_call(await read_body(receive), given.get(IDEMPOTENCY_KEY), services.redactor)
+            request = decode_tool_call(await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
@@ -84,32 +89,47 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
             raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)
-        note_failure(services, scope, problem)
+        note_failure(services, call.peer, call.headers, problem)
         services.metrics.refused(problem.code)
-        return await send_error(send, problem, request_id_header(request_id or request_id_of(())))
-    body = _encode(DecisionView.of(decision))
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        request_id_header(request_id or decision.id.encode()),
-    ]
+        return error_answer(problem, request_id_header(request_id or request_id_of(())))
+    headers = [JSON, request_id_header(request_id or decision.id.encode())]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
         services.metrics.decided(decision.outcome.result, decision.latency_us)
-    return await _send(send, 200, headers, body)
+    return Answer(200, headers, _encode(DecisionView.of(decision)))
 
 
-async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+@asgi(PATH, copy_scope=False)
+async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one tool call. The answer is already in the audit stream when it is sent."""
+    await answer(scope["litestar_app"].state.services, cast("HTTPScope", scope), receive, send)
+
+
+async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """What `authorize` does, for who has the services at hand."""
+    if scope["method"] == "OPTIONS":
+        await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
+    elif scope["method"] == "POST":
+        await send_answer(send, await respond(services, _AsgiCall(scope, receive)))
+    else:
+        problem = not_allowed(scope["method"], _ALLOW)
+        services.metrics.refused(problem.code)
+        await send_answer(send, error_answer(problem, request_id_header(request_id_of(scope["headers"]))))
+
+
+class _AsgiCall:
+    """A call that an ASGI server hands over."""
+
+    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
+        self.headers: list[Header] = list(scope["headers"])
+        self.peer = peer_of(scope)
+        self._receive = receive
+
+    async def body(self) -> bytes:
+        return await read_body(self._receive)
 
 
 _ALLOW = "OPTIONS, POST"
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY})
 _encode = msgspec.json.Encoder().encode
-
-
-def _require_post(method: str) -> None:
-    if method != "POST":
-        raise not_allowed(method, _ALLOW)

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import ClientException, HTTPException, MethodNotAllowedException, NotFoundException
-from litestar.types import ExceptionHandlersMap, Send
+from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
 from app.errors import AppError, Detail, Invalid, NotFound
+from app.http.answers import JSON, Answer, Header
 from app.http.methods import not_allowed
 from app.model.keys import without_raw_keys
 
@@ -47,13 +48,10 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     )
 
 
-async def send_error(send: Send, error: AppError, *headers: tuple[bytes, bytes]) -> None:
+def error_answer(error: AppError, *headers: Header) -> Answer:
     """The answer to a failure, where no router has been asked."""
-    body = encode_error(error)
     own = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    own += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": error.status, "headers": [*own, *headers]})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+    return Answer(error.status, [*own, JSON, *headers], encode_error(error))
 
 
 def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:

@@ -12,6 +12,7 @@ from typing import Any
 
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
+from app.http.answers import Header
 from app.logs import REQUEST_ID
 
 log = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
 _is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
-def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+def given_request_id(headers: Iterable[Header]) -> bytes | None:
     """The caller's id of this request if it is 1 to 128 visible ASCII characters, else None."""
     for name, value in headers:
         if name == _NAME:
@@ -28,12 +29,12 @@ def given_request_id(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
     return None
 
 
-def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+def request_id_of(headers: Iterable[Header]) -> bytes:
     """The caller's id of this request, or a new one."""
     return given_request_id(headers) or secrets.token_hex(16).encode()
 
 
-def request_id_header(request_id: bytes) -> tuple[bytes, bytes]:
+def request_id_header(request_id: bytes) -> Header:
     """The header that returns it."""
     return _NAME, request_id
 

@@ -31,11 +31,12 @@ _RULES = [
         (r"app/http/authorize\.py", r"\bof\b|rfc3339", "", ENCODE),
         (r"app/model/times\.py", r"", "", ENCODE),
         (r"app/http/authorize\.py", r"", r"_encode\(", ENCODE),
-        (r"app/corked\.py", r"_flush", "", WRITE),
-        (r"app/corked\.py|app/http/|app/metrics\.py", r"", "", ANSWER),
+        (r"app/server/corked\.py", r"_flush|write_whole", "", WRITE),
+        (r"app/server/direct\.py", r"on_|_wait", "", PARSE),
+        (r"app/server/(corked|direct)\.py|app/http/|app/metrics\.py", r"", "", ANSWER),
         (r"uvicorn/", r"\bsend\b|response_complete|transport", "", ANSWER),
         (r"uvicorn/", r"\breceive\b", "", DECODE),
-        (r"uvicorn/|app/worker\.py|asyncio/(locks|tasks)", r"", "", PARSE),
+        (r"uvicorn/|app/server/|app/worker\.py|asyncio/(locks|tasks)", r"", "", PARSE),
     )
 ]
 _FRAME = re.compile(r"^(?P<function>.*) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)$")

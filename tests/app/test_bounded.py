@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.bounded import HEAD_BYTES, REQUEST_SECONDS, BoundedHttpProtocol
+from app.server.bounded import HEAD_BYTES, REQUEST_SECONDS, BoundedHttpProtocol
 
 HEAD = b"POST /v1/agents HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 

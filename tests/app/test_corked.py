@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.corked import CorkedTransport
+from app.server.corked import CorkedTransport
 
 
 class Recorder:

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from app.listeners import last_to_come, let_in
+from app.server.listeners import last_to_come, let_in
 
 ESTABLISHED, SYN_SENT = 1, 2
 

@@ -18,7 +18,7 @@ ANSWER = "answer (app/http/authorize.py:1)"
         ([LOOP, ANSWER, "CommitDecision.__call__ (app/store/commit.py:66)"], stages.COMMIT),
         ([LOOP, "_Wire._flush (app/store/link.py:171)"], stages.SEND),
         ([LOOP, "_Wire.data_received (app/store/link.py:177)"], stages.REPLY),
-        ([LOOP, "CorkedTransport._flush (app/corked.py:32)", "uv__write (stream.c:1)"], stages.WRITE),
+        ([LOOP, "CorkedTransport._flush (app/server/corked.py:32)", "uv__write (stream.c:1)"], stages.WRITE),
         ([LOOP, "uv__io_poll (linux.c:1452)", "epoll_pwait (libc.so.6)"], stages.POLL),
         ([LOOP, "uv__read (stream.c:1063)", "read (libc.so.6)"], stages.READ),
         ([LOOP, "Loop__run (loop.c:20313)"], stages.LOOP),
@@ -32,7 +32,16 @@ def test_a_stack_belongs_to_the_innermost_stage_it_was_caught_in(frames, stage):
 
 def test_every_file_of_the_hot_path_that_a_rule_names_exists():
     """A file that was renamed would quietly become "other"."""
-    named = ["corked", "authorizer", "store/link", "store/commit", "http/authorize", "http/tool_calls", "http/bodies"]
+    named = [
+        "server/corked",
+        "server/direct",
+        "authorizer",
+        "store/link",
+        "store/commit",
+        "http/authorize",
+        "http/tool_calls",
+        "http/bodies",
+    ]
     named += ["http/authentication", "store/callers", "store/agent_cache", "pdp/redaction", "pdp/decide"]
 
     assert [name for name in named if not (ROOT / "app" / f"{name}.py").is_file()] == []

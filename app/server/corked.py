@@ -22,6 +22,16 @@ class CorkedTransport:
             self._loop.call_soon(self._flush)
         self._held.append(data)
 
+    def write_whole(self, data: bytes) -> None:
+        """Write an answer that is complete, after what is held."""
+        if self._held:
+            self._held.append(data)
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
     def close(self) -> None:
         self._flush()
         self._transport.close()

@@ -6,9 +6,9 @@ a thousand connections would hold them all.
 
 import asyncio
 
-from app.corked import CorkedHttpProtocol
 from app.errors import AppError, HeadTooLarge, Invalid, RequestTimeout
 from app.http.problems import encode_error
+from app.server.corked import CorkedHttpProtocol
 
 HEAD_BYTES = 64 * 1024
 """Of request line and headers that may still be incomplete; what comes in one piece with them is not counted."""
@@ -20,11 +20,14 @@ _PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header 
 class BoundedHttpProtocol(CorkedHttpProtocol):
     """Refuses a head that does not end, and closes a connection whose request does not.
 
-    A request that comes in one piece, as nearly all do, costs one comparison.
+    A request that comes in one piece, as nearly all do, starts no timer.
     """
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
+    _in_head = True
+    _incomplete = True
+    """Of the request that is coming, or of the connection's first, which is waited for from the start."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The clock runs for the first request already."""
@@ -34,11 +37,25 @@ class BoundedHttpProtocol(CorkedHttpProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on; look closer only at what has not come to its end."""
         super().data_received(data)
-        cycle = self.cycle
-        if cycle is None or cycle.scope is not self.scope or cycle.more_body:
+        if self._incomplete:
             self._wait_for_the_rest(len(data))
         elif self._deadline is not None:
             self._stop_waiting()
+
+    def on_message_begin(self) -> None:
+        """Its first byte has come."""
+        super().on_message_begin()
+        self._in_head = self._incomplete = True
+
+    def on_headers_complete(self) -> None:
+        """The rest is body."""
+        super().on_headers_complete()
+        self._in_head = False
+
+    def on_message_complete(self) -> None:
+        """Nothing of it is missing."""
+        super().on_message_complete()
+        self._incomplete = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is waited for any more."""
@@ -54,15 +71,12 @@ class BoundedHttpProtocol(CorkedHttpProtocol):
             return
         if self._deadline is None:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self._give_up)
-        if self._is_in_head():
+        if self._in_head:
             self._head_bytes += received if self._head_bytes else 1
             if self._head_bytes > HEAD_BYTES:
                 self._refuse(HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes"))
         else:
             self._head_bytes = 0
-
-    def _is_in_head(self) -> bool:
-        return self.cycle is None or self.cycle.scope is not self.scope
 
     def _stop_waiting(self) -> None:
         self._head_bytes = 0

@@ -1,0 +1,23 @@
+"""Answers where no router has been asked: a status, headers without the length, and a body."""
+
+from typing import NamedTuple
+
+from litestar.types import Send
+
+Header = tuple[bytes, bytes]
+JSON: Header = (b"content-type", b"application/json")
+
+
+class Answer(NamedTuple):
+    """What a request gets. A body has its type among the headers; its length is for who sends it."""
+
+    status: int
+    headers: list[Header]
+    body: bytes = b""
+
+
+async def send_answer(send: Send, answer: Answer) -> None:
+    """The answer has been sent to an ASGI server, with its length if it has a body."""
+    length = [(b"content-length", b"%d" % len(answer.body))] if answer.body else []
+    await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})

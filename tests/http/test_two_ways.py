@@ -1,0 +1,77 @@
+"""A call that goes past the ASGI server, and the same call through it: nobody can tell by the answer."""
+
+import json
+import socket
+
+import httptools
+import msgspec
+import pytest
+
+from app.model.keys import new_raw_key
+
+NOBODY = b'{"agent_id": "00000000-0000-7000-8000-000000000000", "tool_name": "t"}'
+DIFFERING = {b"date", b"content-length"}
+
+
+class Answer:
+    """One answer as it stands on a wire."""
+
+    def __init__(self, data):
+        self.headers, self.body = [], b""
+        parser = httptools.HttpResponseParser(self)
+        parser.feed_data(data)
+        self.status = parser.get_status_code()
+
+    def on_header(self, name, value):
+        self.headers.append((name, value))
+
+    def on_body(self, body):
+        self.body += body
+
+
+def ask(replica, key, *headers, body):
+    """The same request on either way; each answer as name: value pairs and a body without what differs by nature."""
+    for more in ([], ["Expect: 100-continue"]):
+        authorization, length = f"Authorization: Bearer {key}", f"Content-Length: {len(body)}"
+        lines = ["POST /v1/authorize HTTP/1.1", "Host: x", authorization, length, "Connection: close", *headers, *more]
+        sent = "\r\n".join([*lines, "", ""]).encode() + body
+        with socket.create_connection(("127.0.0.1", replica.port), timeout=10) as connection:
+            connection.sendall(sent)
+            received = b""
+            while piece := connection.recv(65536):
+                received += piece
+        yield Answer(received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n"))
+
+
+def headers_of(answer):
+    return sorted(each for each in answer.headers if each[0] not in DIFFERING)
+
+
+@pytest.mark.parametrize("case", ["allowed", "unknown agent", "no JSON", "revoked", "repeated"])
+def test_both_ways_answer_alike(tenant, replica, case):
+    """Status, the names and values of the headers, and the body, but for ids and times."""
+    agent = tenant.admin.post("/v1/agents", json={"name": "a"}).json()["id"]
+    rules = [{"type": "tool_allowlist", "tools": ["t"]}]
+    tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": rules}).raise_for_status()
+    body = msgspec.json.encode({"agent_id": agent, "tool_name": "t"})
+    key, headers = tenant.admin_key, ["X-Request-ID: mine"]
+    match case:
+        case "unknown agent":
+            body = NOBODY
+        case "no JSON":
+            body = b"{"
+        case "revoked":
+            key = new_raw_key()
+        case "repeated":
+            headers.append("Idempotency-Key: once")
+            list(ask(replica, key, *headers, body=body))
+    plain, other = ask(replica, key, *headers, body=body)
+
+    assert plain.status == other.status
+    assert headers_of(plain) == headers_of(other)
+    assert all(int(dict(answer.headers)[b"content-length"]) == len(answer.body) for answer in (plain, other))
+    first, second = json.loads(plain.body), json.loads(other.body)
+    for answer in (first, second):
+        for name in ("id", "timestamp", "latencyMs"):
+            answer.pop(name, None)
+    assert first == second
