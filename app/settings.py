@@ -111,6 +111,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_format: Literal["text", "json"] = "text"
     """Log lines for people, or one JSON object a line for machines."""
 
+    tracing: bool = False
+    """Whether every request makes an OpenTelemetry span; needs the extra `otel`, and OTEL_* say where spans go."""
+
     @property
     def data_path(self) -> Path:
         return Path(self.data_dir)

@@ -20,6 +20,7 @@ from app.settings import Settings, SettingsError
 from app.store.checkup import Severity, check_up
 from app.store.embedded import EmbeddedStore
 from app.store.workspaces import DEFAULT
+from app.tracing import require_tracing
 
 _BACKLOG = 2048
 _TICK_SECONDS = 0.05
@@ -61,9 +62,10 @@ def serve(settings: Settings, say: Say) -> None:
     """Serve until SIGINT or SIGTERM, then drain: replicas first, the compactor next, the store last.
 
     say: takes the lines meant for the person who started it.
-    Raises SettingsError if the port or the data directory cannot be used, StoreUnavailable if there is no store,
-    StartFailed if a replica does not start.
+    Raises SettingsError if the port or the data directory cannot be used, or what traces need; StoreUnavailable if
+    there is no store, StartFailed if a replica does not start.
     """
+    require_tracing(settings)
     signals = _Signals()
     with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
         listeners = _listeners(settings, signals.pause)

@@ -20,6 +20,7 @@ from app.metrics import Metrics
 from app.server.draining import DrainingHttpProtocol
 from app.server.listeners import last_to_come, let_in
 from app.settings import Settings
+from app.tracing import traced
 
 DRAIN_SECONDS = 20
 """How long requests under way may take once the worker has been told to stop."""
@@ -80,7 +81,7 @@ def main() -> None:
 
     app = create_app(settings, metrics)
     config = uvicorn.Config(
-        app,
+        traced(app, settings),
         loop="uvloop",  # the plain loop loses TCP_NODELAY: 43 ms a request
         http=DrainingHttpProtocol,
         lifespan="on",
