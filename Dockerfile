@@ -1,12 +1,15 @@
 # One image for `serve` and `compact`: locked, without a store, not root, nothing of it written at run time.
+# LOCK names the file of requirements/ that is installed: image, or image-otel to be able to make traces.
 ARG PYTHON=python:3.11-slim-bookworm
 
 FROM ${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SOURCE_DATE_EPOCH=1600000000
-RUN python -m venv /opt/remit
+RUN python -m venv /opt/remit && python -m venv /opt/sbom
 WORKDIR /src
-COPY requirements/image.txt requirements/
-RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/image.txt
+COPY requirements/image.txt requirements/image-otel.txt requirements/sbom.txt requirements/
+RUN /opt/sbom/bin/pip install --require-hashes --only-binary :all: --requirement requirements/sbom.txt
+ARG LOCK=image
+RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/${LOCK}.txt
 COPY pyproject.toml README.md ./
 COPY lua lua
 COPY app app
@@ -16,10 +19,14 @@ RUN /opt/remit/bin/python -m hatchling build --target wheel --directory /wheel \
  && /opt/remit/bin/pip uninstall --yes --quiet editables hatchling pathspec pluggy trove-classifiers \
  && /opt/remit/bin/python -m compileall -q /opt/remit/lib \
  && /opt/remit/bin/remit --help > /dev/null
+# What is inside, as it was installed; the tool that writes it stays behind.
+RUN env -u SOURCE_DATE_EPOCH /opt/sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+    --output-format JSON --output-file /sbom.cdx.json /opt/remit/bin/python
 
 FROM ${PYTHON}
 RUN useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin remit
 COPY --from=build /opt/remit /opt/remit
+COPY --from=build /sbom.cdx.json /usr/share/doc/remit/sbom.cdx.json
 ENV PATH=/opt/remit/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     REMIT_HOST=0.0.0.0 REMIT_LOG_FORMAT=json
 USER 10001:10001

@@ -41,6 +41,10 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) --group audit --output-file requirements/audit.txt
 
+audit: $(VENV)/audit.stamp ## look for known holes in all that is locked; asks PyPI, so it needs the network
+	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
+
+LOCKED = $(sort $(wildcard requirements/*.txt))
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 AS_DEV = --constraint requirements/dev.txt
 
@@ -55,10 +59,15 @@ $(VENV)/dev.stamp: requirements/dev.txt pyproject.toml | $(VENV)/venv.stamp
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/run.stamp
 
+$(VENV)/audit.stamp: requirements/audit.txt | $(VENV)/venv.stamp
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/audit.txt
+	@touch $@
+
 $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or later; name one with make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test check bench bench-quick cluster-demo fmt lock
+.PHONY: help run test check bench bench-quick cluster-demo fmt lock audit
 .DEFAULT_GOAL := help

@@ -1,6 +1,8 @@
 """Dockerfile, compose.yaml and the demo agree with the service, the settings and each other."""
 
+import importlib.metadata
 import ipaddress
+import json
 import re
 import subprocess
 import sys
@@ -78,7 +80,12 @@ def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, passwo
 def test_the_image_has_two_stages_is_locked_and_is_not_root():
     """What is built from, how, and who runs it."""
     assert len(instructions("FROM")) == 2
-    assert any("--require-hashes" in line and "requirements/image.txt" in line for line in instructions("RUN"))
+    assert instructions("ARG")[1:] == ["LOCK=image"]
+    installed = [line for line in instructions("RUN") if "pip install --require-hashes" in line]
+    assert [re.search(r"/opt/(\w+)/.* requirements/(\S+)$", line).groups() for line in installed] == [
+        ("sbom", "sbom.txt"),
+        ("remit", "${LOCK}.txt"),
+    ]
     after_the_second_from = DOCKERFILE.split("\nFROM ")[2]
     assert re.search(r"^USER 10001:10001$", after_the_second_from, re.MULTILINE)
     assert "pip install" not in after_the_second_from
@@ -89,6 +96,38 @@ def test_the_image_has_two_stages_is_locked_and_is_not_root():
     given = dict(re.findall(r"\b(REMIT_\w+)=(\S+)", after_the_second_from))
     assert given.keys() <= names().keys()
     Settings.from_env(given)
+
+
+def locked(name: str) -> dict[str, str]:
+    """Version by package, of a file of requirements/."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / f"requirements/{name}.txt").read_text(), re.MULTILINE))
+
+
+def test_every_environment_has_the_same_versions_and_the_image_only_what_it_needs():
+    """What is tested is what runs; traces are in the image that is asked for them alone."""
+    dev, image, traced = locked("dev"), locked("image"), locked("image-otel")
+    for name in ("run", "image", "image-otel", "sbom"):
+        assert locked(name).items() <= dev.items(), name
+    assert image.items() < traced.items()
+    assert not any(name.startswith("opentelemetry") for name in image)
+    assert "opentelemetry-sdk" in traced
+    assert "cyclonedx-bom" in locked("sbom").keys() - traced.keys()
+
+
+def test_the_image_says_what_is_inside(tmp_path):
+    """The command of the Dockerfile, run on this environment: CycloneDX with every distribution in its version."""
+    [command] = [line for line in instructions("RUN") if "cyclonedx-py" in line]
+    made, python = tmp_path / "sbom.json", Path(sys.executable)
+    command = command.replace("/opt/sbom/bin", str(python.parent)).replace("/opt/remit/bin/python", str(python))
+    subprocess.run(["sh", "-c", command.replace("/sbom.cdx.json", str(made))], cwd=ROOT, check=True)
+    found = json.loads(made.read_text())
+    assert (found["bomFormat"], found["metadata"]["component"]["name"]) == ("CycloneDX", "remit")
+    wanted = {(each.name, each.version) for each in importlib.metadata.distributions() if each.name != "remit"}
+    assert {(each["name"], each["version"]) for each in found["components"]} >= wanted
+
+    last_stage = DOCKERFILE.split("\nFROM ")[2]
+    assert "COPY --from=build /sbom.cdx.json /usr/share/doc/remit/sbom.cdx.json\n" in last_stage
+    assert "/opt/sbom" not in last_stage
 
 
 def test_what_the_image_copies_is_not_ignored_and_exists():
