@@ -10,22 +10,22 @@ KEYS[4+i]     quota           list; times of admitted calls (us, quota time), ne
 KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
-ARGV[2]       version         version token the plan was made from
-ARGV[3]       arrived_us      store time at which the request arrived, as the replica estimates it
-ARGV[4]       holds_from_us   the plan holds at store times in
-ARGV[5]       holds_until_us  [holds_from_us, holds_until_us)
-ARGV[6]       backlog_max     entries the stream may hold unsealed
-ARGV[7]       decision_id     echoed in the reply
-ARGV[8]       agent_id        of the entry
-ARGV[9]       key_id          of the entry
-ARGV[10]      action          of the entry
-ARGV[11]      tool_name       of the entry
-ARGV[12]      parameters      of the entry: JSON, passed through as bytes
-ARGV[13]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[14]      policy_id       "" = none
-ARGV[15]      rule            "<index> <type>", "" = none
-ARGV[16]      reason          a sentence
-ARGV[17]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[2]       arrived_us      store time at which the request arrived, as the replica estimates it
+ARGV[3]       holds_from_us   the plan holds at store times in
+ARGV[4]       holds_until_us  [holds_from_us, holds_until_us)
+ARGV[5]       decision_id     echoed in the reply
+ARGV[6]       action          of the entry
+ARGV[7]       tool_name       of the entry
+ARGV[8]       parameters      of the entry: JSON, passed through as bytes
+ARGV[9]       body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[10]      version         version token the plan was made from
+ARGV[11]      backlog_max     entries the stream may hold unsealed
+ARGV[12]      agent_id        of the entry
+ARGV[13]      key_id          of the entry
+ARGV[14]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[15]      policy_id       "" = none
+ARGV[16]      rule            "<index> <type>", "" = none
+ARGV[17]      reason          a sentence
 ARGV[12+6i]   max_calls       quota i: calls in the window
 ARGV[13+6i]   window_us       quota i: us
 ARGV[14+6i]   full_result     outcome if quota i is the first that is full
@@ -51,7 +51,7 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local decision_id, body_digest = ARGV[7], ARGV[17]
+local decision_id, body_digest = ARGV[5], ARGV[9]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
 
@@ -76,9 +76,9 @@ if first_answer then
   local asked = call('HGET', first_answer, 'body_digest')
   if asked then return refuse(asked == body_digest and 'repeated' or 'conflict') end
 end
-if call('HGET', agent, 'version') ~= ARGV[2] then return refuse('stale') end
-if time_us < tonumber(ARGV[4]) or time_us >= tonumber(ARGV[5]) then return refuse('moved') end
-if call('XLEN', audit_stream) >= tonumber(ARGV[6]) then return refuse('backlog') end
+if call('HGET', agent, 'version') ~= ARGV[10] then return refuse('stale') end
+if time_us < tonumber(ARGV[3]) or time_us >= tonumber(ARGV[4]) then return refuse('moved') end
+if call('XLEN', audit_stream) >= tonumber(ARGV[11]) then return refuse('backlog') end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
 -- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
@@ -103,18 +103,18 @@ for i = 1, quotas do
   end
 end
 
-local result, policy_id, rule, reason = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+local result, policy_id, rule, reason = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 if full > 0 then
   local at = 14 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
-local latency_us = math.max(0, time_us - tonumber(ARGV[3]))
+local latency_us = math.max(0, time_us - tonumber(ARGV[2]))
 local sequence = tostring(tonumber(last[1] or 0) + 1)
 
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
 call('XADD', audit_stream, sequence .. '-0',
-  'id', decision_id, 'timeMs', time_ms_text, 'agentId', ARGV[8], 'keyId', ARGV[9],
-  'action', ARGV[10], 'toolName', ARGV[11], 'parameters', ARGV[12], 'result', result,
+  'id', decision_id, 'timeMs', time_ms_text, 'agentId', ARGV[12], 'keyId', ARGV[13],
+  'action', ARGV[6], 'toolName', ARGV[7], 'parameters', ARGV[8], 'result', result,
   'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us))
 call('HSET', commits, 'sequence', sequence, 'time_us', time_text)
 if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end

@@ -76,12 +76,15 @@ class Plan(Struct, frozen=True):
     The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
     if `outcome` is allowed and all have room. What was read off the clock is true while the store's
     time is in [holds_from_us, holds_until_us).
+
+    recurring: outcome and quotas are objects that other plans have too, so what is made of them is worth keeping.
     """
 
     outcome: Outcome
     quotas: tuple[Quota, ...] = ()
     holds_from_us: int = 0
     holds_until_us: int = FOREVER_US
+    recurring: bool = False
 
 
 class Decision(Struct, frozen=True):

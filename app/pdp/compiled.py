@@ -102,7 +102,7 @@ class CompiledAgent:
         self.agent = agent
         self.version = agent.version
         self.active = agent.status is AgentStatus.ACTIVE
-        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"))
+        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"), recurring=True)
         self._tiers = [
             [(policy, _compile_rules(policy, is_secret)) for policy in tier]
             for _, tier in groupby(
@@ -145,12 +145,15 @@ class CompiledAgent:
             if views:
                 timed = any(condition.time for view in views for condition in view.conditions)
                 outcome = views[0].allowed
+                quotas = open_quotas(views, outcome.result, 0)
                 size = sum(condition.program_size for view in views for condition in view.conditions)
-                return ToolView(views, timed, Plan(outcome, open_quotas(views, outcome.result, 0)), size)
+                return ToolView(views, timed, Plan(outcome, quotas, recurring=True), size)
         return ToolView((), False, DEFAULT_DENY)
 
 
-DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"))
+DEFAULT_DENY = Plan(
+    Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"), recurring=True
+)
 
 
 def compile_agent(agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> CompiledAgent:

@@ -25,7 +25,7 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
         outcome, deciding = failure
         plan = Plan(outcome, open_quotas(view.tier, outcome.result, deciding))
     if view.timed:
-        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
+        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US, plan.recurring)
     return plan
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -109,6 +109,16 @@ class Client:
         if script.is_change and checked[0] == "done":
             self._require_confirmed(confirmed)
         return checked
+
+    def prepare(
+        self, script: Script, keys: Sequence[str], _varying: int, settled: Sequence[Value]
+    ) -> Callable[..., Awaitable[list[Any]]]:
+        """A call of a script that takes its first arguments; the last ones are settled."""
+
+        async def call(*varying: Value) -> list[Any]:
+            return await self.run(script, keys, [*varying, *settled])
+
+        return call
 
     async def distrust(self) -> None:
         """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""

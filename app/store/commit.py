@@ -6,24 +6,29 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef
 from app.model.keys import Caller
 from app.store.client import Value, is_reply
 from app.store.clock import StoreClock, monotonic_us
 from app.store.keyspace import keyspace_of
+from app.store.prepared import Prepared
 from app.store.records import as_record
 from app.store.scripts import COMMIT_DECISION, Script
 
-_BODY_DIGEST = COMMIT_DECISION.args.index("body_digest")
+_VARYING = COMMIT_DECISION.args.index("version")
+"""How many arguments change from call to call; they come first."""
+_KEPT_BYTES = 8 * 1024 * 1024
+"""Of prepared calls, about; the oldest leave first."""
 
 
 class Runner(Protocol):
     """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none.
 
+    prepare: what calls the script with the arguments that it is given, `varying` of them, before the `settled` ones.
     distrust: its replies are not those of its commands any more; it goes on with new connections.
     """
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any: ...
+    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> Prepared: ...
 
     def call(self, *args: Value) -> Awaitable[Any]: ...
 
@@ -39,6 +44,16 @@ class Stale(Struct, frozen=True):
 
     time_us: int
     version_moved: bool
+
+
+class _Kept(Struct, frozen=True):
+    """A prepared call. It holds the plan, so that what is named by the plan's parts can mean no other."""
+
+    plan: Plan
+    version: str
+    agent_id: str
+    call: Prepared
+    size: int
 
 
 class CommitDecision:
@@ -58,6 +73,8 @@ class CommitDecision:
         self._answered = answered
         self._clock = clock
         self._backlog_max = backlog_max
+        self._kept: dict[tuple[int, int, str], _Kept] = {}
+        self._kept_bytes = 0
 
     async def __call__(
         self,
@@ -80,9 +97,19 @@ class CommitDecision:
         key was used for another question; StoreUnavailable if the store gave no answer (then the decision may be
         in the log, and nobody has seen it) or the backlog is full.
         """
-        keys, args = self._command(caller, request, version, plan, decision_id, arrived_us, now_us)
+        call = self._prepared(caller, request, version, plan)
         sent_us = monotonic_us()
-        reply = await self._runner.run(COMMIT_DECISION, keys, args)
+        reply = await call(
+            "" if now_us is None else now_us,
+            arrived_us,
+            plan.holds_from_us,
+            plan.holds_until_us,
+            decision_id,
+            request.action,
+            request.tool_name,
+            request.recorded_parameters,
+            "" if request.idempotency is None else request.idempotency.body_digest,
+        )
         # Replies that are one off would hand this caller another's answer, and go on doing so.
         if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
             await self._runner.distrust()
@@ -100,8 +127,8 @@ class CommitDecision:
                 return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
             case "stale" | "moved":
                 return Stale(time_us, version_moved=status == "stale")
-            case "repeated":
-                return await self._first_decision(keys[-1], args[_BODY_DIGEST])
+            case "repeated" if request.idempotency is not None:
+                return await self._first_decision(caller, request.idempotency)
             case "conflict":
                 raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
             case "revoked":
@@ -111,17 +138,28 @@ class CommitDecision:
             case _:
                 raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
-    def _command(
-        self,
-        caller: Caller,
-        request: AuthorizeRequest,
-        version: str,
-        plan: Plan,
-        decision_id: str,
-        arrived_us: int,
-        now_us: int | None,
-    ) -> tuple[list[str], list[Value]]:
-        """The script's keys and arguments, as its header names them."""
+    def _prepared(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> Prepared:
+        """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
+        if not plan.recurring or request.idempotency is not None:
+            return self._prepare(caller, request, version, plan)[0]
+        name = (id(plan.outcome), id(plan.quotas), caller.key_id)
+        kept = self._kept.get(name)
+        if kept is None or kept.version != version or kept.agent_id != request.agent_id:
+            call, size = self._prepare(caller, request, version, plan)
+            self._forget(name)
+            kept = self._kept[name] = _Kept(plan, version, request.agent_id, call, size)
+            self._kept_bytes += size
+            while self._kept_bytes > _KEPT_BYTES:
+                self._forget(next(iter(self._kept)))
+        return kept.call
+
+    def _forget(self, name: tuple[int, int, str]) -> None:
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            self._kept_bytes -= kept.size
+
+    def _prepare(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> tuple[Prepared, int]:
+        """The call, and how many bytes it may take."""
         keyspace = keyspace_of(caller.workspace_id)
         keys = [
             keyspace.key(caller.key_id),
@@ -129,39 +167,31 @@ class CommitDecision:
             keyspace.commits,
             keyspace.audit_stream,
         ]
-        args: list[Value] = [
-            "" if now_us is None else now_us,
+        settled: list[Value] = [
             version,
-            arrived_us,
-            plan.holds_from_us,
-            plan.holds_until_us,
             self._backlog_max,
-            decision_id,
             request.agent_id,
             caller.key_id,
-            request.action,
-            request.tool_name,
-            request.recorded_parameters,
             *_outcome_args(plan.outcome),
-            "" if request.idempotency is None else request.idempotency.body_digest,
         ]
         for quota in plan.quotas:
             keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
-            args += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
-
+            settled += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
         if request.idempotency is not None:
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
-        return keys, args
+        size = 1_000 + 3 * sum(map(len, keys)) + 20 * len(settled) + sum(len(str(each)) for each in settled)
+        return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled), size
 
-    async def _first_decision(self, name: str, body_digest: Value) -> Decision:
+    async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:
         """The decision that a request with the same Idempotency-Key got."""
+        name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
         reply = await self._runner.call("HGETALL", name)
         if reply in ({}, []):
             raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
         # The script found the answer to this question there; what answers another is another command's reply.
         is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
         record = as_record(reply) if is_record else {}
-        if record.get("body_digest") != body_digest:
+        if record.get("body_digest") != idempotency.body_digest:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
         return _decision_of(record)

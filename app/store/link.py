@@ -18,6 +18,7 @@ from redis.asyncio.connection import parse_url
 
 from app.errors import StoreUnavailable
 from app.store.client import Value
+from app.store.prepared import NoScript, PackedCall, pack
 from app.store.scripts import Script
 
 log = logging.getLogger(__name__)
@@ -74,21 +75,21 @@ class PipelinedLink:
 
     def call(self, *args: Value) -> asyncio.Future[Any]:
         """The reply of one command, to be awaited. Error replies are raised as StoreUnavailable."""
-        if self._wire is None:
-            raise StoreUnavailable(_AWAY)
-        return self._wire.send(_packed(*args))
+        return self._send(pack(args))
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Value]) -> Any:
-        """The reply of a script; where the store has lost it (restart, failover), it is sent in full once more."""
-        try:
-            return await self.call("EVALSHA", script.sha, len(keys), *keys, *args)
-        except NoScript:
-            return await self.call("EVAL", script.text, len(keys), *keys, *args)
+    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> PackedCall:
+        """A call of a script to be made any number of times; its last arguments are settled."""
+        return PackedCall(self._send, script, keys, varying, settled)
 
     async def distrust(self) -> None:
         """Take a new connection: this one gave a reply that was not its command's, so any other may be wrong too."""
         if self._wire is not None:
             self._wire.close()
+
+    def _send(self, command: bytes) -> asyncio.Future[Any]:
+        if self._wire is None:
+            raise StoreUnavailable(_AWAY)
+        return self._wire.send(command)
 
     async def _keep(self) -> None:
         """Reconnect whenever the connection is lost: at once if it had lived, else after a pause that grows.
@@ -127,17 +128,13 @@ class PipelinedLink:
                 wire = await _open_wire(kind, dict(options), self._timeout_s, self._written)
                 try:
                     for command in (*_login(options), *(("SCRIPT", "LOAD", each.text) for each in self._scripts)):
-                        await wire.send(_packed(*command))
+                        await wire.send(pack(command))
                 except BaseException:
                     wire.close()
                     raise
         except (OSError, TimeoutError) as error:
             raise StoreUnavailable(_AWAY) from error
         return wire
-
-
-class NoScript(StoreUnavailable):
-    """The store does not know the script: it certainly did not run."""
 
 
 class _Wire(asyncio.Protocol):
@@ -234,11 +231,6 @@ class _Wire(asyncio.Protocol):
 
 
 _NOTHING = object()
-
-
-def _packed(*args: Value) -> bytes:
-    packed: bytes = hiredis.pack_command(args)  # type: ignore[arg-type]  # its stub knows one argument only
-    return packed
 
 
 def _fail(future: asyncio.Future[Any], error: StoreUnavailable) -> None:

@@ -194,8 +194,13 @@ class Echo:
         self._runner, self._change, self._change_record = runner, change, change_record
         self.distrusted = 0
 
-    async def run(self, script, keys, args):
-        return self._change(await self._runner.run(script, keys, args))
+    def prepare(self, *what):
+        call = self._runner.prepare(*what)
+
+        async def changed(*varying):
+            return self._change(await call(*varying))
+
+        return changed
 
     async def call(self, *args):
         return self._change_record(await self._runner.call(*args))

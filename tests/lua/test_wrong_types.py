@@ -34,6 +34,12 @@ class Spoiling:
             self.before = await self.scene.everything()
         return await self._client.run(script, keys, args)
 
+    def prepare(self, script, keys, _varying, settled):
+        async def call(*varying):
+            return await self.run(script, keys, [*varying, *settled])
+
+        return call
+
     def __getattr__(self, name):
         return getattr(self._client, name)
 

@@ -160,7 +160,7 @@ async def test_a_script_that_the_store_has_lost_is_sent_once_more(serve, connect
     server = await serve(answer)
     link = await connect(server.url)
 
-    assert await link.run(CHECK_KEY, ["k"], [""]) == ["valid"]
+    assert await link.prepare(CHECK_KEY, ["k"], 1, [])("") == ["valid"]
     assert server.names() == ["EVALSHA", "EVAL"]
 
 
@@ -174,7 +174,7 @@ async def test_a_script_whose_reply_was_lost_is_not_sent_again(serve, connect):
     link = await connect(server.url)
 
     with pytest.raises(StoreUnavailable, match="not known"):
-        await link.run(CHECK_KEY, ["k"], [""])
+        await link.prepare(CHECK_KEY, ["k"], 1, [])("")
 
     assert [command[0] for _, command in server.commands] == [b"EVALSHA"]
 
