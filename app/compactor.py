@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from app.errors import AppError
 from app.settings import Settings
-from app.store.audit import stream_entries
 from app.store.audit_lines import time_ms_of
 from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealed, Sealer
+from app.store.audit_stream import stream_entries
 from app.store.client import Client
 from app.store.keyspace import WORKSPACES, Keyspace
 from app.store.records import store_time_ms

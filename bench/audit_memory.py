@@ -64,7 +64,7 @@ def _sample(store: Store, label: str) -> Sample:
             keyspace = Keyspace(workspace_id)
             last = int(await client.call("HGET", keyspace.audit_head, "segment"))
             sizes = await client.read_together(
-                ("HSTRLEN", keyspace.audit_segment(number), "data") for number in range(1, last + 1)
+                ("STRLEN", keyspace.audit_data(number)) for number in range(1, last + 1)
             )
             data = sum(sizes)
         used = await used_memory(client) - before

@@ -4,8 +4,9 @@ drop_segment: remove the oldest segment with its index; the floor says what it w
 
 KEYS[1]       audit_head      hash; the chain's newest link, and the floor
 KEYS[2]       audit_segment   hash; the segment
-KEYS[3]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
-KEYS[3+i]     index           sorted set that names the segment
+KEYS[3]       audit_data      string; its entries
+KEYS[4]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
+KEYS[4+i]     index           sorted set that names the segment
 
 ARGV[1]       number          of the segment
 ARGV[2]       sha256          of the segment
@@ -22,7 +23,7 @@ WRITES        everything named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]
-local audit_head, audit_segment, audit_parts = KEYS[1], KEYS[2], KEYS[3]
+local audit_head, audit_segment, audit_data, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local number, sha256 = ARGV[1], ARGV[2]
 
 local head = redis.call('HMGET', audit_head, 'segment', 'floor_segment', 'archived')
@@ -33,7 +34,7 @@ if redis.call('HGET', audit_segment, 'sha256') ~= sha256 then return {'kept', nu
 
 redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(number) + 1),
   'floor_sequence', ARGV[3], 'floor_ms', ARGV[4], 'floor_sha256', sha256)
-for i = 4, #KEYS do redis.call('ZREM', KEYS[i], ARGV[3 + i]) end
+for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[2 + i]) end
 if ARGV[6] ~= '' then redis.call('HDEL', audit_parts, ARGV[6]) end
-redis.call('DEL', audit_segment)
+redis.call('DEL', audit_segment, audit_data)
 return {'dropped', number}

@@ -2,33 +2,44 @@
 --[[
 read_frames: of some segments, only the zstd frames that are asked for.
 
-KEYS[i]       segment         hash; a sealed segment
+KEYS[-1+2i]   segment         hash; a sealed segment
+KEYS[2i]      data            string; its entries
 
-ARGV[i]       mask            frames of segment i, the sum of 2^j for every frame j; "" = all of them
+ARGV[1]       bytes_max       a segment that begins beyond so many bytes is left for another call
+ARGV[1+i]     mask            frames of segment i, the sum of 2^j for every frame j; "" = all of them
 
 RETURNS       {status, segments}
-  read        for each segment a list: its field `frames`, then those frames; an empty list where it is gone
+  read        for each segment, from the first on as far as bytes_max lets it, a list: the number of entries before a
+              frame, that frame, and so on; an empty list where the segment is gone
 WRITES        nothing
-TIME          O(B), B bytes of the segments' data
+TIME          O(S + B), S segments, B bytes of what is read, at most bytes_max and one segment
 HOLDS         I5 entries are immutable
 ]]
+local bytes_left = tonumber(ARGV[1])
 local segments = {}
-for i = 1, #KEYS do
-  local fields = redis.call('HMGET', KEYS[i], 'frames', 'data')
-  local frames, data = fields[1], fields[2]
-  local read = {}
-  if frames and data then
-    read[1] = frames
-    if ARGV[i] == '' then
-      read[2] = data
-    else
-      local mask, start = tonumber(ARGV[i]), 1
-      for _, size in string.gmatch(frames, '(%d+)%p(%d+)') do
-        if mask % 2 == 1 then read[#read + 1] = string.sub(data, start, start + tonumber(size) - 1) end
-        mask = math.floor(mask / 2)
-        start = start + tonumber(size)
+for i = 1, #KEYS / 2 do
+  if bytes_left <= 0 then break end
+  local segment, data = KEYS[2 * i - 1], KEYS[2 * i]
+  local mask = tonumber(ARGV[1 + i]) or math.huge
+  local frames = redis.call('HGET', segment, 'frames')
+  local read, start, first = {}, 0, 0
+  -- A range of a string, and not a field of the hash: Lua would be handed all of it, and that is ten times the work.
+  for entries, size in string.gmatch(frames or '', '(%d+)%p(%d+)') do
+    if mask == 0 then break end
+    size = tonumber(size)
+    if mask % 2 == 1 or mask == math.huge then
+      local frame = redis.call('GETRANGE', data, start, start + size - 1)
+      if #frame < size then
+        read = {}
+        break
       end
+      read[#read + 1] = first
+      read[#read + 1] = frame
+      bytes_left = bytes_left - size
     end
+    mask = math.floor(mask / 2)
+    start = start + size
+    first = first + tonumber(entries)
   end
   segments[i] = read
 end

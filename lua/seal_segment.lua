@@ -5,8 +5,9 @@ seal_segment: move the oldest entries of the stream into a segment, with its ind
 KEYS[1]       audit_stream    stream; its oldest entries are the segment's
 KEYS[2]       audit_head      hash; the chain's newest link
 KEYS[3]       audit_segment   hash; the segment to be
-KEYS[4]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
-KEYS[4+i]     index           sorted set; score = last_ms, member = segment and what it holds
+KEYS[4]       audit_data      string; its entries
+KEYS[5]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
+KEYS[5+i]     index           sorted set; score = last_ms, member = segment and what it holds
 
 ARGV[1]       built_upon      sha256 of the segment before; the head's, or the workspace's genesis
 ARGV[2]       oldest_id       id of the stream's oldest entry when it was read
@@ -29,11 +30,12 @@ RETURNS       {status, number}
   sealed      the segment, its index and the head are written, its entries are gone from the stream
   stale       the head is another than the one built upon; nothing written
   moved       the stream starts elsewhere; nothing written
-WRITES        segment, indexes, part, head; trims the stream of exactly what was sealed
+WRITES        segment, data, indexes, part, head; trims the stream of exactly what was sealed
 TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
-local audit_stream, audit_head, audit_segment, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local audit_stream, audit_head, audit_segment = KEYS[1], KEYS[2], KEYS[3]
+local audit_data, audit_parts = KEYS[4], KEYS[5]
 local built_upon, oldest_id, number, last_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[7]
 local first_sequence, last_sequence = ARGV[4], ARGV[5]
 
@@ -47,8 +49,9 @@ if not oldest or oldest[1] ~= oldest_id then return {'moved', number} end
 -- The stream is trimmed last: should the server die half-way through writing this down, the entries are there.
 redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequence,
   'last_sequence', last_sequence, 'first_ms', ARGV[6], 'last_ms', last_ms, 'count', ARGV[8], 'codec', ARGV[9],
-  'sha256', ARGV[10], 'previous', built_upon, 'frames', ARGV[11], 'data', ARGV[12])
-for i = 5, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[11 + i]) end
+  'sha256', ARGV[10], 'previous', built_upon, 'frames', ARGV[11])
+redis.call('SET', audit_data, ARGV[12])
+for i = 6, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[10 + i]) end
 redis.call('HSET', audit_parts, ARGV[13], ARGV[14])
 redis.call('HSET', audit_head, 'segment', number, 'sequence', last_sequence, 'sha256', ARGV[10],
   'last_ms', last_ms, 'names', ARGV[15])

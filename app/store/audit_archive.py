@@ -15,8 +15,8 @@ from msgspec import Struct
 from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint
 from app.model.times import parse_time_ms, rfc3339
-from app.store.audit import read_head
-from app.store.audit_segments import chain, genesis, segment_of
+from app.store.audit_head import read_head
+from app.store.audit_segments import chain, genesis, read_segment
 from app.store.client import Client
 from app.store.keyspace import Keyspace
 from app.store.scripts import MARK_ARCHIVED
@@ -106,7 +106,7 @@ class Archive:
         with (self.folder / MANIFEST).open("ab") as manifest:
             _cut_to_whole_lines(self.folder / MANIFEST)
             for number in range(start, head.segment + 1):
-                segment = segment_of(await client.call_bytes("HGETALL", keyspace.audit_segment(number)))
+                segment = await read_segment(client, keyspace, number)
                 if segment is None or segment.previous != previous:
                     raise AuditLogDamaged(f"Segment {number} does not follow the one before it")
                 body = segment.body()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 from app.model.audit import AuditQuery
 from app.model.exports import End, Format, Writer
-from app.store.audit import read_head
+from app.store.audit_head import read_head
 from app.store.audit_scan import Scan
 from app.store.client import Client
 from app.store.keyspace import Keyspace

@@ -37,14 +37,6 @@ class Row(NamedTuple):
     last_ms: int
 
 
-class Span(NamedTuple):
-    """What the store keeps of a part: the sequence it begins with and the times its entries lie between."""
-
-    first_sequence: int
-    first_ms: int
-    last_ms: int
-
-
 class Candidate(NamedTuple):
     """A segment that may hold what a query asks for.
 
@@ -82,15 +74,6 @@ def row_member(row: Row) -> str:
 
 def member(number: int, count: int, mask: int) -> str:
     return f"{number}:{count}:{mask:x}"
-
-
-def span_text(span: Span) -> str:
-    return " ".join(map(str, span))
-
-
-def spans_of(record: Mapping[str, str]) -> dict[int, Span]:
-    """The parts that the store gave."""
-    return {int(part): Span(*map(int, text.split(" "))) for part, text in record.items()}
 
 
 class Lookup:

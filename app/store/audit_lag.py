@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from app.errors import StoreUnavailable
-from app.store.audit import stream_entries
 from app.store.audit_lines import time_ms_of
+from app.store.audit_stream import stream_entries
 from app.store.client import Client
 from app.store.keyspace import WORKSPACES, keyspace_of
 from app.store.records import store_time_ms

@@ -18,7 +18,6 @@ _raw_object = msgspec.json.Decoder(dict[str, Raw])
 RESULTS = {result.value.encode(): _json(result.value) for result in Result}
 _CACHED = 1 << 12
 _NULL = b"null"
-_FEW = 8
 _NO_PARAMETERS = b"{}"
 
 
@@ -167,24 +166,19 @@ class Matcher:
 
     def select(self, body: bytes) -> list[tuple[int, bytes]]:
         """The lines of `body` that are asked for, each with its place, from 0."""
-        for needle in self._needles:
-            if needle not in body:
-                return []
-        if self._needles and body.count(self._needles[0]) <= _FEW:
-            return self._select_few(body, self._needles[0])
-        lines = body.split(b"\n")
-        return [(place, line) for place, line in enumerate(lines) if line and self.matches(line)]
-
-    def _select_few(self, body: bytes, needle: bytes) -> list[tuple[int, bytes]]:
-        """The same, where the needle is in few lines: the others are not even cut out."""
+        if not self._needles:
+            return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
+        # Most lines have no needle in them: they are not even cut out, nor counted before there is a match.
+        needle = self._needles[0]
         found = []
-        place, counted, at = 0, 0, body.find(needle)
+        place = counted = 0
+        at = body.find(needle)
         while at >= 0:
             start, end = body.rfind(b"\n", 0, at) + 1, body.find(b"\n", at)
-            place += body.count(b"\n", counted, start)
-            counted = start
             line = body[start:end]
             if self.matches(line):
+                place += body.count(b"\n", counted, start)
+                counted = start
                 found.append((place, line))
             at = body.find(needle, end)
         return found

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.store.audit import read_head
+from app.store.audit_head import read_head
 from app.store.audit_index import ACTION, AGENT, CAPPED, OTHER, RESULT, TOOL, values_of
 from app.store.audit_lines import named
-from app.store.audit_segments import Segment, part_of, segment_of
+from app.store.audit_segments import Segment, part_of, read_segment
 from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
 from app.store.scripts import DROP_SEGMENT
@@ -28,12 +28,12 @@ class Retention:
         times = await self._client.call("HGET", keyspace.audit_segment(number), "last_ms")
         if times is None or int(times) >= before_ms:
             return None
-        segment = segment_of(await self._client.call_bytes("HGETALL", keyspace.audit_segment(number)))
+        segment = await read_segment(self._client, keyspace, number)
         if segment is None:
             return None
         part = part_of(number)
         named_by = await self._named_by(keyspace, part, segment)
-        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_parts]
+        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
         keys += [key for key, _ in named_by]
         floor_ms = segment.last_ms if head.floor is None else max(segment.last_ms, head.floor.time_ms)
         args: list[Value] = [

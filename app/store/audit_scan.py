@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from app.errors import StoreUnavailable
 from app.model.audit import AuditQuery
-from app.store.audit import read_head, stream_entries
-from app.store.audit_index import Candidate, Lookup, Span
+from app.store.audit_head import Head, Span, read_head
+from app.store.audit_index import Candidate, Lookup
 from app.store.audit_lines import Matcher, tail_line
-from app.store.audit_segments import Head, frames_of, part_of, unpack
+from app.store.audit_segments import frames_of, part_of, unpack
+from app.store.audit_stream import stream_entries
 from app.store.client import Client
 from app.store.keyspace import Keyspace
 
@@ -103,7 +104,7 @@ class Scan:
             for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
                 some = wanted[start : start + _SEGMENTS_AT_ONCE]
                 for candidate, (frames, data) in zip(some, await self._read(some), strict=True):
-                    if data is None:
+                    if frames is None or data is None:
                         raise StoreUnavailable(f"Segment {candidate.row.number} was dropped while it was being read")
                     yield self._search(candidate, frames.decode(), data, position, until)
                     await asyncio.sleep(0)
@@ -118,9 +119,12 @@ class Scan:
             and (query.to_ms is None or row.first_ms <= query.to_ms)
         )
 
-    async def _read(self, candidates: Sequence[Candidate]) -> list[list[bytes]]:
-        commands = [("HMGET", self._keyspace.audit_segment(each.row.number), "frames", "data") for each in candidates]
-        return await self._client.read_together(commands, as_bytes=True)
+    async def _read(self, candidates: Sequence[Candidate]) -> list[tuple[bytes | None, bytes | None]]:
+        keyspace, numbers = self._keyspace, [each.row.number for each in candidates]
+        commands: list[tuple[str, ...]] = [("HGET", keyspace.audit_segment(number), "frames") for number in numbers]
+        commands += [("GET", keyspace.audit_data(number)) for number in numbers]
+        replies = await self._client.read_together(commands, as_bytes=True)
+        return list(zip(replies[: len(numbers)], replies[len(numbers) :], strict=True))
 
     def _search(self, candidate: Candidate, frames: str, data: bytes, position: int, until: int) -> Stretch:
         row = candidate.row

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from app.store.audit import stream_entries
+from app.store.audit_head import Span, head_of, span_text, spans_of
 from app.store.audit_index import (
     ACTION,
     AGENT,
@@ -17,15 +17,13 @@ from app.store.audit_index import (
     RESULT,
     TOOL,
     Row,
-    Span,
     member,
     name_of,
     row_member,
-    span_text,
-    spans_of,
 )
 from app.store.audit_lines import RESULTS, Unreadable, line_of, placeholder, time_ms_of
-from app.store.audit_segments import CODEC, FRAME_BYTES, FRAME_ENTRIES, chain, genesis, head_of, pack, part_of
+from app.store.audit_segments import CODEC, FRAME_BYTES, FRAME_ENTRIES, chain, genesis, pack, part_of
+from app.store.audit_stream import stream_entries
 from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
@@ -192,7 +190,8 @@ class Sealer:
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
         index, names = await self._index(keyspace, basis, number, block.tallies(frames))
         span = _widened(basis.span, row)
-        keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_parts]
+        keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
+        keys.append(keyspace.audit_parts)
         args: list[Value] = [
             basis.sha256,
             oldest_id,

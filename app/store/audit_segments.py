@@ -5,15 +5,15 @@ decompress five hundred; to `zstd -dc` they are one file.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import zstandard
 from msgspec import Struct
 
 from app.errors import AuditLogDamaged
-from app.model.audit import Floor
-from app.store.records import as_record
+from app.store.client import Client
+from app.store.keyspace import Keyspace
 
 CODEC = "zstd"
 LEVEL = 3
@@ -25,37 +25,6 @@ a larger one over 100, and a reader's step through the index has a bound."""
 
 _compressor = zstandard.ZstdCompressor(level=LEVEL)
 _decompressor = zstandard.ZstdDecompressor()
-
-
-class Head(NamedTuple):
-    """The chain's newest link; segment 0 is none.
-
-    sequence: of the last sealed entry. sha256: of the last segment. names: how many the part's indexes hold.
-    floor: None while nothing was dropped. archived: the last segment that was written to an archive.
-    """
-
-    segment: int
-    sequence: int
-    sha256: str
-    last_ms: int
-    names: str
-    floor: Floor | None
-    archived: int
-
-    @property
-    def first_segment(self) -> int:
-        """The oldest segment that is kept."""
-        return 1 if self.floor is None else self.floor.segment
-
-    @property
-    def first_sequence(self) -> int:
-        """The sequence of the oldest entry that is kept."""
-        return 1 if self.floor is None else self.floor.sequence
-
-    @property
-    def first_previous(self) -> str | None:
-        """The sha256 upon which the oldest kept segment is built; None for the workspace's genesis."""
-        return None if self.floor is None else self.floor.sha256
 
 
 class Frame(NamedTuple):
@@ -132,34 +101,17 @@ def unpack(block: bytes) -> bytes:
         raise AuditLogDamaged("A segment's data cannot be decompressed") from None
 
 
-def head_of(record: dict[str, str] | list[str]) -> Head:
-    """The head that the store gave; one of a log that has no segment if it gave none."""
-    fields = as_record(record)
-    floor = None
-    if "floor_segment" in fields:
-        floor = Floor(
-            int(fields["floor_segment"]),
-            int(fields["floor_sequence"]),
-            int(fields["floor_ms"]),
-            fields["floor_sha256"],
-        )
-    return Head(
-        segment=int(fields.get("segment", 0)),
-        sequence=int(fields.get("sequence", 0)),
-        sha256=fields.get("sha256", ""),
-        last_ms=int(fields.get("last_ms", 0)),
-        names=fields.get("names", ""),
-        floor=floor,
-        archived=int(fields.get("archived", 0)),
-    )
+async def read_segment(client: Client, keyspace: Keyspace, number: int) -> Segment | None:
+    """The segment as it is stored, None if it is gone or half of it is. Raises AuditLogDamaged."""
+    commands = (("HGETALL", keyspace.audit_segment(number)), ("GET", keyspace.audit_data(number)))
+    record, data = await client.read_together(commands, as_bytes=True)
+    return segment_of(record, data)
 
 
-def segment_of(reply: dict[bytes, bytes] | list[bytes]) -> Segment | None:
+def segment_of(record: dict[bytes, bytes] | list[bytes], data: bytes | None) -> Segment | None:
     """The segment that the store gave, None if it gave none. Raises AuditLogDamaged."""
-    fields: Mapping[bytes, bytes] = (
-        reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-    )
-    if not fields:
+    fields = record if isinstance(record, dict) else dict(zip(record[::2], record[1::2], strict=True))
+    if not fields or data is None:
         return None
     try:
         return Segment(
@@ -173,7 +125,7 @@ def segment_of(reply: dict[bytes, bytes] | list[bytes]) -> Segment | None:
             sha256=fields[b"sha256"].decode(),
             previous=fields[b"previous"].decode(),
             frames=fields[b"frames"].decode(),
-            data=fields[b"data"],
+            data=data,
         )
     except (KeyError, ValueError) as error:
         raise AuditLogDamaged(f"A segment's record cannot be read ({type(error).__name__})") from None

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint, Fault, Finding, Verification
 from app.model.times import parse_time_ms
+from app.store.audit_head import Head, head_of
 from app.store.audit_index import Row, row_member
 from app.store.audit_lines import named
-from app.store.audit_segments import Head, Segment, chain, genesis, head_of, part_of, segment_of
+from app.store.audit_segments import Segment, chain, genesis, part_of, read_segment
 from app.store.client import Client
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
@@ -115,9 +116,8 @@ class Verifier:
         return Finding(Fault.REWRITTEN, since.segment, message)
 
     async def _read(self, number: int) -> Segment | None:
-        reply = await self._client.call_bytes("HGETALL", self._keyspace.audit_segment(number))
         try:
-            return segment_of(reply)
+            return await read_segment(self._client, self._keyspace, number)
         except AuditLogDamaged as error:
             raise _Broken(Fault.CHANGED, number, error.message) from None
 

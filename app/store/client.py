@@ -64,9 +64,10 @@ class Client:
             return [await self._redis.execute_command(*args)]
 
     async def call_bytes(self, *args: Value) -> Any:
-        """The reply of one command, its strings as the bytes they are."""
+        """The reply of one command as the store gave it: strings are bytes, and whatever has parts is a list."""
         async with self._turn():
-            return await self._redis.execute_command(*args, **{NEVER_DECODE: True})
+            # Named in bytes, so that redis-py makes nothing of the reply: a dict of each entry costs what reading does.
+            return await self._redis.execute_command(str(args[0]).encode(), *args[1:], **{NEVER_DECODE: True})
 
     async def read_together(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
         """The replies of commands sent in one go; others may write in between. All keys lie in one slot."""

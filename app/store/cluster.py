@@ -171,6 +171,8 @@ class _Pipeline:
 def _key_of(args: Iterable[Any]) -> str | bytes | None:
     """The key by which a command finds its master; every other key of it lies in the same slot."""
     name, *rest = args
+    if isinstance(name, bytes):
+        name = name.decode()
     if name in {"EVAL", "EVALSHA"}:
         key: str | bytes = rest[2]
         return key

@@ -80,8 +80,12 @@ class Keyspace:
         return f"{self._prefix}quota:{policy_id}:{fingerprint}"
 
     def audit_segment(self, number: int) -> str:
-        """Hash: one sealed segment."""
+        """Hash: one sealed segment, without its entries."""
         return f"{self._prefix}audit:segment:{number}"
+
+    def audit_data(self, number: int) -> str:
+        """String: the entries of one sealed segment, compressed. A key of its own, because ranges of it are read."""
+        return f"{self._prefix}audit:data:{number}"
 
     def audit_by_all(self, part: int) -> str:
         """Sorted set: every segment of a part of the log."""

@@ -175,7 +175,7 @@ ROTATE_KEY = Script(
 )
 SEAL_SEGMENT = Script(
     name="seal_segment",
-    keys=("audit_stream", "audit_head", "audit_segment", "audit_parts"),
+    keys=("audit_stream", "audit_head", "audit_segment", "audit_data", "audit_parts"),
     args=(
         "built_upon",
         "oldest_id",
@@ -201,15 +201,15 @@ SEAL_SEGMENT = Script(
 READ_FRAMES = Script(
     name="read_frames",
     keys=(),
-    args=(),
+    args=("bytes_max",),
     replies=("read",),
     width=2,
-    repeated_keys=("segment",),
+    repeated_keys=("segment", "data"),
     repeated_args=("mask",),
 )
 DROP_SEGMENT = Script(
     name="drop_segment",
-    keys=("audit_head", "audit_segment", "audit_parts"),
+    keys=("audit_head", "audit_segment", "audit_data", "audit_parts"),
     args=("number", "sha256", "next_sequence", "floor_ms", "unarchived", "ended_part"),
     replies=("dropped", "kept"),
     width=2,

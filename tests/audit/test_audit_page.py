@@ -65,7 +65,12 @@ def test_every_key_of_the_page_is_a_key_of_the_keyspace():
         for name in dir(keyspace)
         if name.startswith("audit_") and not callable(getattr(keyspace, name))
     ]
-    keys += [keyspace.audit_segment(1), keyspace.audit_by_all(2), keyspace.audit_by("tool", "v", 2)]
+    keys += [
+        keyspace.audit_segment(1),
+        keyspace.audit_data(1),
+        keyspace.audit_by_all(2),
+        keyspace.audit_by("tool", "v", 2),
+    ]
     made = {key.removeprefix("remit:{w}:") for key in keys}
     shown = {
         each.replace("<n>", "1").replace("<part>", "2").replace("<dimension>", "tool").replace("<value>", "v")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import Ids
-from app.store import audit, audit_sealing, audit_segments
+from app.store import audit_sealing, audit_segments, audit_stream
 from app.store.audit import AuditLog
 from app.store.audit_sealing import Sealer
 from app.store.client import Client, open_client
@@ -106,7 +106,7 @@ def small(monkeypatch):
     """Parts, frames and chunks so small that a few entries meet all their edges."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     monkeypatch.setattr(audit_sealing, "FRAME_ENTRIES", 3)
-    monkeypatch.setattr(audit, "_TAIL_CHUNK", 4)
+    monkeypatch.setattr(audit_stream, "_CHUNK", 4)
 
 
 @pytest.mark.parametrize("names_max", [100, 2], ids=["indexed", "past the cap"])
@@ -220,7 +220,7 @@ async def test_an_offset_skips_whole_segments_unread(redis_store, workspace_id):
     page = await AuditLog(client).query(workspace_id, query)
 
     assert decoded(page) == writer.expected(query)
-    assert fetched == [writer.keyspace.audit_segment(2)]
+    assert fetched == [writer.keyspace.audit_segment(2), writer.keyspace.audit_data(2)]
     await client.close()
 
 

@@ -67,7 +67,7 @@ async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(
     sha256 = [await client.call("HGET", keyspace.audit_segment(number), "sha256") for number in (1, 2)]
 
     async def ask(number, unarchived, digest):
-        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_parts]
+        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
         return (await client.run(DROP_SEGMENT, keys, [number, digest, 17, 0, unarchived, ""]))[0]
 
     assert await ask(1, "0", sha256[0]) == "kept"
@@ -86,7 +86,8 @@ async def test_what_was_dropped_leaves_nothing_behind(client, writer, workspace_
     """Segments, their places in the index, and the parts that ended."""
     await drop(client, workspace_id, 5)
     for number in range(1, 6):
-        assert not await client.call("EXISTS", writer.keyspace.audit_segment(number))
+        gone = (writer.keyspace.audit_segment(number), writer.keyspace.audit_data(number))
+        assert not await client.call("EXISTS", *gone)
     held = [await client.call("ZRANGE", key, 0, -1) for key in await index_keys(client, workspace_id)]
     assert {int(member.split(":")[0]) for members in held for member in members} == {6, 7, 8}
     assert sorted(await client.call("HKEYS", writer.keyspace.audit_parts)) == ["2"]

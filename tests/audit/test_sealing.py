@@ -11,7 +11,7 @@ from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.store.audit import AuditLog
 from app.store.audit_sealing import SEGMENT_BYTES, Sealed, Sealer
-from app.store.audit_segments import chain, genesis, segment_of
+from app.store.audit_segments import chain, genesis, read_segment
 from app.store.records import as_record
 
 
@@ -26,7 +26,7 @@ def sealer(client):
 
 
 async def stored(client, keyspace, number):
-    return segment_of(await client.call_bytes("HGETALL", keyspace.audit_segment(number)))
+    return await read_segment(client, keyspace, number)
 
 
 async def test_a_segment_holds_the_oldest_entries_and_the_stream_the_rest(client, writer, sealer, workspace_id):

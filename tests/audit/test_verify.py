@@ -7,8 +7,9 @@ from app.errors import Invalid
 from app.model.checkpoints import Checkpoint, Fault
 from app.store.audit_index import Row, row_member
 from app.store.audit_sealing import Sealer
-from app.store.audit_segments import chain, genesis, pack, part_of, segment_of
+from app.store.audit_segments import chain, genesis, pack, part_of, read_segment
 from app.store.audit_verify import Verifier
+from app.store.records import as_record
 
 
 class Log:
@@ -30,21 +31,31 @@ class Log:
         return await Verifier(self.client, self.workspace_id).verify(**options)
 
     async def record(self, number):
-        return dict(await self.client.call_bytes("HGETALL", self.keyspace.audit_segment(number)))
+        record = await self.client.call_bytes("HGETALL", self.keyspace.audit_segment(number))
+        return as_record(record) | {b"data": await self.client.call_bytes("GET", self.keyspace.audit_data(number))}
+
+    async def segment(self, number):
+        return await read_segment(self.client, self.keyspace, number)
 
     async def put(self, number, record):
-        await self.client.call("DEL", self.keyspace.audit_segment(number))
-        fields = [part for pair in record.items() for part in pair]
-        await self.client.call("HSET", self.keyspace.audit_segment(number), *fields)
+        await self.delete(number)
+        await self.change(number, **{name.decode(): value for name, value in record.items()})
 
-    async def change(self, number, **fields):
+    async def change(self, number, /, **fields):
+        if "data" in fields:
+            await self.client.call("SET", self.keyspace.audit_data(number), fields.pop("data"))
         flat = [part for pair in fields.items() for part in pair]
-        await self.client.call("HSET", self.keyspace.audit_segment(number), *flat)
+        if flat:
+            await self.client.call("HSET", self.keyspace.audit_segment(number), *flat)
+
+    async def delete(self, *numbers):
+        for number in numbers:
+            await self.client.call("DEL", self.keyspace.audit_segment(number), self.keyspace.audit_data(number))
 
     async def relink(self, first, previous):
         """Recompute every link from `first` on, and the head: what a careful forger does."""
         for number in range(first, 9):
-            segment = segment_of(await self.record(number))
+            segment = await self.segment(number)
             sha256 = chain(previous, segment.body())
             await self.change(number, previous=previous, sha256=sha256)
             previous = sha256
@@ -52,7 +63,7 @@ class Log:
 
     async def forge(self, number):
         """A segment whose first entry says denied."""
-        segment = segment_of(await self.record(number))
+        segment = await self.segment(number)
         body = segment.body().replace(b'"result":"allowed"', b'"result":"denied"', 1)
         frames, data = pack([body.splitlines(keepends=True)])
         await self.change(number, frames=frames, data=data)
@@ -86,7 +97,7 @@ async def change_body(log):
 
 async def change_body_and_hash(log):
     body = await log.forge(4)
-    await log.change(4, sha256=chain(segment_of(await log.record(4)).previous, body))
+    await log.change(4, sha256=chain((await log.segment(4)).previous, body))
 
 
 async def garble(log):
@@ -103,14 +114,14 @@ async def hide_from_queries(log):
 
 
 async def remove(log):
-    await log.client.call("DEL", log.keyspace.audit_segment(4))
+    await log.delete(4)
 
 
 async def remove_and_close_up(log):
     for number in (4, 5, 6, 7):
         moved = await log.record(number + 1)
         await log.put(number, moved | {b"number": str(number)})
-    await log.client.call("DEL", log.keyspace.audit_segment(8))
+    await log.delete(8)
     await log.client.call("HSET", log.keyspace.audit_head, "segment", 7)
 
 
@@ -131,7 +142,7 @@ async def insert(log):
         moved = await log.record(number)
         await log.put(number + 1, moved | {b"number": str(number + 1)})
     forged = await log.record(5)
-    body = segment_of(forged).body()
+    body = (await log.segment(5)).body()
     forged |= {b"number": b"4", b"previous": "0" * 64, b"sha256": chain("0" * 64, body)}
     await log.put(4, forged)
     await log.client.call("HSET", log.keyspace.audit_head, "segment", 9)
@@ -142,12 +153,12 @@ async def append(log):
 
 
 async def truncate(log):
-    await log.client.call("DEL", log.keyspace.audit_segment(7), log.keyspace.audit_segment(8))
+    await log.delete(7, 8)
 
 
 async def truncate_with_the_head(log):
-    seven = segment_of(await log.record(7))
-    await log.client.call("DEL", log.keyspace.audit_segment(8))
+    seven = await log.segment(7)
+    await log.delete(8)
     changed = ("segment", 7, "sequence", seven.last_sequence, "sha256", seven.sha256)
     await log.client.call("HSET", log.keyspace.audit_head, *changed)
 
@@ -193,9 +204,9 @@ async def test_a_log_rewritten_as_a_whole_is_found_out_by_a_checkpoint_kept_else
     """Without one, a chain that is consistent in itself is all that there is."""
     kept = Checkpoint.parse((await log.verify()).checkpoint.line)
     body = await log.forge(2)
-    previous = segment_of(await log.record(1)).sha256
+    previous = (await log.segment(1)).sha256
     await log.relink(2, previous)
-    assert body in segment_of(await log.record(2)).body()
+    assert body in (await log.segment(2)).body()
     assert (await log.verify()).finding is None
 
     found = await log.verify(since=kept)
@@ -209,7 +220,7 @@ async def test_a_checkpoint_from_before_the_forged_segment_finds_nothing_and_one
     late = (await log.verify(segments_max=6)).checkpoint
     assert (early.segment, late.segment) == (3, 6)
     await log.forge(5)
-    await log.relink(5, segment_of(await log.record(4)).sha256)
+    await log.relink(5, (await log.segment(4)).sha256)
     assert (await log.verify(since=early)).finding is None
     assert (await log.verify(since=late)).finding.fault is Fault.REWRITTEN
 

@@ -91,7 +91,8 @@ def read_log(store: redis.Redis, workspace_id: str) -> Log:
             break  # nothing was sealed in between
     entries, sequences = [], []
     for number in range(1, head + 1):
-        first, data = store.hmget(f"{name}audit:segment:{number}", "first_sequence", "data")
+        first = store.hget(f"{name}audit:segment:{number}", "first_sequence")
+        data = store.get(f"{name}audit:data:{number}")
         lines = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read().splitlines()
         entries += map(json.loads, lines)
         sequences += range(int(first), int(first) + len(lines))
