@@ -78,10 +78,11 @@ def _regex_test(pattern: str, *, secret: bool) -> _Test:
     failure = "which does not match the pattern" + ("" if secret else f" {_clipped(pattern)}")
 
     def test(value: Any) -> str | None:
+        # As bytes, because the engine's Python side takes three times as long over where in a text it found what.
         if type(value) is str:
-            return None if search(value) else failure
+            return None if search(value.encode()) else failure
         if type(value) in (int, float, bool):
-            return None if search(_encode(value).decode()) else failure
+            return None if search(_encode(value)) else failure
         return "not a text, number or boolean that a pattern could match"
 
     return test
