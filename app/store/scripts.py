@@ -54,7 +54,6 @@ COMMIT_DECISION = Script(
     keys=("caller_key", "agent", "commits", "audit_stream"),
     args=(
         "now_us",
-        "version",
         "arrived_us",
         "holds_from_us",
         "holds_until_us",
