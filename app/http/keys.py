@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from litestar import Request, Response, delete, get, post
+from litestar import Request, delete, get, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct, field
@@ -10,7 +10,6 @@ from msgspec import Meta, Struct, field
 from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
-from app.http.lists import answer_list
 from app.http.queries import Query
 from app.model.ids import canonical_uuid
 from app.model.keys import ApiKey, Caller, Scope
@@ -83,11 +82,11 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
 @get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
 async def list_keys(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Response[Any]:
+) -> list[ApiKeyView]:
     """The workspace's keys, oldest first."""
     query = Query(request, known=("limit", "offset"))
-    keys = services.keys.each(caller.workspace_id, query.limit(), query.offset())
-    return await answer_list(keys, _view)
+    keys = await services.keys.list_page(caller.workspace_id, query.limit(), query.offset())
+    return [_view(key) for key in keys]
 
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
