@@ -36,6 +36,7 @@ class DirectCall:
     message_event = _Nobody()
     disconnected = False
     response_complete = False
+    task: asyncio.Task[None]
 
     def __init__(
         self, services: Services, headers: list[Header], client: tuple[str, int] | None, *, keep_alive: bool
@@ -58,15 +59,10 @@ class DirectHttpProtocol(BoundedHttpProtocol):
     """Answers calls of the hot path when their last byte has come, in one write.
 
     It works where the application is Remit's own; around any other it is the protocol that it is made from.
-    One task answers all such calls of a connection: to start one costs more than to wake it.
     """
 
     _services: Services | None = None
     _coming: DirectCall | None = None
-    _next: "asyncio.Future[DirectCall | None]"
-    """What the task waits for: a call, or None if there will be no more."""
-    _task: asyncio.Task[None] | None = None
-    _lost = False
     _quiet_since = 0.0
     _quiet: asyncio.TimerHandle | None = None
     """One timer for all calls of a connection, where uvicorn has one for each."""
@@ -118,12 +114,8 @@ class DirectHttpProtocol(BoundedHttpProtocol):
             super().on_message_complete()
             return
         self._incomplete = False
-        if self._task is None:
-            self._next = self.loop.create_future()
-            self._task = self.loop.create_task(self._answer_all())
-            self._task.add_done_callback(self.tasks.discard)
-            self.tasks.add(self._task)
-        self._next.set_result(call)
+        call.task = self.loop.create_task(self._answer(call))
+        self.tasks.add(call.task)
 
     def on_response_complete(self) -> None:
         """The connection waits for the next request."""
@@ -131,10 +123,7 @@ class DirectHttpProtocol(BoundedHttpProtocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The task ends when it has answered what it has begun."""
-        self._lost = True
-        if self._task is not None and not self._next.done():
-            self._next.set_result(None)
+        """There is nothing to close any more."""
         if self._quiet is not None:
             self._quiet.cancel()
         super().connection_lost(exc)
@@ -159,20 +148,21 @@ class DirectHttpProtocol(BoundedHttpProtocol):
         self.url, self.expect_100_continue = url, expect
         super().on_headers_complete()
 
-    async def _answer_all(self) -> None:
-        while not self._lost and (call := await self._next) is not None:
-            self._next = self.loop.create_future()
+    async def _answer(self, call: DirectCall) -> None:
+        try:
             answer = await respond(call.services, call)
             if self.flow.write_paused:
                 await self.flow.drain()
             transport = cast("CorkedTransport", self.transport)
             if transport.is_closing():
-                break
+                return
             transport.write_whole(_as_bytes(answer, self.server_state.default_headers, keep_alive=call.keep_alive))
             call.response_complete = True
             if not call.keep_alive:
                 transport.close()
             self._go_on()
+        finally:
+            self.tasks.discard(call.task)
 
     def _go_on(self) -> None:
         if self.pipeline or self.flow.read_paused:

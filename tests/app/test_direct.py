@@ -28,32 +28,8 @@ class Tasks(Loop):
         self.asked.append(coroutine.__qualname__)
         return super().create_task(coroutine)
 
-    def create_future(self):
-        return Future()
-
     def time(self):
         return self.now
-
-
-class Future:
-    """Stands for what the connection's task waits for."""
-
-    def __init__(self):
-        self.results = []
-
-    def done(self):
-        return bool(self.results)
-
-    def set_result(self, result):
-        assert not self.results
-        self.results.append(result)
-
-
-def let_answer(protocol):
-    """The connection's task has answered the call under way, and waits for the next."""
-    protocol._next = Future()
-    protocol.cycle.response_complete = True
-    protocol._go_on()
 
 
 def services(known=(KEY,), bounded=False):
@@ -82,7 +58,7 @@ def post(*headers, path="/v1/authorize", method="POST", version="1.1", key=KEY, 
     return b"".join(line.encode() + b"\r\n" for line in (*lines, "")) + (body or b"")
 
 
-DIRECT, ASGI = ["DirectHttpProtocol._answer_all"], ["RequestResponseCycle.run_asgi"]
+DIRECT, ASGI = ["DirectHttpProtocol._answer"], ["RequestResponseCycle.run_asgi"]
 
 
 @pytest.mark.parametrize(
@@ -184,30 +160,6 @@ def test_a_body_that_grows_too_large_changes_ways():
     assert protocol.cycle.scope["path"] == "/v1/authorize"
 
 
-def test_one_task_answers_all_calls_of_a_connection():
-    """It is handed one after the other, and ends with the connection."""
-    protocol, loop, _ = connect()
-    for number in range(3):
-        protocol.data_received(post(body=b"%d" % number))
-        [call] = protocol._next.results
-        assert call.received == b"%d" % number
-        let_answer(protocol)
-    assert loop.asked == DIRECT
-
-    protocol.connection_lost(None)
-
-    assert protocol._next.results == [None]
-
-
-def test_a_connection_that_is_lost_under_a_call_waits_for_no_other():
-    """The task answers what it has begun; nobody would ever wake it again."""
-    protocol, _, _ = connect()
-    protocol.data_received(post())
-    [call] = protocol._next.results
-    protocol.connection_lost(None)
-    assert (protocol._next.results, protocol._lost) == ([call], True)
-
-
 def test_a_call_before_the_last_one_is_answered_waits_its_turn():
     """In uvicorn's queue."""
     protocol, loop, _ = connect()
@@ -221,7 +173,8 @@ def test_a_connection_that_nobody_uses_is_closed():
     protocol, loop, transport = connect()
     for _ in range(3):
         protocol.data_received(post())
-        let_answer(protocol)
+        protocol.cycle.response_complete = True
+        protocol._go_on()
         loop.now += 1
     assert [seconds for seconds, _ in loop.later] == [KEEP_ALIVE]
 
@@ -240,7 +193,8 @@ def test_a_connection_with_a_call_under_way_is_in_use(sent):
     """However long ago the last answer was."""
     protocol, loop, transport = connect()
     protocol.data_received(post())
-    let_answer(protocol)
+    protocol.cycle.response_complete = True
+    protocol._go_on()
     protocol.data_received(sent)
 
     loop.now += 2 * KEEP_ALIVE
@@ -254,6 +208,7 @@ def test_a_lost_connection_leaves_no_timer():
     """Nor one that a call has started."""
     protocol, loop, _ = connect()
     protocol.data_received(post())
-    let_answer(protocol)
+    protocol.cycle.response_complete = True
+    protocol._go_on()
     protocol.connection_lost(None)
     assert loop.later == []
