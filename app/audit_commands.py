@@ -1,6 +1,7 @@
 """`remit compact` and `remit audit …`: the log, from the console."""
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -54,6 +55,8 @@ async def run_compactor(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     client = open_client(settings.redis_url or "", settings.store_timeout_ms)
+    gc.collect()
+    gc.freeze()  # what the start left stays, and need not be looked through again and again
     try:
         await Compactor(client, settings).run(stopped)
     finally:

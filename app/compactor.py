@@ -19,6 +19,7 @@ from app.store.records import store_time_ms
 log = logging.getLogger(__name__)
 LEASE_MS = 5_000
 SWEEP_S = 1.0
+_LEASE_ASKED_S = 1.0
 _WORKSPACES_AT_ONCE = 256
 _RETENTION_S = 60.0
 _DAY_MS = 24 * 3600 * 1000
@@ -115,7 +116,13 @@ class Compactor:
         """Seal whole segments while there are any, and at first whatever there is; True if something was sealed."""
         keyspace = Keyspace(workspace_id)
         any_sealed = False
-        while await self._holds_lease(keyspace):
+        asked_at = -_LEASE_ASKED_S
+        while True:
+            # Not for each segment: it takes as long as building a tenth of one, and losing it does no harm.
+            if time.monotonic() - asked_at >= _LEASE_ASKED_S:
+                asked_at = time.monotonic()
+                if not await self._holds_lease(keyspace):
+                    break
             sealed = await self._sealer.seal_next(workspace_id)
             if sealed is None:
                 break

@@ -72,10 +72,6 @@ def row_member(row: Row) -> str:
     return ":".join(map(str, row))
 
 
-def member(number: int, count: int, mask: int) -> str:
-    return f"{number}:{count}:{mask:x}"
-
-
 class Lookup:
     """How a query is answered from the index: which sorted sets to read, and what follows from them."""
 

@@ -3,7 +3,7 @@
 Every reader gets these bytes, whether the entry is still in the stream or sealed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -18,7 +18,28 @@ _raw_object = msgspec.json.Decoder(dict[str, Raw])
 RESULTS = {result.value.encode(): _json(result.value) for result in Result}
 _CACHED = 1 << 12
 _NULL = b"null"
+_MS_DIGITS = 3
 _NO_PARAMETERS = b"{}"
+FIELDS = (
+    b"id",
+    b"timeMs",
+    b"agentId",
+    b"keyId",
+    b"action",
+    b"toolName",
+    b"parameters",
+    b"result",
+    b"policyId",
+    b"rule",
+    b"reason",
+    b"latencyUs",
+)
+"""The fields of an entry, as the commit writes them."""
+_AS_WRITTEN = list(FIELDS)
+_LINE = (
+    b'{"id":"%b","agentId":"%b","keyId":"%b","action":"%b","toolName":"%b","parameters":%b,"result":%b,"policyId":%b,'
+    b'"rule":%b,"reason":%b,"latencyMs":%b,"timestamp":"%b.%bZ"}'
+)
 
 
 class Unreadable(ValueError):
@@ -38,46 +59,61 @@ class Named(Struct, rename="camel"):
 _named = msgspec.json.Decoder(Named)
 
 
-def line_of(fields: Mapping[bytes, bytes]) -> bytes:
-    """The entry that the stream holds as these fields, without a line feed. Raises Unreadable."""
+def columns_of(fields: Mapping[bytes, bytes] | list[bytes]) -> Sequence[bytes]:
+    """The values of these stream fields in the order of FIELDS. Raises Unreadable if one is missing.
+
+    fields: names and values in turns, as the store gives them, or a mapping.
+    """
+    if isinstance(fields, list):
+        if fields[::2] == _AS_WRITTEN:
+            return fields[1::2]
+        fields = dict(zip(fields[::2], fields[1::2], strict=True))
     try:
-        parameters = fields[b"parameters"]
+        return [fields[name] for name in FIELDS]
+    except KeyError as error:
+        raise Unreadable(f"{_shown(error.args[0])}: is missing") from None
+
+
+def line_of(fields: Mapping[bytes, bytes] | list[bytes]) -> bytes:
+    """The entry that the stream holds as these fields, without a line feed. Raises Unreadable."""
+    return line_from(columns_of(fields))
+
+
+def line_from(columns: Sequence[bytes]) -> bytes:
+    """The same, of the values in the order of FIELDS."""
+    try:
+        entry_id, time_ms, agent_id, key_id, action, tool_name, parameters, result, policy_id, *rest = columns
+        rule, reason, latency_us = rest
+        if not time_ms.isdigit() or len(time_ms) <= _MS_DIGITS:
+            time_ms = b"%04d" % _in_range(int(time_ms))
         if parameters != _NO_PARAMETERS:
             _raw_object.decode(parameters.decode())
         if b"\n" in parameters or b"\r" in parameters:
             # In JSON they can only stand between tokens, and a line must be one line.
             parameters = parameters.replace(b"\n", b" ").replace(b"\r", b" ")
-        return b"".join(
-            (
-                b'{"id":',
-                _json(fields[b"id"].decode()),
-                b',"agentId":',
-                _text(fields[b"agentId"]),
-                b',"keyId":',
-                _text(fields[b"keyId"]),
-                b',"action":',
-                _text(fields[b"action"]),
-                b',"toolName":',
-                _text(fields[b"toolName"]),
-                b',"parameters":',
-                parameters,
-                b',"result":',
-                RESULTS[fields[b"result"]],
-                b',"policyId":',
-                _text(fields[b"policyId"]) if fields[b"policyId"] else _NULL,
-                b',"rule":',
-                _rule(fields[b"rule"]),
-                b',"reason":',
-                _text(fields[b"reason"]),
-                b',"latencyMs":',
-                _json(int(fields[b"latencyUs"]) / 1000),
-                b',"timestamp":"',
-                rfc3339(int(fields[b"timeMs"])).encode(),
-                b'"}',
+        # One look for all names: as JSON they are mostly what they are, between quotes.
+        names = b" ".join((entry_id, agent_id, key_id, action, tool_name, policy_id))
+        if len(_json(names.decode())) != len(names) + 2:
+            entry_id, agent_id, key_id, action, tool_name, policy_id = (
+                _json(name.decode())[1:-1] for name in (entry_id, agent_id, key_id, action, tool_name, policy_id)
             )
+        return _LINE % (
+            entry_id,
+            agent_id,
+            key_id,
+            action,
+            tool_name,
+            parameters,
+            RESULTS[result],
+            b'"%b"' % policy_id if policy_id else _NULL,
+            _rule(rule),
+            _json(reason.decode()),
+            _json(int(latency_us) / 1000),
+            _to_the_second(time_ms[:-_MS_DIGITS]),
+            time_ms[-_MS_DIGITS:],
         )
     except KeyError as error:
-        raise Unreadable(f"{_shown(error.args[0])}: is missing or none of the possible values") from None
+        raise Unreadable(f"result: {_shown(error.args[0])} is none of the possible values") from None
     except (ValueError, OverflowError, msgspec.DecodeError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
@@ -184,9 +220,14 @@ class Matcher:
         return found
 
 
-@lru_cache(maxsize=_CACHED)
-def _text(raw: bytes) -> bytes:
-    return _json(raw.decode())
+def _in_range(time_ms: int) -> int:
+    rfc3339(time_ms)
+    return time_ms
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: bytes) -> bytes:
+    return rfc3339(int(seconds) * 1000).removesuffix(".000Z").encode()
 
 
 @lru_cache(maxsize=_CACHED)

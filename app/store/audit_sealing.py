@@ -1,29 +1,19 @@
 """Sealing: the oldest entries of a workspace's stream become a segment."""
 
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from app.store.audit_block import DIMENSIONS, Block, Tallies, members, merged
 from app.store.audit_head import Span, head_of, span_text, spans_of
-from app.store.audit_index import (
-    ACTION,
-    AGENT,
-    CAPPED,
-    OTHER,
-    RESULT,
-    TOOL,
-    Row,
-    member,
-    name_of,
-    row_member,
-)
-from app.store.audit_lines import RESULTS, Unreadable, line_of, placeholder, time_ms_of
-from app.store.audit_segments import CODEC, FRAME_BYTES, FRAME_ENTRIES, chain, genesis, pack, part_of
-from app.store.audit_stream import stream_entries
+from app.store.audit_index import CAPPED, OTHER, Row, name_of, row_member
+from app.store.audit_lines import RESULTS, Unreadable, placeholder
+from app.store.audit_segments import CODEC, chain, genesis, pack, part_of
+from app.store.audit_stream import fields_of, sequence_of
 from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
@@ -31,13 +21,7 @@ from app.store.scripts import SEAL_SEGMENT
 
 log = logging.getLogger(__name__)
 
-SEGMENT_BYTES = 1024 * 1024
-"""A segment ends with the entry that reaches this many bytes of JSON, so that reading one stays short."""
-
 _REMEMBERED = 256
-Tallies = dict[tuple[str, str], tuple[int, int]]
-"""By dimension and value: how many entries, and a bit for each frame that has one."""
-
 _GONE = "it was gone from the stream"
 
 
@@ -53,7 +37,8 @@ class Sealed(Struct, frozen=True):
 class _Basis(Struct):
     """What the next segment is built upon: the head, and the part that the segment will belong to.
 
-    names: how many values the part's indexes hold, by dimension; known: some that they surely hold.
+    names: how many values the part's indexes hold, by dimension; keys: of some that they surely hold, by dimension and
+    value as the stream has it, the index's key. knows_all: there are no others, since the part was begun here.
     """
 
     segment: int
@@ -62,101 +47,8 @@ class _Basis(Struct):
     part: int
     span: Span | None
     names: dict[str, int]
-    known: set[tuple[str, str]]
-
-
-class _Block:
-    """A segment being filled: lines, and for each what the index will say of it; None where it cannot be read."""
-
-    def __init__(self, first_sequence: int, most: int) -> None:
-        self.first_sequence = first_sequence
-        self.next_sequence = first_sequence
-        self.lines: list[bytes] = []
-        self.times: list[int] = []
-        self._agents: list[tuple[bytes, bytes] | None] = []
-        self._tools: list[bytes | None] = []
-        self._actions: list[bytes | None] = []
-        self._results: list[bytes | None] = []
-        self._most = most
-        self._bytes = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.lines) >= self._most or self._bytes >= SEGMENT_BYTES
-
-    @property
-    def entries(self) -> int:
-        return len(self.lines)
-
-    def missing_before(self, sequence: int) -> range:
-        """The sequences that must come first, as far as there is room for them."""
-        return range(self.next_sequence, min(sequence, self.first_sequence + self._most))
-
-    def add(self, line: bytes, fields: Mapping[bytes, bytes]) -> None:
-        """Append the line of an entry with these stream fields."""
-        result = fields[b"result"]
-        self._append(line, int(fields[b"timeMs"]))
-        self._agents.append((fields[b"agentId"], result))
-        self._tools.append(fields[b"toolName"])
-        self._actions.append(fields[b"action"])
-        self._results.append(result)
-
-    def add_placeholder(self, line: bytes, fields: Mapping[bytes, bytes]) -> None:
-        """Append the line that stands for an entry which cannot be read; queries find it by scanning."""
-        self._append(line, time_ms_of(fields))
-        self._agents.append(None)
-        self._tools.append(None)
-        self._actions.append(None)
-        result = fields.get(b"result", b"")
-        self._results.append(result if result in RESULTS else None)
-
-    def frames(self) -> list[slice]:
-        """Which lines share a frame: so many that one is quickly decompressed."""
-        frames, start, size = [], 0, 0
-        for position, line in enumerate(self.lines):
-            if position - start == FRAME_ENTRIES or size >= FRAME_BYTES:
-                frames.append(slice(start, position))
-                start, size = position, 0
-            size += len(line)
-        return [*frames, slice(start, len(self.lines))]
-
-    def tallies(self, frames: Sequence[slice]) -> Tallies:
-        """How many entries of the segment have a value, and in which frames, by dimension and value."""
-        found: Tallies = {}
-        columns: tuple[tuple[str, Sequence[Any]], ...] = (
-            (AGENT, self._agents),
-            (TOOL, self._tools),
-            (ACTION, self._actions),
-            (RESULT, self._results),
-        )
-        for dimension, column in columns:
-            # Counting a frame at a time takes C's loop; an entry at a time took a third of all sealing.
-            counted: dict[Any, list[int]] = {}
-            for number, frame in enumerate(frames):
-                for value, count in Counter(column[frame]).items():
-                    held = counted.setdefault(value, [0, 0])
-                    held[0] += count
-                    held[1] |= 1 << number
-            for value, (count, mask) in counted.items():
-                if value is not None:
-                    found[dimension, _name(value)] = (count, mask)
-                elif dimension in CAPPED:
-                    found[dimension, OTHER] = (count, mask)
-        return found
-
-    def _append(self, line: bytes, time_ms: int) -> None:
-        self.lines.append(line + b"\n")
-        self.times.append(time_ms)
-        self.next_sequence += 1
-        self._bytes += len(line)
-
-
-def _name(value: bytes | tuple[bytes, bytes]) -> str:
-    """What stands for a value in the name of its index; for an agent together with the result."""
-    if isinstance(value, tuple):
-        return f"{name_of(value[0].decode())}:{value[1].decode()}"
-    text = value.decode()
-    return text if value in RESULTS else name_of(text)
+    keys: dict[str, dict[Any, str]]
+    knows_all: bool
 
 
 class Sealer:
@@ -175,7 +67,7 @@ class Sealer:
         """One more segment of the oldest unsealed entries; None if there are none, or another was faster."""
         keyspace = Keyspace(workspace_id)
         basis = self._bases.pop(workspace_id, None) or await self._read_basis(workspace_id)
-        block = _Block(basis.sequence + 1, self._entries)
+        block = Block(basis.sequence + 1, self._entries)
         chunk = await self._client.call_bytes("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", self._entries)
         oldest_id, set_aside = await self._fill(keyspace, block, chunk)
         if oldest_id is None:
@@ -186,12 +78,12 @@ class Sealer:
         sha256 = chain(basis.sha256, b"".join(block.lines))
         part = part_of(number)
         if part != basis.part:
-            basis.part, basis.span, basis.names, basis.known = part, None, {}, set()
+            basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
-        index, names = await self._index(keyspace, basis, number, block.tallies(frames))
+        index = await self._index(keyspace, basis, block.tallies(frames))
         span = _widened(basis.span, row)
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
-        keys.append(keyspace.audit_parts)
+        keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
         args: list[Value] = [
             basis.sha256,
             oldest_id,
@@ -207,40 +99,37 @@ class Sealer:
             data,
             part,
             span_text(span),
-            " ".join([str(part), *(str(names.get(dimension, 0)) for dimension in CAPPED)]),
+            " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
+            row_member(row),
+            *members(number, index.values()),
         ]
-        members = [keyspace.audit_by(*value, part) for value in index]
-        keys += [keyspace.audit_by_all(part), *members]
-        args += [row_member(row), *(member(number, count, mask) for count, mask in index.values())]
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
         if status != "sealed":
             log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
             return None
-        known = basis.known | index.keys()
-        self._remember(workspace_id, _Basis(number, block.next_sequence - 1, sha256, part, span, names, known))
+        basis.segment, basis.sequence, basis.sha256, basis.span = number, block.next_sequence - 1, sha256, span
+        self._remember(workspace_id, basis)
         return Sealed(number, block.first_sequence, block.next_sequence - 1, set_aside)
 
-    async def _fill(
-        self, keyspace: Keyspace, block: _Block, chunk: list[tuple[bytes, dict[bytes, bytes]]]
-    ) -> tuple[str | None, list[str]]:
+    async def _fill(self, keyspace: Keyspace, block: Block, chunk: Sequence[Any]) -> tuple[str | None, list[str]]:
         """Put the stream's oldest entries into the block; the id of the first of them, and what was set aside.
 
         An entry that cannot be read, or is gone, is replaced by a line that says so, because its sequence number
         was given out; an entry that no commit made has none, and only leaves the stream.
         """
-        oldest_id: str | None = None
-        poison: list[tuple[str, str, dict[bytes, bytes]]] = []
+        oldest_id: bytes | None = None
+        poison: list[tuple[str, str, Mapping[bytes, bytes]]] = []
         foreign: list[str] = []
-        for (raw_id, _), (sequence, fields) in zip(chunk, stream_entries(chunk), strict=True):
+        for raw_id, fields in chunk:
             if block.is_full:
                 break
-            entry_id = raw_id.decode()
+            sequence = sequence_of(raw_id)
             if sequence is None or sequence < block.next_sequence:
                 why = "no commit made its id" if sequence is None else "its sequence number is sealed already"
-                poison.append((entry_id, why, fields))
-                foreign.append(entry_id)
+                poison.append((raw_id.decode(), why, fields_of(fields)))
+                foreign.append(raw_id.decode())
                 continue
-            oldest_id = oldest_id or entry_id
+            oldest_id = oldest_id or raw_id
             if block.next_sequence != sequence:
                 for gone in block.missing_before(sequence):
                     poison.append((f"{gone}-0", _GONE, {}))
@@ -248,16 +137,17 @@ class Sealer:
                 if block.next_sequence != sequence:
                     break
             try:
-                block.add(line_of(fields), fields)
+                block.add(fields)
             except Unreadable as error:
-                poison.append((entry_id, str(error), fields))
-                block.add_placeholder(placeholder(sequence, fields, str(error)), fields)
+                record = fields_of(fields)
+                poison.append((raw_id.decode(), str(error), record))
+                block.add_placeholder(placeholder(sequence, record, str(error)), record)
         if poison:
             await self._set_aside(keyspace, poison, foreign)
-        return oldest_id, [entry_id for entry_id, _, _ in poison]
+        return None if oldest_id is None else oldest_id.decode(), [entry_id for entry_id, _, _ in poison]
 
     async def _set_aside(
-        self, keyspace: Keyspace, poison: list[tuple[str, str, dict[bytes, bytes]]], foreign: list[str]
+        self, keyspace: Keyspace, poison: list[tuple[str, str, Mapping[bytes, bytes]]], foreign: list[str]
     ) -> None:
         """Keep what could not be read where a person can look at it, before anything of it leaves the stream."""
         kept: list[Value] = []
@@ -269,29 +159,36 @@ class Sealer:
         if foreign:
             await self._client.call("XDEL", keyspace.audit_stream, *foreign)
 
-    async def _index(
-        self, keyspace: Keyspace, basis: _Basis, number: int, tallies: Tallies
-    ) -> tuple[Tallies, dict[str, int]]:
-        """What the segment's index will hold, and how many names its part then has: no more than `names_max` each."""
-        part = part_of(number)
-        capped = [value for value in tallies if value[0] in CAPPED and value[1] != OTHER]
-        unknown = [value for value in capped if value not in basis.known]
-        exist: dict[tuple[str, str], bool] = {}
-        if unknown:
-            replies = await self._client.read_together(("EXISTS", keyspace.audit_by(*value, part)) for value in unknown)
-            exist = dict(zip(unknown, map(bool, replies), strict=True))
-        names = dict(basis.names)
-        index: Tallies = {}
-        for value, (count, mask) in tallies.items():
-            kept = value
-            if not exist.get(value, True):
-                if names.get(value[0], 0) < self._names_max:
-                    names[value[0]] = names.get(value[0], 0) + 1
-                else:
-                    kept = (value[0], OTHER)
-            counted, masked = index.get(kept, (0, 0))
-            index[kept] = (counted + count, masked | mask)
-        return index, names
+    async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
+        """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""
+        found: dict[str, int] = {}
+        for dimension, tallied in tallies.items():
+            keys = basis.keys[dimension]
+            unknown = [value for value in tallied if value not in keys]
+            others = await self._name(keyspace, basis, dimension, unknown) if unknown else ()
+            for value in others:
+                key, tally = keyspace.audit_by(dimension, OTHER, basis.part), tallied.pop(value)
+                found[key] = merged(found[key], tally) if key in found else tally
+            for value, tally in tallied.items():
+                found[keys[value]] = tally
+        return found
+
+    async def _name(self, keyspace: Keyspace, basis: _Basis, dimension: str, values: Sequence[Any]) -> list[Any]:
+        """Give values keys of their own, as long as the part has no more than `names_max`; those that have none."""
+        keys = {value: keyspace.audit_by(dimension, _name(value), basis.part) for value in values if value is not None}
+        if dimension not in CAPPED:
+            basis.keys[dimension].update(keys)
+            return []
+        exist: Sequence[int] = [0] * len(keys)
+        if keys and not basis.knows_all:
+            exist = await self._client.read_together(("EXISTS", key) for key in keys.values())
+        names = basis.names.get(dimension, 0)
+        for (value, key), exists in zip(keys.items(), exist, strict=True):
+            if exists or names < self._names_max:
+                basis.keys[dimension][value] = key
+                names += not exists
+        basis.names[dimension] = names
+        return [value for value in values if value not in basis.keys[dimension]]
 
     async def _read_basis(self, workspace_id: str) -> _Basis:
         keyspace = Keyspace(workspace_id)
@@ -301,12 +198,25 @@ class Sealer:
         counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)
         names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
         span = spans_of(as_record(parts)).get(part)
-        return _Basis(head.segment, head.sequence, head.sha256 or genesis(workspace_id), part, span, names, set())
+        sha256 = head.sha256 or genesis(workspace_id)
+        return _Basis(head.segment, head.sequence, sha256, part, span, names, _no_keys(), knows_all=span is None)
 
     def _remember(self, workspace_id: str, basis: _Basis) -> None:
         self._bases[workspace_id] = basis
         while len(self._bases) > _REMEMBERED:
             self._bases.popitem(last=False)
+
+
+def _name(value: bytes | tuple[bytes, bytes]) -> str:
+    """What stands for a value in the name of its index; for an agent together with the result."""
+    if isinstance(value, tuple):
+        return f"{name_of(value[0].decode())}:{value[1].decode()}"
+    text = value.decode()
+    return text if value in RESULTS else name_of(text)
+
+
+def _no_keys() -> dict[str, dict[Any, str]]:
+    return {dimension: {} for dimension in DIMENSIONS}
 
 
 def _widened(span: Span | None, row: Row) -> Span:

@@ -28,9 +28,15 @@ async def read_stream_backwards(
 
 def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, bytes]]]:
     """Entries that the store gave; their sequence is None where no commit made the id."""
-    entries: list[tuple[int | None, dict[bytes, bytes]]] = []
-    for entry_id, fields in chunk:
-        sequence, _, rest = entry_id.partition(b"-")
-        record = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
-        entries.append((int(sequence) if rest == b"0" else None, record))
-    return entries
+    return [(sequence_of(entry_id), fields_of(fields)) for entry_id, fields in chunk]
+
+
+def sequence_of(entry_id: bytes) -> int | None:
+    """The sequence that the stream's id says; None if no commit made it."""
+    sequence, _, rest = entry_id.partition(b"-")
+    return int(sequence) if rest == b"0" else None
+
+
+def fields_of(fields: Any) -> dict[bytes, bytes]:
+    """The fields of an entry by name, from what the store gave."""
+    return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))

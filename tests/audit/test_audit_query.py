@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import Ids
-from app.store import audit_sealing, audit_segments, audit_stream
+from app.store import audit_block, audit_search, audit_segments, audit_stream
 from app.store.audit import AuditLog
 from app.store.audit_sealing import Sealer
 from app.store.client import Client, open_client
@@ -105,8 +105,9 @@ class InterruptedClient(Client):
 def small(monkeypatch):
     """Parts, frames and chunks so small that a few entries meet all their edges."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
-    monkeypatch.setattr(audit_sealing, "FRAME_ENTRIES", 3)
+    monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
     monkeypatch.setattr(audit_stream, "_CHUNK", 4)
+    monkeypatch.setattr(audit_search, "_BYTES_AT_ONCE", 400)  # one frame or two
 
 
 @pytest.mark.parametrize("names_max", [100, 2], ids=["indexed", "past the cap"])

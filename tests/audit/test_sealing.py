@@ -5,12 +5,15 @@ import hashlib
 import msgspec
 import pytest
 import zstandard
-from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
+from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
 
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
+from app.model.times import rfc3339
 from app.store.audit import AuditLog
-from app.store.audit_sealing import SEGMENT_BYTES, Sealed, Sealer
+from app.store.audit_block import SEGMENT_BYTES
+from app.store.audit_lines import line_of
+from app.store.audit_sealing import Sealed, Sealer
 from app.store.audit_segments import chain, genesis, read_segment
 from app.store.records import as_record
 
@@ -203,3 +206,37 @@ async def test_an_entry_that_no_commit_wrote_is_set_aside_and_never_in_the_log(c
 async def test_an_empty_stream_seals_nothing(client, sealer, workspace_id):
     """There is no empty segment."""
     assert await sealer.seal_next(workspace_id) is None
+
+
+@pytest.mark.parametrize("sealers", [1, 2, 4])
+async def test_who_takes_over_in_the_middle_of_a_part_counts_its_names_as_who_began_it(
+    client, writer, workspace_id, sealers
+):
+    """However many take turns, a name has one key, and there are no more of them than may be."""
+    for number in range(64):
+        await writer.append(toolName=f"tool.{number // 8 % 5}")
+    taking_turns = [Sealer(client, 8, 4) for _ in range(sealers)]
+    for number in range(8 + 8 * sealers):
+        await taking_turns[number % sealers].seal_next(workspace_id)
+
+    head = as_record(await client.call("HGETALL", writer.keyspace.audit_head))
+    _, keys = await client.call("SCAN", 0, "MATCH", f"remit:{{{workspace_id}}}:audit:by:tool:*", "COUNT", 100_000)
+    assert (head["segment"], head["names"]) == ("8", "0 1 4 1")
+    assert len(keys) == 5  # four names and `other`
+
+
+def test_an_entry_with_fields_in_another_order_is_the_same_line():
+    """The stream's order is a fast way, not a promise."""
+    flat = [str(part).encode() for pair in fields_of(1).items() for part in pair]
+    pairs = list(zip(flat[::2], flat[1::2], strict=True))
+    turned = [part for pair in reversed(pairs) for part in pair]
+    assert line_of(flat) == line_of(turned) == line_of(dict(pairs))
+    assert msgspec.json.decode(line_of(flat)) == entry_of(fields_of(1))
+
+
+@pytest.mark.parametrize("time_ms", [0, 1, 999, 1_000, 253_402_300_799_999])
+def test_a_line_shows_any_time(time_ms):
+    """Also one with fewer digits than a second has milliseconds, or with zeros before it."""
+    for text in (str(time_ms), f"00{time_ms}"):
+        fields = {name.encode(): str(value).encode() for name, value in fields_of(1, timeMs=text).items()}
+        assert msgspec.json.decode(line_of(fields))["timestamp"] == rfc3339(time_ms)
