@@ -128,12 +128,19 @@ async def _send(app: Callable[..., Awaitable[None]], request: Request) -> None:
     }
     statuses: list[int] = []
 
+    to_come = [{"type": "http.request", "body": request.body, "more_body": False}]
+    whole = asyncio.Event()
+
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": request.body, "more_body": False}
+        if not to_come:
+            await whole.wait()
+        return to_come.pop() if to_come else {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
+        elif not message.get("more_body", False):
+            whole.set()
 
     await app(scope, receive, send)
     if statuses[0] >= 500:

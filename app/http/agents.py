@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.errors import AgentNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.lists import answer_list
 from app.http.queries import Query
 from app.http.versions import version_header
 from app.model.agents import Agent, AgentStatus
@@ -80,11 +81,11 @@ async def create_agent(
 @get("/v1/agents", guards=[requires(Scope.READ)])
 async def list_agents(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> list[AgentView]:
+) -> Response[Any]:
     """The workspace's agents, oldest first."""
     query = Query(request, known=("limit", "offset"))
-    agents = await services.agents.list_page(caller.workspace_id, query.limit(), query.offset())
-    return [AgentView.of(agent) for agent in agents]
+    agents = services.agents.each(caller.workspace_id, query.limit(), query.offset())
+    return await answer_list(agents, AgentView.of)
 
 
 @get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ)])

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from litestar import Request, delete, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct, field
@@ -10,6 +10,7 @@ from msgspec import Meta, Struct, field
 from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.lists import answer_list
 from app.http.queries import Query
 from app.model.ids import canonical_uuid
 from app.model.keys import ApiKey, Caller, Scope
@@ -82,11 +83,11 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
 @get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
 async def list_keys(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> list[ApiKeyView]:
+) -> Response[Any]:
     """The workspace's keys, oldest first."""
     query = Query(request, known=("limit", "offset"))
-    keys = await services.keys.list_page(caller.workspace_id, query.limit(), query.offset())
-    return [_view(key) for key in keys]
+    keys = services.keys.each(caller.workspace_id, query.limit(), query.offset())
+    return await answer_list(keys, _view)
 
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from app.errors import PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.lists import answer_list
 from app.http.queries import Query
 from app.http.versions import version_header
 from app.model.ids import canonical_uuid
@@ -99,12 +100,12 @@ async def create_policy(
 @get("/v1/policies", guards=[requires(Scope.READ)])
 async def list_policies(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> list[PolicyView]:
+) -> Response[Any]:
     """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
     query = Query(request, known=("agent_id", "limit", "offset"), aliases={"agentId": "agent_id"})
     agent_id = query.uuid("agent_id")
-    policies = await services.policies.list_page(caller.workspace_id, agent_id, query.limit(), query.offset())
-    return [PolicyView.of(policy) for policy in policies]
+    policies = services.policies.each(caller.workspace_id, agent_id, query.limit(), query.offset())
+    return await answer_list(policies, PolicyView.of)
 
 
 @get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ)])

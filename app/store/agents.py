@@ -1,6 +1,7 @@
 """Agents: created, read, changed, deleted."""
 
 import secrets
+from collections.abc import AsyncIterator
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -41,11 +42,17 @@ class Agents:
             raise AgentNotFound("No agent has this id")
         return _agent_of(record)
 
-    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[Agent]:
-        """The workspace's agents, oldest first."""
+    async def each(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> AsyncIterator[Agent]:
+        """The workspace's agents, oldest first, as they are read."""
         keyspace = Keyspace(workspace_id)
         ids = await read_page(self._client, keyspace.agents, limit, offset)
-        return [_agent_of(r) for r in await read_records(self._client, [keyspace.agent(each) for each in ids])]
+        async for records in read_records(self._client, keyspace.agent, ids):
+            for record in records:
+                yield _agent_of(record)
+
+    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[Agent]:
+        """The workspace's agents, oldest first."""
+        return [agent async for agent in self.each(workspace_id, limit, offset)]
 
     async def update(
         self,

@@ -1,5 +1,7 @@
 """API keys: created, listed, rotated, revoked."""
 
+from collections.abc import AsyncIterator
+
 from msgspec.structs import replace
 
 from app.errors import ApiKeyNotFound
@@ -57,12 +59,17 @@ class Keys:
         require_actor(status)
         require_room(status, "workspace", "API keys", keys_max)
 
-    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
-        """The workspace's keys, oldest first."""
+    async def each(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> AsyncIterator[ApiKey]:
+        """The workspace's keys, oldest first, as they are read."""
         keyspace = Keyspace(workspace_id)
         ids = await read_page(self._client, keyspace.keys, limit, offset)
-        records = await read_records(self._client, [keyspace.key(key_id) for key_id in ids])
-        return [_key_of(record) for record in records]
+        async for records in read_records(self._client, keyspace.key, ids):
+            for record in records:
+                yield _key_of(record)
+
+    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
+        """The workspace's keys, oldest first."""
+        return [key async for key in self.each(workspace_id, limit, offset)]
 
     async def rotate(
         self,

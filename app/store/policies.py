@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NoReturn
 
 import msgspec
@@ -71,14 +71,22 @@ class Policies:
             raise PolicyNotFound("No policy has this id")
         return (await policies_of([record]))[0]
 
+    async def each(
+        self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> AsyncIterator[Policy]:
+        """The policies of the workspace, or of one agent, in the order of evaluation, as they are read."""
+        keyspace = Keyspace(workspace_id)
+        index = keyspace.policies if agent_id is None else keyspace.agent_policies(agent_id)
+        ids = await read_page(self._client, index, limit, offset)
+        async for records in read_records(self._client, keyspace.policy, ids):
+            for policy in await policies_of(records):
+                yield policy
+
     async def list_page(
         self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[Policy]:
         """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
-        keyspace = Keyspace(workspace_id)
-        index = keyspace.policies if agent_id is None else keyspace.agent_policies(agent_id)
-        ids = await read_page(self._client, index, limit, offset)
-        return await policies_of(await read_records(self._client, [keyspace.policy(each) for each in ids]))
+        return [policy async for policy in self.each(workspace_id, agent_id, limit, offset)]
 
     async def update(
         self,

@@ -1,13 +1,16 @@
 """Hashes and the sorted sets that list them: read the same way for keys, agents and policies."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from app.errors import LimitReached, VersionConflict
 from app.model.versions import Versions
 from app.store.client import Client
 
 _TOGETHER = 256
-"""Hashes that are read in one step: about a millisecond of the store's time."""
+"""Hashes that are read in one step, at most: about a millisecond of the store's time."""
+
+_FIRST, _STEP_BYTES = 16, 128 * 1024
+"""How many are read first, and how large a step should be: large ones are read by few."""
 
 
 async def store_time_ms(client: Client) -> int:
@@ -23,17 +26,22 @@ async def read_page(client: Client, index: str, limit: int | None, offset: int) 
     return members
 
 
-async def read_records(client: Client, names: Sequence[str]) -> list[dict[str, str]]:
-    """The hashes of these names in their order; those that are gone are left out.
+async def read_records(
+    client: Client, name_of: Callable[[str], str], ids: Sequence[str]
+) -> AsyncIterator[list[dict[str, str]]]:
+    """The hashes of these ids in their order, some at a time; those that are gone are left out.
 
-    However many there are, the store is asked for a few at a time: it does nothing else while it answers, and
-    decisions wait for it.
+    However many or large they are, the store is asked for a few at a time: it does nothing else while it answers,
+    and decisions wait for it.
     """
-    records: list[dict[str, str]] = []
-    for start in range(0, len(names), _TOGETHER):
-        replies = await client.transact(*(("HGETALL", name) for name in names[start : start + _TOGETHER]))
-        records += [record for reply in replies if (record := as_record(reply))]
-    return records
+    start, count = 0, _FIRST
+    while start < len(ids):
+        replies = await client.transact(*(("HGETALL", name_of(each)) for each in ids[start : start + count]))
+        records = [record for reply in replies if (record := as_record(reply))]
+        size = sum(len(value) for record in records for value in record.values())
+        start += count
+        count = min(_TOGETHER, 2 * count) if size < _STEP_BYTES else max(1, count // 2)
+        yield records
 
 
 def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:

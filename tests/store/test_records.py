@@ -1,5 +1,6 @@
 """Records are read in the order of their names, a few at a time."""
 
+from app.store.keyspace import Keyspace
 from app.store.records import as_record, read_records
 
 
@@ -17,22 +18,39 @@ class Counting:
 
 async def test_however_long_a_list_is_the_store_reads_a_few_records_in_one_step(client, workspace_id):
     """A hundred thousand policies in one step would keep every decision waiting past its deadline."""
-    names = [f"remit:{{{workspace_id}}}:policy:{n}" for n in range(1_000)]
-    for n, name in enumerate(names):
+    name_of = Keyspace(workspace_id).policy
+    for n in range(1_000):
         if n % 3:
-            await client.call("HSET", name, "n", n)
+            await client.call("HSET", name_of(str(n)), "n", n)
     counting = Counting(client)
 
-    records = await read_records(counting, names)
+    chunks = [records async for records in read_records(counting, name_of, [str(n) for n in range(1_000)])]
 
-    assert [int(record["n"]) for record in records] == [n for n in range(1_000) if n % 3]
-    assert max(counting.steps) <= 256
+    assert [int(record["n"]) for records in chunks for record in records] == [n for n in range(1_000) if n % 3]
+    assert len(chunks) == len(counting.steps)
+    assert max(counting.steps) == 256
     assert sum(counting.steps) == 1_000
+
+
+async def test_large_records_are_read_by_few(client, workspace_id):
+    """A step is as large as it should be, or a single record."""
+    name_of = Keyspace(workspace_id).policy
+    for n in range(100):
+        await client.call("HSET", name_of(str(n)), "rules", "x" * 100_000)
+    counting = Counting(client)
+
+    chunks = [records async for records in read_records(counting, name_of, [str(n) for n in range(100)])]
+
+    assert sum(map(len, chunks)) == 100
+    assert counting.steps[0] == 16
+    assert max(counting.steps[5:]) <= 2
 
 
 async def test_no_names_are_no_question(client):
     """An empty transaction is not sent."""
-    assert await read_records(Counting(client), []) == []
+    counting = Counting(client)
+    assert [records async for records in read_records(counting, str, [])] == []
+    assert counting.steps == []
 
 
 def test_a_record_is_a_dict_however_the_reply_came():

@@ -1,0 +1,100 @@
+"""Lists without `limit`: made a little at a time, with the bytes that they would have if made at once."""
+
+import asyncio
+
+import msgspec
+import pytest
+from litestar.response import Stream
+from tenants import Tenant
+
+from app.errors import StoreUnavailable
+from app.http.agents import AgentView
+from app.http.lists import _STEP_BYTES, answer_list
+from app.model.agents import Agent
+
+LONG = 2_000
+
+
+@pytest.fixture(scope="module")
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+def agent(number, description=None):
+    return Agent(
+        id=f"id {number}", name=f"Bücher {number}", description=description, created_ms=0, updated_ms=0, version=""
+    )
+
+
+async def each(items):
+    for item in items:
+        yield item
+
+
+async def body_of(answer):
+    """What the answer sends."""
+    if isinstance(answer, Stream):
+        return b"".join([piece async for piece in answer.iterator])
+    return answer.content
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 200, 3_000])
+async def test_a_list_has_the_bytes_of_one_made_at_once(count):
+    """Whether it is one piece or many, and its length is known before."""
+    agents = [agent(number, "d" * (number % 100)) for number in range(count)]
+    answer = await answer_list(each(agents), AgentView.of)
+    wanted = msgspec.json.encode([AgentView.of(one) for one in agents])
+    assert await body_of(answer) == wanted
+    if isinstance(answer, Stream):
+        assert answer.headers["content-length"] == str(len(wanted))
+    assert isinstance(answer, Stream) == (len(wanted) > _STEP_BYTES)
+
+
+async def test_a_list_lets_others_have_their_turn():
+    """Between two turns of the loop no more is made than a step and the item that fills it."""
+    made, most = [], 0
+
+    def view(item):
+        made.append(item)
+        return AgentView.of(item)
+
+    async def others():
+        nonlocal most
+        before = 0
+        while True:
+            await asyncio.sleep(0)
+            most, before = max(most, len(made) - before), len(made)
+
+    waiting = asyncio.create_task(others())
+    await asyncio.sleep(0)
+    agents = [agent(number, "d" * LONG) for number in range(1_000)]
+    await answer_list(each(agents), view)
+    waiting.cancel()
+    assert len(made) == 1_000
+    assert 1 < most <= _STEP_BYTES // LONG + 1
+
+
+async def test_a_store_that_fails_half_way_is_an_error_and_no_half_of_a_list():
+    """Nothing is sent before the whole is there."""
+
+    async def failing():
+        for number in range(1_000):
+            yield agent(number, "d" * LONG)
+        raise StoreUnavailable("gone")
+
+    with pytest.raises(StoreUnavailable):
+        await answer_list(failing(), AgentView.of)
+
+
+def test_a_list_of_many_pieces_is_as_its_pages_are(tenant):
+    """Over HTTP, with its length in the head; of what is read and encoded in several steps nothing is missing."""
+    for number in range(70):
+        tenant.new_agent(name=f"Bücher {number}", description="d" * LONG)
+    answer = tenant.reader.get("/v1/agents")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert int(answer.headers["content-length"]) == len(answer.content) > 2 * _STEP_BYTES
+    pages = [tenant.reader.get("/v1/agents", params={"limit": 30, "offset": offset}).json() for offset in (0, 30, 60)]
+    assert answer.json() == [one for page in pages for one in page]
+    assert len(answer.json()) == 70
