@@ -44,7 +44,7 @@ class DirectCall:
         self.services = services
         self.headers = headers
         self.keep_alive = keep_alive
-        self.received = b""
+        self.received = bytearray()
         self._client = client
 
     @property
@@ -52,7 +52,7 @@ class DirectCall:
         return None if self._client is None else self._client[0]
 
     async def body(self) -> bytes:
-        return self.received
+        return bytes(self.received)
 
 
 class DirectHttpProtocol(BoundedHttpProtocol):
@@ -139,7 +139,7 @@ class DirectHttpProtocol(BoundedHttpProtocol):
         self._begin_cycle()
         self.cycle.keep_alive = call.keep_alive
         if call.received:
-            super().on_body(call.received)
+            super().on_body(bytes(call.received))
 
     def _begin_cycle(self) -> None:
         url, headers, expect = self.url, self.headers, self.expect_100_continue
