@@ -17,8 +17,10 @@ from app.store.scripts import COMMIT_DECISION, Script
 
 _VARYING = COMMIT_DECISION.args.index("version")
 """How many arguments change from call to call; they come first."""
-_KEPT_BYTES = 8 * 1024 * 1024
+_KEPT_BYTES = 32 * 1024 * 1024
 """Of prepared calls, about; the oldest leave first."""
+_CALL_BYTES, _WORD_BYTES = 800, 8
+"""What a prepared call takes, and each of its words beside its letters."""
 
 
 class Runner(Protocol):
@@ -179,7 +181,7 @@ class CommitDecision:
             settled += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
         if request.idempotency is not None:
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
-        size = 1_000 + 3 * sum(map(len, keys)) + 20 * len(settled) + sum(len(str(each)) for each in settled)
+        size = _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
         return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled), size
 
     async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:

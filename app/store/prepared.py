@@ -1,6 +1,7 @@
 """Script calls of which everything is packed once but the arguments that vary."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any
 
 import hiredis
@@ -32,16 +33,20 @@ class PackedCall:
         self._begin = b"*%d\r\n" % (3 + len(keys) + varying + len(settled))
         self._keys = words(len(keys), *keys)
         self._settled = words(*settled)
-        self._by_name = self._begin + words("EVALSHA", script.sha) + self._keys
         self._varying_at = len(b"*%d\r\n" % varying)
 
     async def __call__(self, *varying: Value) -> Any:
         """The reply; where the store has lost the script (restart, failover), it is sent in full once more."""
-        rest = pack(varying)[self._varying_at :] + self._settled
+        rest = b"%b%b%b" % (self._keys, pack(varying)[self._varying_at :], self._settled)
         try:
-            return await self._send(self._by_name + rest)
+            return await self._send(self._begin + _by_name(self._script) + rest)
         except NoScript:
-            return await self._send(self._begin + words("EVAL", self._script.text) + self._keys + rest)
+            return await self._send(self._begin + words("EVAL", self._script.text) + rest)
+
+
+@cache
+def _by_name(script: Script) -> bytes:
+    return words("EVALSHA", script.sha)
 
 
 def pack(command: Sequence[Value]) -> bytes:
