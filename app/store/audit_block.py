@@ -71,17 +71,7 @@ class Block:
 
     def tallies(self, frames: Sequence[slice]) -> Tallies:
         """How many entries of the segment have a value, and in which frames."""
-        found: Tallies = {}
-        for dimension, column in zip(DIMENSIONS, zip(*self._indexed, strict=True), strict=True):
-            tallied = found[dimension] = {}
-            for number, frame in enumerate(frames):
-                # Counting a frame at a time takes C's loop; an entry at a time took a third of all sealing.
-                bit = 1 << (COUNT_BITS + number)
-                for value, count in Counter(column[frame]).items():
-                    tallied[value] = tallied.get(value, 0) + bit + count
-            if dimension not in CAPPED:
-                tallied.pop(None, None)
-        return found
+        return tally(list(zip(*self._indexed, strict=True)), frames)
 
     def _append(self, line: bytes, time_ms: int, indexed: Indexed) -> None:
         line += b"\n"
@@ -90,6 +80,21 @@ class Block:
         self._indexed.append(indexed)
         self.next_sequence += 1
         self._bytes += len(line)
+
+
+def tally(columns: Sequence[Sequence[Any]], frames: Sequence[slice]) -> Tallies:
+    """How many entries have a value, and in which frames; columns: the values of all entries, by dimension."""
+    found: Tallies = {}
+    for dimension, column in zip(DIMENSIONS, columns, strict=True):
+        tallied = found[dimension] = {}
+        for number, frame in enumerate(frames):
+            # Counting a frame at a time takes C's loop; an entry at a time took a third of all sealing.
+            bit = 1 << (COUNT_BITS + number)
+            for value, count in Counter(column[frame]).items():
+                tallied[value] = tallied.get(value, 0) + bit + count
+        if dimension not in CAPPED:
+            tallied.pop(None, None)
+    return found
 
 
 def merged(one: int, other: int) -> int:

@@ -47,12 +47,13 @@ class Unreadable(ValueError):
 
 
 class Named(Struct, rename="camel"):
-    """What a line can be found by."""
+    """What a line can be found by, and whether it stands for an entry that could not be read."""
 
     agent_id: str
     action: str
     tool_name: str
     result: str | None
+    reason: str
     timestamp: str
 
 
@@ -131,11 +132,16 @@ def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str) -
         "result": fields[b"result"].decode() if fields.get(b"result") in RESULTS else None,
         "policyId": _readable(fields, b"policyId") or None,
         "rule": None,
-        "reason": f"Entry {sequence} of the audit stream could not be sealed as it was: {why}",
+        "reason": f"{placeholder_reason(sequence)}{why}",
         "latencyMs": 0.0,
         "timestamp": rfc3339(time_ms_of(fields)),
     }
     return _json(line)
+
+
+def placeholder_reason(sequence: int) -> str:
+    """How the reason of such a line begins; no commit gives it to an entry."""
+    return f"Entry {sequence} of the audit stream could not be sealed as it was: "
 
 
 def time_ms_of(fields: Mapping[bytes, bytes]) -> int:

@@ -53,9 +53,13 @@ class Segment(Struct, frozen=True, kw_only=True):
     frames: str
     data: bytes
 
+    def bodies(self) -> list[bytes]:
+        """The JSON lines of each frame. Raises AuditLogDamaged."""
+        return [unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames)]
+
     def body(self) -> bytes:
         """The JSON lines. Raises AuditLogDamaged."""
-        return b"".join(unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames))
+        return b"".join(self.bodies())
 
 
 def genesis(workspace_id: str) -> str:

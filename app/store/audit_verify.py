@@ -8,9 +8,10 @@ from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint, Fault, Finding, Verification
 from app.model.times import parse_time_ms
 from app.store.audit_head import Head, head_of
-from app.store.audit_index import Row, row_member
+from app.store.audit_index import Row
 from app.store.audit_lines import named
-from app.store.audit_segments import Segment, chain, genesis, part_of, read_segment
+from app.store.audit_segments import Segment, chain, frames_of, genesis, part_of, read_segment
+from app.store.audit_verify_index import IndexCheck, IndexFault
 from app.store.client import Client
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
@@ -31,12 +32,13 @@ class Verifier:
         self._client = client
         self._workspace_id = workspace_id
         self._keyspace = Keyspace(workspace_id)
-        self._rows: dict[int, set[str]] = {}
+        self._index = IndexCheck(client, self._keyspace)
+        self._before_part: Checkpoint | None = None
+        self._checkpoints: dict[int, Checkpoint] = {}
         self._first = 0
         self._segments = 0
         self._entries = 0
         self._checkpoint: Checkpoint | None = None
-        self._checkpoint_before: Checkpoint | None = None
 
     async def verify(
         self, since: Checkpoint | None = None, segments_max: int | None = None, progress: Progress | None = None
@@ -55,13 +57,14 @@ class Verifier:
         try:
             while True:
                 link = await self._check_up_to(head, link, segments_max, progress)
+                await self._compare_index()
                 if link.number <= head.segment:
                     return self._ended(None, complete=False)
                 head, unsealed = await self._check_end(link)
                 if head.segment < link.number:
                     return self._ended(None, unsealed=unsealed)
         except _Broken as broken:
-            return self._ended(broken.finding)
+            return self._ended(await self._first_of(broken.finding))
 
     async def _check_up_to(
         self, head: Head, link: "_Link", segments_max: int | None, progress: Progress | None
@@ -127,37 +130,51 @@ class Verifier:
         if segment.number != number:
             raise _Broken(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
         try:
-            body = segment.body()
-            own = chain(segment.previous, body)
+            bodies, frames = segment.bodies(), frames_of(segment.frames)
         except AuditLogDamaged as error:
             raise _Broken(Fault.CHANGED, number, error.message) from None
+        body = b"".join(bodies)
+        own = chain(segment.previous, body)
         if own != segment.sha256:
             raise _Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
+        if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
+            raise _Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
         lines = body.splitlines()
         try:
-            times = [parse_time_ms(named(line).timestamp) for line in lines]
+            entries = [named(line) for line in lines]
+            times = [parse_time_ms(entry.timestamp) for entry in entries]
         except ValueError:
             raise _Broken(Fault.CHANGED, number, "A line is no entry") from None
         row = Row(number, len(lines), sequence, min(times), max(times))
         said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
         if row != said or segment.last_sequence != sequence + len(lines) - 1:
             raise _Broken(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
-        if row_member(row) not in await self._rows_of(part_of(number)):
-            raise _Broken(Fault.CHANGED, number, "The index does not hold the segment as it is")
+        if part_of(number) != part_of(number - 1):
+            await self._compare_index()
+        await asyncio.sleep(0)
+        self._index.add(row, entries, frames)
         self._segments += 1
         self._entries += len(lines)
-        self._checkpoint_before = self._checkpoint
         self._checkpoint = Checkpoint(self._workspace_id, number, segment.last_sequence, own, segment.last_ms)
+        self._checkpoints[number] = self._checkpoint
         return _Link(number + 1, own, sequence + len(lines))
 
-    async def _rows_of(self, part: int) -> set[str]:
-        if part not in self._rows:
-            self._rows = {part: set()}
-        members = self._rows[part]
-        members.update(await self._client.call("ZRANGE", self._keyspace.audit_by_all(part), 0, -1))
-        return members
+    async def _compare_index(self) -> None:
+        """The index is right about every segment since the last call. Raises _Broken."""
+        if (fault := await self._index.compare()) is not None:
+            raise self._misplaced(fault)
+        self._checkpoints, self._before_part = {}, self._checkpoint
+
+    async def _first_of(self, finding: Finding) -> Finding:
+        """The finding, or what is wrong with the index of a segment before it."""
+        fault = await self._index.compare()
+        return finding if fault is None or fault.segment >= finding.segment else self._misplaced(fault).finding
+
+    def _misplaced(self, fault: IndexFault) -> "_Broken":
+        self._checkpoint = self._checkpoints.get(fault.segment - 1, self._before_part)
+        return _Broken(Fault.CHANGED, fault.segment, fault.message)
 
     async def _relinked(self, link: "_Link", segment: Segment, head: Head) -> "_Broken":
         """What was done, where a segment is sound in itself but built upon another than the one before it."""
@@ -169,7 +186,7 @@ class Verifier:
             message = f"Segment {number} is not built upon segment {number - 1}; a later one is"
             return _Broken(Fault.INSERTED, number, message)
         if segment.first_sequence == sequence and self._segments:
-            self._checkpoint = self._checkpoint_before
+            self._checkpoint = self._checkpoints.get(number - 2, self._before_part)
             return _Broken(Fault.CHANGED, number - 1, f"It is not the segment that segment {number} was built upon")
         return _Broken(Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone")
 

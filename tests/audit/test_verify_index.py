@@ -1,0 +1,171 @@
+"""Whoever changes the index is found out: it is made again from the bodies."""
+
+import pytest
+from audit_entries import AGENTS, Writer
+
+from app.model.checkpoints import Fault
+from app.store import audit_block, audit_segments
+from app.store.audit_index import name_of
+from app.store.audit_retention import Retention
+from app.store.audit_sealing import Sealer
+from app.store.audit_verify import Verifier
+
+RESULTS = ["allowed", "allowed", "denied"]
+
+
+class Log:
+    """Eight segments of 16 entries in parts of three, with four agents, seven tools, two actions; one is unreadable."""
+
+    def __init__(self, client, workspace_id):
+        self.client, self.workspace_id = client, workspace_id
+        self.writer = Writer(client, workspace_id)
+        self.keyspace = self.writer.keyspace
+
+    async def write(self, names_max):
+        for number in range(128):
+            await self.writer.append(
+                agentId=AGENTS[number % 4],
+                toolName=f"tool.{number % 7}",
+                action=["authorize", "read"][number % 2],
+                result="no result" if number == 50 else RESULTS[number % 3],
+            )
+        sealer = Sealer(self.client, 16, names_max)
+        for _ in range(8):
+            await sealer.seal_next(self.workspace_id)
+        return self
+
+    async def verify(self, **options):
+        return await Verifier(self.client, self.workspace_id).verify(**options)
+
+    async def replace(self, key, number, *others):
+        """Put other members in the place of what an index says of a segment."""
+        [member] = [each for each in await self.client.call("ZRANGE", key, 0, -1) if each.startswith(f"{number}:")]
+        await self.client.call("ZREM", key, member)
+        for other in others:
+            await self.client.call("ZADD", key, 1, other(member))
+
+
+@pytest.fixture(params=[100, 2], ids=["indexed", "past the cap"])
+async def log(request, client, workspace_id, monkeypatch):
+    monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
+    monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
+    return await Log(client, workspace_id).write(request.param)
+
+
+def counted(member, by):
+    """The member with another number of entries."""
+    number, count, mask = member.split(":")
+    return f"{number}:{int(count) + by}:{mask}"
+
+
+def masked(member):
+    """The member with one frame less."""
+    number, count, mask = member.split(":")
+    return f"{number}:{count}:{int(mask, 16) & (int(mask, 16) - 1):x}"
+
+
+HARMS = {
+    "removed": (),
+    "counts one more": (lambda member: counted(member, 1),),
+    "counts one less": (lambda member: counted(member, -1),),
+    "a frame is hidden": (masked,),
+    "said twice": (lambda member: member, lambda member: counted(member, 1)),
+    "not readable": (lambda member: member.replace(":", " "),),
+}
+INDEXES = {
+    "agent": f"{AGENTS[1]}:allowed",
+    "tool": name_of("tool.1"),
+    "action": name_of("read"),
+    "result": "denied",
+}
+
+
+async def test_an_untouched_index_is_intact(log):
+    """Also where names share the value `other`, and where an entry could not be read."""
+    found = await log.verify()
+    assert (found.finding, found.complete, found.segments) == (None, True, 8)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("dimension", INDEXES)
+async def test_an_index_that_does_not_say_what_the_entries_say_is_found_out(log, dimension, harm):
+    """The first segment of which it is wrong is named, and the checkpoint is of the one before."""
+    key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
+    if not await log.client.call("EXISTS", key):
+        key = log.keyspace.audit_by(dimension, "other", 1)
+    await log.replace(key, 5, *HARMS[harm])
+
+    found = await log.verify()
+
+    assert (found.finding.fault, found.finding.segment) == (Fault.CHANGED, 5), found.finding.message
+    assert f"The index by {dimension} " in found.finding.message
+    assert found.checkpoint.segment == 4
+    assert not found.complete
+
+
+async def test_an_index_that_names_a_segment_without_an_entry_is_found_out(log):
+    """It would make an offset skip what is not there."""
+    await log.client.call("ZADD", log.keyspace.audit_by("result", "escalated", 1), 1, "4:1:1")
+    assert (await log.verify()).finding is None  # nobody asks for it and misses anything
+    await log.client.call("ZADD", log.keyspace.audit_by("agent", "other", 1), 1, "5:1:1")
+    found = await log.verify()
+    assert found.finding.segment == 5
+
+
+async def test_a_second_row_for_a_segment_is_found_out(log):
+    """A query would show its entries twice."""
+    key = log.keyspace.audit_by_all(1)
+    await log.replace(key, 5, lambda member: member, lambda member: f"{member}0")
+    found = await log.verify()
+    assert (found.finding.fault, found.finding.segment) == (Fault.CHANGED, 5)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first sequence", "first ms", "last ms"])
+async def test_a_part_that_does_not_span_its_segments_is_found_out(log, place):
+    """Queries with times, a cursor or an offset would pass over it."""
+    span = (await log.client.call("HGET", log.keyspace.audit_parts, "1")).split(" ")
+    span[place] = str(int(span[place]) + (1 if place < 2 else -1))
+    await log.client.call("HSET", log.keyspace.audit_parts, "1", " ".join(span))
+    found = await log.verify()
+    assert found.finding.fault is Fault.CHANGED
+    assert found.finding.segment in (3, 5)
+
+
+async def test_a_list_of_frames_that_counts_wrongly_is_found_out(log):
+    """Sequences of entries are counted by it."""
+    key = log.keyspace.audit_segment(5)
+    frames = await log.client.call("HGET", key, "frames")
+    await log.client.call("HSET", key, "frames", frames.replace("3:", "2:", 1))
+    found = await log.verify()
+    assert (found.finding.fault, found.finding.segment) == (Fault.CHANGED, 5)
+
+
+async def test_of_two_faults_the_first_is_named(log):
+    """An index that is wrong about segment 4, and entries that are wrong in 5."""
+    await log.replace(log.keyspace.audit_by("result", "denied", 1), 4)
+    await log.client.call("HSET", log.keyspace.audit_segment(5), "sha256", "0" * 64)
+    found = await log.verify()
+    assert (found.finding.segment, found.checkpoint.segment) == (4, 3)
+
+
+async def test_a_verification_in_steps_compares_the_index_too(log):
+    """Each step compares what it has read, wherever in a part it begins."""
+    await log.replace(log.keyspace.audit_by("result", "denied", 1), 5)
+    since, steps = None, 0
+    while (found := await log.verify(since=since, segments_max=2)).finding is None:
+        since, steps = found.checkpoint, steps + 1
+    assert (steps, found.finding.segment) == (2, 5)
+
+
+async def test_what_retention_drops_meanwhile_is_no_fault(log):
+    """Its bodies were read, and its index is gone."""
+    verifier = Verifier(log.client, log.workspace_id)
+    compare = verifier._index.compare
+
+    async def dropping_first():
+        await Retention(log.client, unarchived=True).drop_next(log.workspace_id, 1 << 50)
+        return await compare()
+
+    verifier._index.compare = dropping_first
+    found = await verifier.verify()
+    assert (found.finding, found.complete) == (None, True)
