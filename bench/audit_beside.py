@@ -1,0 +1,127 @@
+"""What does sealing, beside the decisions and on the store's core, cost those who wait for them?"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from app.store.keyspace import Keyspace
+from bench.harness.arrivals import Phase
+from bench.harness.bench import ALLOWED, Bench, decisions
+from bench.harness.closed_loop import load
+from bench.harness.open_loop import Job, run
+from bench.harness.population import Place, hot_call, hot_place
+from bench.harness.processes import Replica, Server, Store
+from bench.harness.table import KEPT_WAITING, Goal, Row, Sample, Table
+
+WITHOUT, WITH = "no compactor", "a compactor that seals"
+FULL, CALM = "128 connections", "70 % of that, open loop"
+SHARE = 0.7
+CONNECTIONS = 128
+WAITING_CONNECTIONS = 512
+CAUGHT_UP = 1024
+
+
+def measure(bench: Bench) -> Table:
+    """With a compactor and without, in turns: as many calls as it takes, then 70 % of what it took without."""
+    rows = {(label, group): Row(label=label, group=group) for group in (FULL, CALM) for label in (WITHOUT, WITH)}
+    with bench.running_store("beside") as store, bench.replica(store) as replica:
+        place = hot_place(store.url)
+        load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
+        for _ in range(bench.rounds):
+            with _sealing(bench, store, place):
+                pass  # what the rounds before left is sealed, so that all of them begin alike
+            full = _full(bench, store, replica, place)
+            rows[WITHOUT, FULL].samples.append(full)
+            rows[WITHOUT, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
+            with _sealing(bench, store, place):
+                rows[WITH, FULL].samples.append(_full(bench, store, replica, place))
+                rows[WITH, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
+    return Table(
+        name="audit_beside",
+        question="what does sealing cost the decisions beside it?",
+        command=bench.command,
+        columns={
+            "req/s": ",.0f",
+            "req/s a core": ",.0f",
+            "p50 ms": ".2f",
+            "p99 ms": ".2f",
+            "sealed/s": ",.0f",
+            "generator lag p99 ms": ".2f",
+        },
+        rows=list(rows.values()),
+        baseline=WITHOUT,
+        compared="p99 ms",
+        first_column="Beside the replica",
+        group_column="Load",
+        goals=_goals(rows),
+        left_out=[
+            (
+                "The compactor, the store and the load generator have one core between them, and the replica has the "
+                "other: what the compactor takes, the store and the generator wait for."
+            ),
+            "`req/s a core`: by the replica's CPU time, so it shows what sealing costs the replica itself.",
+            "Persistence: the store keeps all in memory here.",
+        ],
+    )
+
+
+def _goals(rows: dict[tuple[str, str], Row]) -> list[Goal]:
+    def more_percent(column: str, group: str) -> float | None:
+        ratio = rows[WITH, group].ratio(column, rows[WITHOUT, group])
+        return None if ratio is None else 100 * (ratio - 1)
+
+    lost = more_percent("req/s a core", FULL)
+    return [
+        Goal(
+            wanted="throughput lost on the replica's own core, %",
+            bound=5,
+            at_least=False,
+            measured=None if lost is None else -lost,
+            needs_quiet=False,
+        ),
+        Goal(wanted="p99 at 70 % grows by, %", bound=10, at_least=False, measured=more_percent("p99 ms", CALM)),
+    ]
+
+
+@contextlib.contextmanager
+def _sealing(bench: Bench, store: Store, place: Place) -> Iterator[None]:
+    """A compactor on the store's core, which has caught up."""
+    settings = {"REMIT_REDIS_URL": store.url, "REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "warning"}
+    command = [sys.executable, "-m", "app.cli", "compact"]
+    with Server(command, bench.cores.others, lambda: _unsealed(store, place) < CAUGHT_UP, settings):
+        yield
+
+
+def _full(bench: Bench, store: Store, replica: Replica, place: Place) -> Sample:
+    before = _sealed(store, place)
+    sample = load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
+    return sample | {"sealed/s": (_sealed(store, place) - before) / bench.seconds}
+
+
+def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: float) -> Sample:
+    job = Job(
+        port=replica.port,
+        calls=[hot_call(place)],
+        expected=ALLOWED,
+        connections=WAITING_CONNECTIONS,
+        phases=[Phase(rate, bench.seconds + 0.5)],
+    )
+    before, waited_us, spent_us = _sealed(store, place), replica.waited_us(), replica.cpu_us()
+    phase = run(job, bench.cores.others).phases[0]
+    waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
+    return {
+        "req/s": phase.answered_within / phase.seconds,
+        "p50 ms": phase.p50_us / 1000,
+        "p99 ms": phase.p99_us / 1000,
+        "sealed/s": (_sealed(store, place) - before) / (bench.seconds + 0.5),
+        "generator lag p99 ms": phase.lag_p99_us / 1000,
+        KEPT_WAITING: 100 * waited_us / (waited_us + spent_us),
+    }
+
+
+def _sealed(store: Store, place: Place) -> int:
+    return int(store.ask("HGET", Keyspace(place.workspace_id).audit_head, "sequence") or 0)
+
+
+def _unsealed(store: Store, place: Place) -> int:
+    return int(store.ask("XLEN", Keyspace(place.workspace_id).audit_stream))
