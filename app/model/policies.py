@@ -4,22 +4,18 @@ import hashlib
 import zoneinfo
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache, lru_cache
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated
 
-import re2
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.model.patterns import MAX_REGEX_LENGTH, compile_regex
 from app.model.text import FieldError, Name, require_visible
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
-MAX_REGEX_LENGTH = 512
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
-
-REGEX_MEMORY_BYTES = 256 * 1024
-"""What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 ToolPattern = Name
 Scalar = str | int | float | bool | None
@@ -108,9 +104,10 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
             if all(value is UNSET for value in given):
                 raise FieldError(field, "needs at least one of regex, enum, min, max and required")
             if constraint.regex is not UNSET:
-                refusal = _why_refused(constraint.regex)
-                if refusal is not None:
-                    raise FieldError(f"{field}.regex", refusal)
+                try:
+                    compile_regex(constraint.regex)
+                except ValueError as refusal:
+                    raise FieldError(f"{field}.regex", str(refusal)) from None
             if constraint.min is not UNSET and constraint.max is not UNSET and constraint.min > constraint.max:
                 raise FieldError(field, f"min {constraint.min} is above max {constraint.max}; nothing can satisfy it")
 
@@ -205,40 +202,6 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
         nth = seen[text] = seen.get(text, -1) + 1
         names.append(hashlib.sha256(f"{nth}\n{text}".encode()).hexdigest()[:16])
     return names
-
-
-def compile_regex(pattern: str) -> Any:
-    """The compiled pattern: linear time in its input, whatever the pattern (RE2).
-
-    Raises ValueError with the engine's message, "pattern too large" among them: that bounds the time a byte of
-    input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that
-    needs no memory, and the answer is the same.
-    """
-    refusal = _why_refused(pattern)
-    if refusal is not None:
-        raise ValueError(refusal)
-    return re2.compile(pattern, _options())
-
-
-# Finding a pattern too large takes up to ten milliseconds, and who explains a refusal asks again.
-@lru_cache(maxsize=1024)
-def _why_refused(pattern: str) -> str | None:
-    """The sentence that refuses the pattern, None if it compiles."""
-    try:
-        re2.compile(pattern, _options())
-    except re2.error as error:
-        reason = error.args[0] if error.args else "unknown"
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        return f"is not a regular expression in RE2 syntax: {text}"
-    return None
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = REGEX_MEMORY_BYTES
-    options.never_capture = True
-    return options
 
 
 def pattern_count(rules: Iterable[PolicyRule]) -> int:

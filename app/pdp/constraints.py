@@ -7,7 +7,8 @@ import msgspec
 from msgspec import UNSET
 
 from app.model.keys import without_raw_keys
-from app.model.policies import Constraint, Scalar, compile_regex
+from app.model.patterns import compile_regex
+from app.model.policies import Constraint, Scalar
 from app.model.text import with_hidden_shown
 from app.pdp.redaction import REDACTED
 
@@ -44,7 +45,7 @@ def compile_constraint(name: str, constraint: Constraint, *, secret: bool) -> Ch
 
 def program_size(constraint: Constraint) -> int:
     """Instructions of the constraint's pattern: a byte of text costs no more steps, however the engine searches."""
-    return 0 if constraint.regex is UNSET else int(compile_regex(constraint.regex).programsize)
+    return 0 if constraint.regex is UNSET else compile_regex(constraint.regex).program_size
 
 
 def _values(holder: dict[str, Any], path: list[str]) -> Iterator[Any]:
@@ -74,15 +75,15 @@ def _tests(constraint: Constraint, *, secret: bool) -> Iterator[_Test]:
 
 
 def _regex_test(pattern: str, *, secret: bool) -> _Test:
-    search = compile_regex(pattern).search
+    compiled = compile_regex(pattern)
     failure = "which does not match the pattern" + ("" if secret else f" {_clipped(pattern)}")
 
     def test(value: Any) -> str | None:
         # As bytes, because the engine's Python side takes three times as long over where in a text it found what.
         if type(value) is str:
-            return None if search(value.encode()) else failure
+            return None if compiled.search(value.encode()) else failure
         if type(value) in (int, float, bool):
-            return None if search(_encode(value)) else failure
+            return None if compiled.search(_encode(value)) else failure
         return "not a text, number or boolean that a pattern could match"
 
     return test

@@ -28,7 +28,8 @@ from app.model.checkpoints import Checkpoint
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import canonical_uuid
 from app.model.keys import is_raw_key
-from app.model.policies import Policy, PolicyRule, compile_regex, quota_fingerprints
+from app.model.patterns import compile_regex
+from app.model.policies import Policy, PolicyRule, quota_fingerprints
 from app.model.times import parse_time_ms, rfc3339
 from app.pdp import Redactor, compile_agent, decide
 from app.settings import Settings

@@ -2,13 +2,14 @@
 
 import random
 import re
+import weakref
 
 import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.model.policies import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
+from app.model.patterns import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
 
 EXPLODING = [
     (r"^(a+)+$", "a", "!"),
@@ -72,7 +73,21 @@ def test_patterns_of_every_day_compile(pattern):
 
 def test_a_pattern_keeps_no_groups():
     """Nobody reads them, and finding them takes the engine another, slower pass."""
-    assert compile_regex("(a)(b)|(c)").groups == 0
+    assert compile_regex("(a)(b)|(c)").regexp.groups == 0
+
+
+def test_a_pattern_is_compiled_once_for_all_who_have_it():
+    """A thousand agents with the same policy share it, and when the last is gone nothing keeps it."""
+    first = compile_regex("^shared$")
+    for number in range(1000):
+        compile_regex(f"^{number}$")
+    assert compile_regex("^shared$") is first
+
+    gone = weakref.ref(first)
+    del first
+    for number in range(1000):
+        compile_regex(f"^{number}$")
+    assert gone() is None
 
 
 @given(st.text(max_size=MAX_REGEX_LENGTH))
@@ -82,7 +97,7 @@ def test_any_text_compiles_or_is_refused(pattern):
         compiled = compile_regex(pattern)
     except ValueError:
         return
-    assert compiled.options.max_mem == REGEX_MEMORY_BYTES
+    assert compiled.regexp.options.max_mem == REGEX_MEMORY_BYTES
     compiled.search("any text\0\n")
 
 

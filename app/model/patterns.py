@@ -1,0 +1,66 @@
+"""Regular expressions of policies: RE2's, bounded in length and memory, compiled once for all who have the same."""
+
+from functools import lru_cache
+from typing import Any
+from weakref import WeakValueDictionary
+
+import re2
+
+MAX_REGEX_LENGTH = 512
+REGEX_MEMORY_BYTES = 256 * 1024
+"""What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
+
+_LATEST = 256
+
+
+class Pattern:
+    """A compiled pattern; whoever keeps it keeps it from being compiled again.
+
+    search: takes bytes of UTF-8, or a text; None if nothing in it matches. Linear time, whatever the pattern.
+    program_size: instructions. A byte of text costs no more steps, however the engine searches.
+    """
+
+    __slots__ = ("__weakref__", "program_size", "regexp", "search")
+
+    def __init__(self, regexp: Any) -> None:
+        self.regexp = regexp
+        self.search = regexp.search
+        self.program_size = int(regexp.programsize)
+
+
+def compile_regex(text: str) -> Pattern:
+    """The compiled pattern, shared by all who have the same text.
+
+    Raises ValueError with the engine's message, "pattern too large" among them: that bounds the time a byte of
+    input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that
+    needs no memory, and the answer is the same.
+    """
+    pattern = _in_use.get(text) or _compiled(text)
+    if isinstance(pattern, str):
+        raise ValueError(pattern)  # noqa: TRY004 - the sentence that refuses it
+    _in_use[text] = pattern
+    return pattern
+
+
+_in_use: WeakValueDictionary[str, Pattern] = WeakValueDictionary()
+
+
+# Who has just compiled a pattern, to see whether it can be, does so again to use it; and finding one too large takes
+# up to ten milliseconds, and who explains a refusal asks again.
+@lru_cache(maxsize=_LATEST)
+def _compiled(text: str) -> Pattern | str:
+    """The pattern, or why there is none."""
+    try:
+        return Pattern(re2.compile(text, _options()))
+    except re2.error as error:
+        reason = error.args[0] if error.args else "unknown"
+        shown = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return f"is not a regular expression in RE2 syntax: {shown}"
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = REGEX_MEMORY_BYTES
+    options.never_capture = True
+    return options
