@@ -151,9 +151,7 @@ class CompiledAgent:
         return ToolView((), False, DEFAULT_DENY)
 
 
-DEFAULT_DENY = Plan(
-    Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"), recurring=True
-)
+DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"), recurring=True)
 
 
 def compile_agent(agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> CompiledAgent:
