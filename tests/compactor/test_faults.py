@@ -14,6 +14,7 @@ from servers import ADMIN_KEY, Replica, Store, clean_env, store_binaries
 
 from app.model.audit import AuditQuery
 from app.store.audit import AuditLog
+from app.store.audit_scan import Scan
 from app.store.audit_sealing import Sealer
 from app.store.audit_verify import Verifier
 from app.store.client import open_client
@@ -72,8 +73,8 @@ async def assert_whole(writer, workspace_id):
     assert (found.finding, found.complete) == (None, True)
 
 
-async def until(condition):
-    for _ in range(3_000):
+async def until(condition, patience_s=30):
+    for _ in range(100 * patience_s):
         if await condition():
             return
         await asyncio.sleep(0.01)
@@ -149,24 +150,56 @@ async def test_two_compactors_share_the_work_and_one_goes_on_when_the_other_is_k
     await assert_whole(writer, workspace_id)
 
 
-async def test_a_backlog_is_sealed_once_a_compactor_is_back(own_store, client, writer, workspace_id):
+BACKLOG = 1_000_000
+FILL = """#!lua
+for sequence = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+  redis.call('XADD', KEYS[1], string.format('%.0f-0', sequence),
+    'id', string.format('018bcfe5-6800-7000-8000-%012x', sequence), 'toolName', 'tool.' .. sequence % 30,
+    unpack(ARGV, 3))
+end
+redis.call('HSET', KEYS[2], 'sequence', ARGV[2])
+return ARGV[2]
+"""
+"""Entries that differ in their ids and tools, with the fields of the commit in another order."""
+
+
+@pytest.fixture
+async def large_store(tmp_path):
+    """A store of the test's own that keeps nothing on disk, since it would be a gigabyte, and a client of it."""
+    store = Store(next(iter(store_binaries().values())), tmp_path)
+    client = open_client(store.url, 10_000)
+    yield store, client
+    await client.close()
+    store.stop()
+
+
+async def test_a_million_entries_that_waited_are_sealed_once_a_compactor_is_back(large_store, workspace_id):
     """Nothing was trimmed while nobody sealed; then one compactor takes it all."""
-    stream = writer.keyspace.audit_stream
-    for start in range(1, 20_000, 1_000):
-        commands = []
-        for sequence in range(start, start + 1_000):
-            fields = fields_of(sequence, agentId=AGENTS[sequence % 4])
-            writer.written.append(fields)
-            commands.append(("XADD", stream, f"{sequence}-0", *(part for pair in fields.items() for part in pair)))
-        await client.read_together(commands)
-    await client.call("HSET", writer.keyspace.commits, "sequence", len(writer.written))
-    up = compactor(own_store.url, REMIT_AUDIT_SEGMENT_ENTRIES="512")
+    store, client = large_store
+    writer = Writer(client, workspace_id)
+    await client.call("HSET", WORKSPACES, "w", workspace_id)
+    keys = (writer.keyspace.audit_stream, writer.keyspace.commits)
+    rest = [part for name, part in fields_of(0).items() if name not in {"id", "toolName"} for part in (name, part)]
+    for last in range(5_000, BACKLOG + 1, 5_000):
+        await client.call("EVAL", FILL, 2, *keys, last - 4_999, last, *rest)
+    up = compactor(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="512")
     try:
-        await until(lambda: shorter_than(writer, 512))
+        await until(lambda: shorter_than(writer, 512), patience_s=300)
     finally:
         up.terminate()
         assert up.wait(10) == 0
-    await assert_whole(writer, workspace_id)
+
+    expected = 0
+    async for stretch in Scan(client, workspace_id, AuditQuery()).stretches(0, BACKLOG):
+        assert list(stretch.sequences) == list(range(expected + 1, stretch.up_to + 1))
+        for sequence, line in enumerate(stretch.body.splitlines(), expected + 1):
+            assert line.startswith(b'{"id":"018bcfe5-6800-7000-8000-%012x"' % sequence)
+        expected = stretch.up_to
+    assert expected == BACKLOG
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding, found.complete, found.entries + found.unsealed) == (None, True, BACKLOG)
+    page = await AuditLog(client).query(workspace_id, AuditQuery(tool_name="tool.7", offset=33_331))
+    assert [int(entry.id[-12:], 16) for entry in page.entries] == [67, 37, 7]
 
 
 async def shorter_than(writer, entries):
