@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from litestar import Litestar
 
+from app import heap
 from app.authorizer import Authorizer
 from app.http.application import build_application
 from app.lockouts import Lockouts
@@ -77,6 +78,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             Agents(prompt, ids),
             lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
             settings.agent_cache_bytes,
+            kept=heap.set_aside,
         )
         callers = Callers(client, settings.caller_cache_size, prompt)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)

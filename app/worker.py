@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from app import heap
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
@@ -66,7 +67,7 @@ class Worker(uvicorn.Server):
         for listener in sockets or []:
             let_in(listener)
         gc.collect()
-        gc.freeze()
+        heap.set_aside()
 
 
 def main() -> None:

@@ -23,12 +23,18 @@ class AgentCache(Generic[Compiled]):
     answer. Absence is never remembered. However many decisions miss at once, an agent is loaded once.
 
     compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules.
+    kept: told when something has come that is going to stay.
     """
 
     def __init__(
-        self, agents: Agents, compile_agent: Callable[[Agent, Sequence[Policy]], Compiled], max_bytes: int
+        self,
+        agents: Agents,
+        compile_agent: Callable[[Agent, Sequence[Policy]], Compiled],
+        max_bytes: int,
+        kept: Callable[[], None] = lambda: None,
     ) -> None:
         self._agents = agents
+        self._kept = kept
         self._compile = compile_agent
         self._max_bytes = max_bytes
         self._entries: OrderedDict[_Key, tuple[Compiled, int]] = OrderedDict()
@@ -78,6 +84,7 @@ class AgentCache(Generic[Compiled]):
         self.bytes_held += size
         while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
+        self._kept()
         return compiled
 
     def _remove(self, key: _Key) -> None:

@@ -224,3 +224,13 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
     assert (await cache.load(W, "a")).version == "1"
     assert cache.recall(W, "a") is None
     assert cache.bytes_held == 0
+
+
+async def test_whoever_minds_the_heap_is_told_what_stays(shelf):
+    """After each agent that is kept, and not for one that is gone when its call is answered."""
+    kept = []
+    cache = AgentCache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))
+    for agent_id, tools in (("a", 1), ("b", 1), ("large", 10_000)):
+        shelf.put(agent_id, tools=tools)
+        await cache.load(W, agent_id)
+    assert kept == [1, 2]
