@@ -20,6 +20,7 @@ RETURNS       {status}
   done        the policy is gone
   revoked     the key that asks is gone; nothing written
   stale       the policy is not at `expected` (changed or gone); nothing written
+  frozen      the agent is being deleted; nothing written
 WRITES        everything named
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
@@ -27,12 +28,16 @@ HOLDS         I8 an acknowledged change binds every later decision, I13 no chang
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local actor_id, before, expected, version_token, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if redis.call('HGET', policy, 'version') ~= expected then return {'stale'} end
+-- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
+if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
-redis.call('HGET', agent, 'version')
 redis.call('ZCARD', agent_policies)
 redis.call('ZCARD', policies)
 

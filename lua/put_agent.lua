@@ -22,6 +22,7 @@ RETURNS       {status, created_ms, updated_ms, revision}
               the revision counts the changes of the agent's own fields, from 1
   revoked     the key that asks is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
+  frozen      the agent is being deleted; nothing written, numbers are 0
   full        the workspace has agents_max agents; nothing written, numbers are 0
 WRITES        changes, agent, agents
 TIME          O(log N), N agents
@@ -40,6 +41,9 @@ local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', '
 -- agent must not have to wait for those. A record from before there were revisions is at 1.
 local held_revision = held[1] and tonumber(held[4] or 1) or 0
 if held_revision ~= expected then return {'stale', 0, 0, 0} end
+-- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
+if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local agents_held = redis.call('ZCARD', agents)
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end

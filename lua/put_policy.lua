@@ -29,6 +29,7 @@ RETURNS       {status, created_ms, updated_ms, version}
   revoked     the key that asks is gone; nothing written, numbers are 0
   no_agent    the agent does not exist; nothing written, numbers are 0
   stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
+  frozen      the agent is being deleted; nothing written, numbers are 0
   agent_full  the agent has per_agent_max policies; nothing written, numbers are 0
   full        the workspace has policies_max policies; nothing written, numbers are 0
 WRITES        changes, policy, both sorted sets, the agent's version token; dropped buckets go
@@ -52,6 +53,9 @@ if not actor_name then return {'revoked', 0, 0, 0} end
 if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
+-- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
+if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local agent_held, policies_held = redis.call('ZCARD', agent_policies), redis.call('ZCARD', policies)
 if expected == 0 and agent_held >= per_agent_max then return {'agent_full', 0, 0, 0} end

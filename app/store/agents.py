@@ -17,8 +17,16 @@ from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, contended, policies_of, quota_keys
-from app.store.records import as_record, read_page, read_records, require_room, require_version, store_time_ms
-from app.store.scripts import DELETE_AGENT, PUT_AGENT
+from app.store.records import (
+    as_record,
+    overtaken,
+    read_page,
+    read_records,
+    require_room,
+    require_version,
+    store_time_ms,
+)
+from app.store.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 
 
 class Agents:
@@ -96,7 +104,11 @@ class Agents:
         Raises AgentNotFound, VersionConflict.
         """
         keyspace = Keyspace(workspace_id)
+        require_version((await self.get(workspace_id, agent_id)).revision, if_match)
         for _ in range(ATTEMPTS):
+            # Whoever edits the policies all the time would otherwise overtake us all the time.
+            frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
+            require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
             agent, policies = await self.load(workspace_id, agent_id)
             require_version(agent.revision, if_match)
             records = [keyspace.policy(policy.id) for policy in policies]
@@ -156,7 +168,7 @@ class Agents:
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)
-        if status == "stale":
+        if await overtaken(status):
             return None
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
 

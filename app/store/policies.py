@@ -18,7 +18,15 @@ from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
-from app.store.records import as_record, read_page, read_records, require_room, require_version, store_time_ms
+from app.store.records import (
+    as_record,
+    overtaken,
+    read_page,
+    read_records,
+    require_room,
+    require_version,
+    store_time_ms,
+)
 from app.store.scripts import DELETE_POLICY, PUT_POLICY
 
 ATTEMPTS = 8
@@ -62,7 +70,11 @@ class Policies:
             updated_ms=0,
             version=0,
         )
-        return await self._put(workspace_id, None, policy, (), actor_id) or contended()
+        for _ in range(ATTEMPTS):
+            made = await self._put(workspace_id, None, policy, (), actor_id)
+            if made is not None:
+                return made
+        return contended()
 
     async def get(self, workspace_id: str, policy_id: str) -> Policy:
         """The policy as it is now. Raises PolicyNotFound."""
@@ -138,7 +150,7 @@ class Policies:
             args: list[Value] = [actor_id, before, policy.version, secrets.token_hex(16), policy_id]
             status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
             require_actor(status)
-            if status == "done":
+            if not await overtaken(status):
                 return
         contended()
 
@@ -170,7 +182,7 @@ class Policies:
         require_room(status.removeprefix("agent_"), "agent", "policies", self._limits.policies_per_agent)
         if status == "no_agent":
             raise AgentNotFound("No agent has this id")
-        if status == "stale":
+        if await overtaken(status):
             return None
         return replace(policy, created_ms=created_ms, updated_ms=updated_ms, version=version)
 

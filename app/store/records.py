@@ -1,5 +1,6 @@
 """Hashes and the sorted sets that list them: read the same way for keys, agents and policies."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from app.errors import LimitReached, VersionConflict
@@ -9,6 +10,7 @@ from app.store.client import Client
 _TOGETHER = 256
 """Hashes that are read in one step, at most: about a millisecond of the store's time."""
 
+_THAW_S = 0.15
 _FIRST, _STEP_BYTES = 16, 128 * 1024
 """How many are read first, and how large a step should be: large ones are read by few."""
 
@@ -53,6 +55,16 @@ def require_version(current: int, wanted: Versions) -> None:
     """Raise VersionConflict unless the version is one that the caller wants to change."""
     if wanted is not None and current not in wanted:
         raise VersionConflict(f"The version is {current} now, and If-Match does not name it; read it again")
+
+
+async def overtaken(status: str) -> bool:
+    """Whether the script found something else than was read; who should try again may do so at once.
+
+    Where the agent is being deleted, this takes so long that the attempts of a change outlast the freeze.
+    """
+    if status == "frozen":
+        await asyncio.sleep(_THAW_S)
+    return status in {"stale", "frozen"}
 
 
 def require_room(status: str, owner: str, things: str, limit: int) -> None:

@@ -89,9 +89,16 @@ PUT_AGENT = Script(
     is_change=True,
     keys=("caller_key", "changes", "agent", "agents"),
     args=("actor_id", "before", "after", "expected", "version", "id", "agents_max"),
-    replies=("done", "revoked", "stale", "full"),
+    replies=("done", "revoked", "stale", "frozen", "full"),
     width=4,
     repeated_args=("field", "value"),
+)
+FREEZE_AGENT = Script(
+    name="freeze_agent",
+    keys=("caller_key", "agent"),
+    args=("actor_id",),
+    replies=("done", "revoked", "no_agent"),
+    width=1,
 )
 DELETE_AGENT = Script(
     name="delete_agent",
@@ -122,7 +129,7 @@ PUT_POLICY = Script(
         "per_agent_max",
         "policies_max",
     ),
-    replies=("done", "revoked", "no_agent", "stale", "agent_full", "full"),
+    replies=("done", "revoked", "no_agent", "stale", "frozen", "agent_full", "full"),
     width=4,
     repeated_keys=("dropped_quota",),
 )
@@ -131,7 +138,7 @@ DELETE_POLICY = Script(
     is_change=True,
     keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
     args=("actor_id", "before", "expected", "version_token", "id"),
-    replies=("done", "revoked", "stale"),
+    replies=("done", "revoked", "stale", "frozen"),
     width=1,
     repeated_keys=("quota",),
 )
@@ -226,6 +233,7 @@ SCRIPTS = (
     COMMIT_DECISION,
     CHECK_KEY,
     PUT_AGENT,
+    FREEZE_AGENT,
     DELETE_AGENT,
     PUT_POLICY,
     DELETE_POLICY,

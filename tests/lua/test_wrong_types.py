@@ -8,6 +8,7 @@ from app.model.keys import Scope
 from app.model.policies import RateLimit, RateLimited
 from app.store.callers import Callers
 from app.store.policies import Policies
+from app.store.scripts import FREEZE_AGENT
 
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
 OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
@@ -27,7 +28,7 @@ class Spoiling:
         self.before: dict[str, object] | None = None
 
     async def run(self, script, keys, args):
-        if self.nth is not None:
+        if self.nth is not None and script is not FREEZE_AGENT:
             name = keys[self.nth]
             await self._client.call("DEL", name)
             await self._client.call("SET", name, "of another type")

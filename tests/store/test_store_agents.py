@@ -1,17 +1,20 @@
 """Agents in the store."""
 
 import asyncio
+import itertools
 
 import pytest
 from deciding import Scene, everything, quota
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound
+from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
+from app.model.changes import CONSOLE
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from app.store.records import store_time_ms
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
@@ -257,3 +260,79 @@ async def test_an_agent_can_be_suspended_however_often_its_policies_change(agent
     assert suspended.status is AgentStatus.SUSPENDED
     assert await read(workspace_id, made.id) == suspended
     assert suspended.version != made.version
+
+
+async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(agents, policies, workspace_id):
+    """Whoever deletes an agent does not have to wait until nobody edits it any more."""
+    made = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    load, overtaken = agents.load, 0
+
+    async def load_and_be_overtaken(*args):
+        nonlocal overtaken
+        loaded = await load(*args)
+        held = await policies.get(workspace_id, policy.id)
+        edited = await policies._put(workspace_id, held, replace(held, priority=held.priority + 1), (), CONSOLE)
+        renamed = await agents._put(workspace_id, loaded[0], replace(loaded[0], name="b"), CONSOLE)
+        overtaken += (edited, renamed) != (None, None)
+        return loaded
+
+    agents.load = load_and_be_overtaken
+    await agents.delete(workspace_id, made.id)
+
+    assert overtaken == 0
+    with pytest.raises(PolicyNotFound):
+        await policies.get(workspace_id, policy.id)
+
+
+async def test_whoever_edits_without_end_ends_when_the_agent_is_deleted(agents, policies, client, workspace_id):
+    """Everybody who edits is told that there is no such thing any more, and nobody that we are busy."""
+    made = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT])
+
+    async def edit():
+        for priority in itertools.cycle(range(1_000)):
+            await policies.update(workspace_id, policy.id, priority=priority)
+
+    async def come_and_go():
+        while True:
+            short = await policies.create(workspace_id, made.id, name="q", rules=[LIMIT])
+            await policies.delete(workspace_id, short.id)
+
+    async def rename():
+        for number in itertools.count():
+            await agents.update(workspace_id, made.id, name=str(number))
+
+    outcomes = await asyncio.gather(
+        edit(), edit(), come_and_go(), rename(), agents.delete(workspace_id, made.id), return_exceptions=True
+    )
+
+    assert outcomes[-1] is None
+    assert {type(each) for each in outcomes[:-1]} <= {AgentNotFound, PolicyNotFound}
+    left = await everything(client, f"remit:{{{workspace_id}}}:*")
+    assert set(left) <= {Keyspace(workspace_id).changes}
+
+
+@pytest.mark.parametrize("away_ms", [-1, 60_000])
+async def test_a_deletion_that_never_came_keeps_nobody_from_changing_the_agent(
+    agents, policies, client, workspace_id, away_ms
+):
+    """Its freeze has passed, or lies further away than any does because the clock has stepped back."""
+    made = await agents.create(workspace_id, "a", None)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    now_ms = await store_time_ms(client)
+    await client.call("HSET", Keyspace(workspace_id).agent(made.id), "frozen_until_ms", now_ms + away_ms)
+
+    assert (await policies.update(workspace_id, policy.id, name="q")).name == "q"
+    assert (await policies.create(workspace_id, made.id, name="r", rules=[LIST])).name == "r"
+    await policies.delete(workspace_id, policy.id)
+    assert (await agents.update(workspace_id, made.id, name="b")).name == "b"
+
+
+async def test_a_deletion_that_is_refused_freezes_nothing(agents, client, workspace_id):
+    """Or repeating it would keep others from their changes."""
+    made = await agents.create(workspace_id, "a", None)
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+    with pytest.raises(VersionConflict):
+        await agents.delete(workspace_id, made.id, if_match=frozenset({7}))
+    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
