@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from litestar.types import Send
+from litestar.types import Message, Send
 
 Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")
@@ -21,3 +21,16 @@ async def send_answer(send: Send, answer: Answer) -> None:
     length = [(b"content-length", b"%d" % len(answer.body))] if answer.body else []
     await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+def with_headers(send: Send, headers: list[Header]) -> Send:
+    """`send`, with these headers added to the answer."""
+    if not headers:
+        return send
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *headers]
+        await send(message)
+
+    return send_with_headers

@@ -25,8 +25,8 @@ from app.http import (
     policies,
 )
 from app.http.admission import admit, has_bounds
-from app.http.answers import send_answer
-from app.http.authentication import provide_caller
+from app.http.answers import send_answer, with_headers
+from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.methods import options_handler
 from app.http.problems import EXCEPTION_HANDLERS, error_answer
@@ -70,15 +70,15 @@ class Application(Litestar):
         """Answer one ASGI event."""
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
-        services = self.state.services
-        if has_bounds(services):
+        services, path = self.state.services, scope["path"]
+        if path == authorize.PATH and scope["method"] == "POST":
+            return await authorize.answer(services, scope, receive, send)
+        if path.startswith(NEEDS_A_KEY) and has_bounds(services):
             try:
-                send = admit(services, scope, send)
+                send = with_headers(send, admit(services, peer_of(scope), scope["headers"]))
             except (LockedOut, TooManyRequests) as error:
                 refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
                 return await send_answer(send, refusal)
-        if scope["path"] == authorize.PATH:
-            return await authorize.answer(services, scope, receive, send)
         return await answer_with_request_id(super().__call__, scope, receive, send)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
-from litestar.types import HTTPScope
 
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.answers import Header
@@ -84,10 +83,10 @@ def note_failure(services: Services, peer: str | None, headers: Iterable[Header]
         services.lockouts.note(peer, _forwarded(headers))
 
 
-def require_not_locked_out(services: Services, scope: HTTPScope) -> None:
+def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
-    wait_s = services.lockouts.wait_s(peer_of(scope), _forwarded(scope["headers"])) if services.lockouts.locked else 0
-    if wait_s and known_caller(services, scope["headers"]) is None:
+    wait_s = services.lockouts.wait_s(peer, _forwarded(headers)) if services.lockouts.locked else 0
+    if wait_s and known_caller(services, headers) is None:
         raise LockedOut(math.ceil(wait_s))
 
 

@@ -12,6 +12,7 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
+from app.http.admission import admit, has_bounds
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.authentication import AUTHORIZATION, note_failure, peer_of, raw_key_of, single_headers
 from app.http.bodies import read_body
@@ -73,10 +74,13 @@ class Call(Protocol):
 
 
 async def respond(services: Services, call: Call) -> Answer:
-    """Authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned."""
+    """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned."""
     arrived_us = monotonic_us()
     request_id = given_request_id(call.headers)
+    admitted: list[Header] = []
     try:
+        if has_bounds(services):
+            admitted = admit(services, call.peer, call.headers)
         given = single_headers(call.headers, _READ)
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.callers.recall(raw_key) or await services.callers.look_up(raw_key)
@@ -91,8 +95,8 @@ async def respond(services: Services, call: Call) -> Answer:
         problem = error if isinstance(error, AppError) else unexpected(error)
         note_failure(services, call.peer, call.headers, problem)
         services.metrics.refused(problem.code)
-        return error_answer(problem, request_id_header(request_id or request_id_of(())))
-    headers = [JSON, request_id_header(request_id or decision.id.encode())]
+        return error_answer(problem, request_id_header(request_id or request_id_of(())), *admitted)
+    headers = [JSON, request_id_header(request_id or decision.id.encode()), *admitted]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
@@ -107,7 +111,7 @@ async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """What `authorize` does, for who has the services at hand."""
+    """What `authorize` does, for who has the services at hand: every POST comes this way, past the router."""
     if scope["method"] == "OPTIONS":
         await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
     elif scope["method"] == "POST":
@@ -115,7 +119,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     else:
         problem = not_allowed(scope["method"], _ALLOW)
         services.metrics.refused(problem.code)
-        await send_answer(send, error_answer(problem, request_id_header(request_id_of(scope["headers"]))))
+        await send_answer(send, error_answer(problem))
 
 
 class _AsgiCall:

@@ -2,8 +2,7 @@
 
 What uvicorn does for a request (a scope, a cycle, an event, three messages, a timer) costs a third of a decision. A
 plain call needs its headers, its body and one write. Everything else goes uvicorn's way: other paths and methods,
-large bodies, `Expect`, strangers who keep us waiting for a body, a call that comes before the last one is answered,
-and all of them while somebody may be refused for asking too much.
+large bodies, `Expect`, strangers who keep us waiting for a body, a call that comes before the last one is answered.
 """
 
 import asyncio
@@ -11,7 +10,6 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from app.http.admission import has_bounds
 from app.http.answers import Answer, Header
 from app.http.application import Application
 from app.http.authentication import known_caller
@@ -89,7 +87,6 @@ class DirectHttpProtocol(BoundedHttpProtocol):
             and self.parser.get_method() == b"POST"
             and self.parser.get_http_version() == "1.1"
             and not self.parser.should_upgrade()
-            and not has_bounds(services)
         ):
             self._in_head = False
             self._coming = DirectCall(services, self.headers, self.client, keep_alive=self.parser.should_keep_alive())

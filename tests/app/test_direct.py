@@ -32,9 +32,8 @@ class Tasks(Loop):
         return self.now
 
 
-def services(known=(KEY,), bounded=False):
-    callers = SimpleNamespace(recall=lambda raw_key: raw_key if raw_key in known else None)
-    return SimpleNamespace(callers=callers, rates=SimpleNamespace(on=bounded), lockouts=SimpleNamespace(locked={}))
+def services(known=(KEY,)):
+    return SimpleNamespace(callers=SimpleNamespace(recall=lambda raw_key: raw_key if raw_key in known else None))
 
 
 def connect(app=None, **given):
@@ -100,13 +99,6 @@ def test_every_other_request_goes_the_long_way(sent):
     """There, all that HTTP knows is known."""
     protocol, loop, _ = connect()
     protocol.data_received(sent)
-    assert loop.asked == ASGI
-
-
-def test_while_somebody_may_be_refused_all_go_the_long_way():
-    """Admission is asked there."""
-    protocol, loop, _ = connect(bounded=True)
-    protocol.data_received(post())
     assert loop.asked == ASGI
 
 

@@ -15,12 +15,15 @@ GIVEN = "order-4711/retry:2"
         ("GET", "/v1/agents/nonsense", 404),
         ("GET", "/nowhere", 404),
         ("PUT", "/v1/agents", 405),
+        ("PUT", "/v1/authorize", 405),
+        ("OPTIONS", "/v1/authorize", 204),
+        ("POST", "/v1/authorize", 400),
         ("POST", "/v1/policies", 400),
         ("GET", "/metrics", 200),
     ],
 )
 def test_an_answer_returns_the_requests_id_whatever_its_status(replica, method, path, status):
-    """Answers of handlers, of guards and of the router alike."""
+    """Answers of handlers, of guards, of the router and of the hot path alike."""
     with replica.client() as client:
         answer = client.request(method, path, headers={"X-Request-ID": GIVEN})
     assert answer.status_code == status
