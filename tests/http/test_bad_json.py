@@ -4,9 +4,18 @@ import json
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.bodies import MAX_BODY_BYTES, count_keys, decode_json, require_readable, require_unique_keys
+from app.http.bodies import (
+    MAX_BODY_BYTES,
+    _keys_written,
+    count_keys,
+    decode_json,
+    require_readable,
+    require_unique_keys,
+)
 
 BOTH = pytest.mark.parametrize("endpoint", ["/v1/agents", "/v1/authorize"])
 FILLER = b'{"name": "%s"}'
@@ -232,3 +241,25 @@ def test_the_connection_goes_on_after_a_refusal(tenant):
         for body in (b"{", full_body(MAX_BODY_BYTES + 1), b'{"name": "a"}'):
             status = client.post("/v1/agents", content=body).status_code
     assert status == 201
+
+
+_TEXT = st.text(alphabet='ab:"\\\n{}é', max_size=6)
+_JSON = st.recursive(
+    st.none() | st.integers() | _TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_JSON, st.sampled_from([None, 1]), st.booleans())
+def test_keys_are_counted_as_they_are_written(value, indent, ascii_only):
+    """Whatever signs and escapes stand in texts and names."""
+    raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
+    assert _keys_written(raw) == count_keys(value)
+
+
+def test_the_name_that_comes_first_again_is_the_one_that_is_named():
+    """Of several that are given twice, in the innermost object that has one."""
+    for raw, name in ((b'{"a":1,"b":2,"b":3,"a":4}', "b"), (b'{"a":{"c":1,"d":":","c":0},"a":2}', "c")):
+        with pytest.raises(Invalid, match=f'"{name}" is given twice in one object'):
+            decode_json(raw)
