@@ -110,7 +110,7 @@ def test_keys_are_taken_from_keys_and_never_made(script):
 def test_one_module_calls_a_script(script):
     """It is the only place that knows the order of keys and arguments and what a reply means."""
     name = script.name.upper()
-    calls = re.compile(rf"\brun\(\s*{name}\b")
+    calls = re.compile(rf"\b(run|prepare)\(\s*{name}\b")
     modules = [path for path in (LUA.parent / "app").rglob("*.py") if calls.search(path.read_text())]
     assert len(modules) == 1
     assert modules[0].parent.name == "store"
