@@ -63,9 +63,7 @@ def _sample(store: Store, label: str) -> Sample:
             await append_and_seal(client, workspace_id, ENTRIES)
             keyspace = Keyspace(workspace_id)
             last = int(await client.call("HGET", keyspace.audit_head, "segment"))
-            sizes = await client.read_together(
-                ("STRLEN", keyspace.audit_data(number)) for number in range(1, last + 1)
-            )
+            sizes = await client.read_together(("STRLEN", keyspace.audit_data(number)) for number in range(1, last + 1))
             data = sum(sizes)
         used = await used_memory(client) - before
         sample = {"bytes an entry": used / ENTRIES}
