@@ -1,124 +1,29 @@
-"""`remit compact` and `remit audit …`: the log, from the console."""
+"""`remit audit …`: the log, from the console."""
 
-import asyncio
-import gc
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import wraps
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO
 
 import click
-import uvloop
 from msgspec.structs import replace
 
-from app.compactor import Compactor
-from app.console import JSON, WORKSPACE, print_json, read_settings, with_services
+from app.commands.options import JSON, WORKSPACE, filters
+from app.commands.shared import print_json, progress_bar, with_services
 from app.http.audit import VerificationView
-from app.logs import configure_logging
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
 from app.model.checkpoints import Checkpoint, Verification
-from app.model.decisions import Result
 from app.model.exports import Format
-from app.model.ids import canonical_uuid
-from app.model.times import parse_time_ms
 from app.services import Services
-from app.settings import Settings
 from app.store.audit_archive import Archive
 from app.store.audit_export import export
 from app.store.audit_follow import follow
 from app.store.audit_verify import Verifier
-from app.store.client import open_client
-from app.store.embedded import reachable_store
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-@click.command()
-def compact() -> None:
-    """Seal audit streams into segments until Ctrl-C or SIGTERM.
-
-    `remit serve` runs one already. More of them, here or on other machines, do no harm and take over when one dies.
-    """
-    settings = read_settings()
-    configure_logging(settings.log_level, settings.log_format)
-    with reachable_store(settings) as url:
-        uvloop.run(run_compactor(replace(settings, redis_url=url)))
-
-
-async def run_compactor(settings: Settings) -> None:
-    """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    client = open_client(settings.redis_url or "", settings.store_timeout_ms)
-    gc.collect()
-    gc.freeze()  # what the start left stays, and need not be looked through again and again
-    try:
-        await Compactor(client, settings).run(stopped)
-    finally:
-        await client.close()
 
 
 @click.group()
 def audit() -> None:
     """The audit log: look into it, check it, take it elsewhere."""
-
-
-class Time(click.ParamType[int]):
-    """An ISO 8601 time, as ms since the epoch; without an offset it is UTC."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return parse_time_ms(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Uuid(click.ParamType[str]):
-    """A UUID in its canonical form."""
-
-    name = "uuid"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return canonical_uuid(value) or self.fail("is not a UUID", param, ctx)
-
-
-def filters(command: F) -> F:
-    """The options that narrow what a command looks at; they arrive as one AuditQuery, `query`."""
-
-    @wraps(command)
-    def with_query(
-        agent: str | None, action: str | None, tool: str | None, result: str | None, from_: int | None, to: int | None,
-        **others: Any,
-    ) -> Any:  # fmt: skip
-        query = AuditQuery(
-            agent_id=agent,
-            action=action,
-            tool_name=tool,
-            result=None if result is None else Result(result),
-            from_ms=from_,
-            to_ms=to,
-        )
-        return command(query=query, **others)
-
-    options = (
-        click.option("--agent", type=Uuid(), help="Only entries of this agent."),
-        click.option("--action", help="Only entries with this action."),
-        click.option("--tool", help="Only entries for this tool."),
-        click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
-        click.option("--from", "from_", type=Time(), help="Only entries at or after this ISO 8601 time."),
-        click.option("--to", type=Time(), help="Only entries at or before this ISO 8601 time."),
-    )
-    decorated: Any = with_query
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
 
 
 @audit.command("query")
@@ -284,15 +189,3 @@ def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None
             click.echo(found.checkpoint.line)
     if found.finding is not None:
         raise SystemExit(1)
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr where that is a terminal; it is told how many of how many are done."""
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
-
-        def move(done: int, of: int) -> None:
-            bar.length = max(1, of)
-            bar.update(done - bar.pos)
-
-        yield move

@@ -1,8 +1,10 @@
-"""What commands share: the workspace they are about, a connection to the store, and how they print."""
+"""What commands share: the settings, a connection to the store, and how they print."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -16,9 +18,6 @@ from app.settings import Settings
 from app.store.embedded import reachable_store
 
 T = TypeVar("T")
-
-WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
 def read_settings() -> Settings:
@@ -42,3 +41,15 @@ def with_services(act: Callable[[Services], Awaitable[T]]) -> T:
 def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr where that is a terminal; it is told how many of how many are done."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def move(done: int, of: int) -> None:
+            bar.length = max(1, of)
+            bar.update(done - bar.pos)
+
+        yield move

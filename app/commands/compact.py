@@ -1,0 +1,43 @@
+"""`remit compact`."""
+
+import asyncio
+import gc
+import signal
+
+import click
+import uvloop
+from msgspec.structs import replace
+
+from app.commands.shared import read_settings
+from app.compactor import Compactor
+from app.logs import configure_logging
+from app.settings import Settings
+from app.store.client import open_client
+from app.store.embedded import reachable_store
+
+
+@click.command()
+def compact() -> None:
+    """Seal audit streams into segments until Ctrl-C or SIGTERM.
+
+    `remit serve` runs one already. More of them, here or on other machines, do no harm and take over when one dies.
+    """
+    settings = read_settings()
+    configure_logging(settings.log_level, settings.log_format)
+    with reachable_store(settings) as url:
+        uvloop.run(run_compactor(replace(settings, redis_url=url)))
+
+
+async def run_compactor(settings: Settings) -> None:
+    """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    client = open_client(settings.redis_url or "", settings.store_timeout_ms)
+    gc.collect()
+    gc.freeze()  # what the start left stays, and need not be looked through again and again
+    try:
+        await Compactor(client, settings).run(stopped)
+    finally:
+        await client.close()

@@ -1,0 +1,105 @@
+"""Options that several commands have, and the types of their values."""
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.model.ids import canonical_uuid
+from app.model.text import FieldError, require_visible
+from app.model.times import parse_time_ms
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+_LONGEST_NAME = 255
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST_MS = 3_650 * _UNITS_MS["d"]
+
+
+class Name(click.ParamType[str]):
+    """What the API takes as a name: 1 to 255 characters that can be seen."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it was given."""
+        if not 1 <= len(value) <= _LONGEST_NAME:
+            self.fail(f"must have 1 to {_LONGEST_NAME} characters", param, ctx)
+        try:
+            require_visible("name", value)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+class Duration(click.ParamType[int]):
+    """A span of time: 0, or a number with its unit, up to ten years; in ms."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The span in milliseconds."""
+        match = re.fullmatch(r"([0-9]{1,9})([smhd])", "0s" if value == "0" else value)
+        span_ms = int(match[1]) * _UNITS_MS[match[2]] if match else _LONGEST_MS + 1
+        if span_ms > _LONGEST_MS:
+            self.fail("must be 0 or a number of s, m, h or d, such as 90m; up to 3650d", param, ctx)
+        return span_ms
+
+
+class Time(click.ParamType[int]):
+    """An ISO 8601 time, as ms since the epoch; without an offset it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return parse_time_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Uuid(click.ParamType[str]):
+    """A UUID in its canonical form."""
+
+    name = "uuid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return canonical_uuid(value) or self.fail("is not a UUID", param, ctx)
+
+
+def filters(command: F) -> F:
+    """The options that narrow what a command looks at; they arrive as one AuditQuery, `query`."""
+
+    @wraps(command)
+    def with_query(
+        agent: str | None, action: str | None, tool: str | None, result: str | None, from_: int | None, to: int | None,
+        **others: Any,
+    ) -> Any:  # fmt: skip
+        query = AuditQuery(
+            agent_id=agent,
+            action=action,
+            tool_name=tool,
+            result=None if result is None else Result(result),
+            from_ms=from_,
+            to_ms=to,
+        )
+        return command(query=query, **others)
+
+    options = (
+        click.option("--agent", type=Uuid(), help="Only entries of this agent."),
+        click.option("--action", help="Only entries with this action."),
+        click.option("--tool", help="Only entries for this tool."),
+        click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
+        click.option("--from", "from_", type=Time(), help="Only entries at or after this ISO 8601 time."),
+        click.option("--to", type=Time(), help="Only entries at or before this ISO 8601 time."),
+    )
+    decorated: Any = with_query
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
