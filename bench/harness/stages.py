@@ -21,9 +21,9 @@ STAGES = (READ, PARSE, AUTHENTICATE, DECODE, DECIDE, COMMIT, PACK, SEND, REPLY, 
 _RULES = [
     (re.compile(path), re.compile(function), re.compile(line), stage)
     for path, function, line, stage in (
-        (r"app/store/link\.py", r"_flush", "", SEND),
-        (r"app/store/link\.py", r"data_received|_error_of", "", REPLY),
-        (r"app/store/link\.py", r"", "", PACK),
+        (r"app/store/wire\.py", r"_flush", "", SEND),
+        (r"app/store/wire\.py", r"data_received|_refuse", "", REPLY),
+        (r"app/store/(link|wire|prepared)\.py", r"", "", PACK),
         (r"app/store/(commit|keyspace|scripts)\.py|app/model/ids\.py", r"", "", COMMIT),
         (r"app/(pdp/redaction|http/tool_calls|http/bodies|model/text)\.py", r"", "", DECODE),
         (r"app/(pdp/|store/agent_cache|authorizer)", r"", "", DECIDE),

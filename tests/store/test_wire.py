@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import StoreUnavailable
-from app.store.link import _Wire
+from app.store.wire import Wire
 
 
 class Hand:
@@ -62,7 +62,7 @@ def hand():
 @pytest.fixture
 async def wire(hand):
     """A wire with a deadline of one second, on a clock turned by hand."""
-    made = _Wire(hand, 1.0, lambda _commands: None)
+    made = Wire(hand, 1.0, lambda _commands: None)
     made.connection_made(Socket())
     return made
 
@@ -106,7 +106,7 @@ async def test_a_reply_that_the_loop_had_no_time_to_read_is_not_late(hand, wire)
 
 async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
     """And in the order in which they were called."""
-    made = _Wire(asyncio.get_running_loop(), 1.0, lambda _commands: None)
+    made = Wire(asyncio.get_running_loop(), 1.0, lambda _commands: None)
     made.connection_made(Socket())
     futures = [made.send(b"one"), made.send(b"two")]
     await asyncio.sleep(0)
@@ -114,6 +114,27 @@ async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
     await asyncio.sleep(0)
 
     assert made._transport.written == [b"onetwo", b"three"]
+    made.connection_lost(None)
+    assert all(future.done() for future in futures)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_store_with_nothing_to_do_gets_the_first_commands_of_a_long_tick_at_once(busy):
+    """It works on them while the others are made; one that is busy gets them all together. Each leaves once."""
+    batches: list[int] = []
+    made = Wire(asyncio.get_running_loop(), 1.0, batches.append)
+    made.connection_made(Socket())
+    if busy:
+        made.send(b"before,")
+        await asyncio.sleep(0)
+
+    names = [b"%d," % number for number in range(40)]
+    futures = [made.send(name) for name in names]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert batches == ([1, 40] if busy else [16, 24])
+    assert b"".join(made._transport.written).removeprefix(b"before,") == b"".join(names)
     made.connection_lost(None)
     assert all(future.done() for future in futures)
 
