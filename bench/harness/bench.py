@@ -17,6 +17,8 @@ from bench.harness.processes import Baseline, Replica, Store, store_binaries
 from bench.harness.table import Sample
 
 Turn = Callable[[], Sample]
+_MANY, _MANY_SECONDS = 64, 5.0
+"""While so many connections are being made, calls wait for them: shorter rounds would show that as their p99."""
 ALLOWED, DENIED = '"allowed":true', '"allowed":false'
 
 
@@ -58,10 +60,11 @@ class Bench(Struct, frozen=True, kw_only=True):
     def turn(self, target: Target, connections: int, before: Callable[[], object] = lambda: None) -> Turn:
         """One round of closed-loop load on the target, warmed up just now; `before` runs outside the measurement."""
         load(target, connections, 1, self.cores.others)
+        seconds = max(self.seconds, _MANY_SECONDS) if connections >= _MANY else self.seconds
 
         def act() -> Sample:
             before()
-            return load(target, connections, self.seconds, self.cores.others)
+            return load(target, connections, seconds, self.cores.others)
 
         return act
 
