@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 
 import click
@@ -14,6 +15,9 @@ from app.logs import configure_logging
 from app.settings import Settings
 from app.store.client import open_client
 from app.store.embedded import reachable_store
+
+_NICENESS = 10
+"""Sealing can wait, whoever wants a decision from the store or a replica on the same cores cannot."""
 
 
 @click.command()
@@ -30,6 +34,7 @@ def compact() -> None:
 
 async def run_compactor(settings: Settings) -> None:
     """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    os.nice(_NICENESS)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
