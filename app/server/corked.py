@@ -38,7 +38,7 @@ class CorkedTransport:
 
     def _flush(self) -> None:
         held, self._held = self._held, []
-        if held:
+        if held and not self._transport.is_closing():
             self._transport.write(b"".join(held))
 
     def __getattr__(self, name: str) -> Any:

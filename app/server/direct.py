@@ -6,6 +6,7 @@ large bodies, `Expect`, strangers who keep us waiting for a body, a call that co
 """
 
 import asyncio
+import logging
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -18,6 +19,7 @@ from app.server.bounded import BoundedHttpProtocol
 from app.server.corked import CorkedTransport
 from app.services import Services
 
+log = logging.getLogger(__name__)
 _PATH = PATH.encode()
 _BODY_BYTES = 64 * 1024
 """What is larger is read the way that knows when to stop reading."""
@@ -73,7 +75,7 @@ class DirectHttpProtocol(BoundedHttpProtocol):
 
     def on_message_begin(self) -> None:
         """A scope is made when it is known that one is needed."""
-        self._in_head = self._incomplete = True
+        self._begin_head()
         self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_headers_complete(self) -> None:
@@ -90,6 +92,7 @@ class DirectHttpProtocol(BoundedHttpProtocol):
         ):
             self._in_head = False
             self._coming = DirectCall(services, self.headers, self.client, keep_alive=self.parser.should_keep_alive())
+            self.headers = []
             self.cycle = cast("Any", self._coming)
         else:
             self._begin_cycle()
@@ -115,9 +118,11 @@ class DirectHttpProtocol(BoundedHttpProtocol):
         self.tasks.add(call.task)
 
     def on_response_complete(self) -> None:
-        """The connection waits for the next request."""
-        self._quiet_since = self.loop.time()
+        """The connection waits for the next request, by our clock: uvicorn's stops at any byte, a line's end even."""
         super().on_response_complete()
+        if not self.transport.is_closing():
+            self._unset_keepalive_if_required()
+            self._watch_for_quiet()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """There is nothing to close any more."""
@@ -128,11 +133,12 @@ class DirectHttpProtocol(BoundedHttpProtocol):
     def _wait_for_the_rest(self, received: int) -> None:
         super()._wait_for_the_rest(received)
         call = self._coming
-        if call is not None and known_caller(call.services, call.headers) is None:
+        if call is not None and not self.transport.is_closing() and known_caller(call.services, call.headers) is None:
             self._change_ways(call)
 
     def _change_ways(self, call: DirectCall) -> None:
         self._coming, self.cycle = None, cast("Any", None)
+        self.headers = call.headers
         self._begin_cycle()
         self.cycle.keep_alive = call.keep_alive
         if call.received:
@@ -158,6 +164,9 @@ class DirectHttpProtocol(BoundedHttpProtocol):
             if not call.keep_alive:
                 transport.close()
             self._go_on()
+        except Exception:
+            log.exception("an answer could not be sent")
+            self.transport.close()
         finally:
             self.tasks.discard(call.task)
 
@@ -166,6 +175,9 @@ class DirectHttpProtocol(BoundedHttpProtocol):
             self.on_response_complete()
             return
         self.server_state.total_requests += 1
+        self._watch_for_quiet()
+
+    def _watch_for_quiet(self) -> None:
         self._quiet_since = self.loop.time()
         if self._quiet is None:
             self._quiet = self.loop.call_later(self.timeout_keep_alive, self._close_if_quiet)

@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.server.bounded import HEAD_BYTES, REQUEST_SECONDS, BoundedHttpProtocol
+from app.server.bounded import HEAD_BYTES, MOST_PIPELINED, REQUEST_SECONDS, BoundedHttpProtocol
 
 HEAD = b"POST /v1/agents HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 
@@ -177,3 +177,59 @@ def test_the_bounds_hold_on_a_real_connection(replica):
         peer.sendall(endless)
     with replica.client() as client:
         assert client.get("/livez").status_code == 200
+
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def test_who_asks_too_much_at_once_is_not_heard_any_more(connection):
+    """What waits is answered, and with the last of it the connection ends; a request costs us 200 times its bytes."""
+    protocol, loop, transport = connection
+    protocol.data_received(GET * 3_000)
+    protocol.data_received(GET * 3_000)
+    assert len(protocol.pipeline) == MOST_PIPELINED
+    assert (transport.written, transport.closed, loop.later) == (b"", False, [])
+    assert [cycle.keep_alive for cycle, _ in protocol.pipeline] == [False] + [True] * (MOST_PIPELINED - 1)
+
+
+def test_no_more_is_read_while_some_wait(connection):
+    """Or each answer would let a whole read full of others in."""
+    protocol, _, _ = connection
+    protocol.data_received(GET * 3)
+    protocol.on_response_complete()
+    assert protocol.flow.read_paused
+    protocol.on_response_complete()
+    assert not protocol.flow.read_paused
+
+
+def test_a_refusal_does_not_overtake_the_answer_before_it(connection):
+    """Whoever reads the next thing that comes would take it for the answer to the first."""
+    protocol, _, transport = connection
+    protocol.data_received(HEAD + b"body" + b"no HTTP\r\n\r\n")
+    assert (transport.written, transport.closed, protocol.cycle.keep_alive) == (b"", False, False)
+    protocol.data_received(b"still no HTTP\r\n\r\n")
+    assert (transport.written, transport.closed) == (b"", False)
+
+
+def test_requests_one_after_the_other_are_counted_one_by_one(connection):
+    """However their bytes fall into pieces: neither their heads nor their times add up."""
+    protocol, loop, transport = connection
+    timers = set()
+    protocol.data_received(GET[:20])
+    for _ in range(HEAD_BYTES // len(GET) + 2):
+        protocol.data_received(GET[20:] + GET[:20])
+        protocol.cycle.response_complete = True
+        timers |= {id(timer) for timer in loop.later}
+        assert len(loop.later) == 1
+    assert (transport.written, transport.closed) == (b"", False)
+    assert len(timers) > 1
+
+
+def test_what_follows_a_body_is_no_header(connection):
+    """A trailer is nobody's: it comes after everything has been decided by the headers."""
+    protocol, _, _ = connection
+    protocol.data_received(
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: y\r\n\r\n"
+    )
+    assert not protocol.cycle.more_body
+    assert [name for name, _ in protocol.cycle.scope["headers"]] == [b"host", b"transfer-encoding"]

@@ -196,6 +196,38 @@ def test_a_connection_with_a_call_under_way_is_in_use(sent):
     assert not transport.closed
 
 
+def test_a_byte_that_begins_nothing_is_no_use_of_a_connection():
+    """Whichever way the last answer went: a line's end now and then would hold it for ever."""
+    protocol, loop, transport = connect()
+    protocol.data_received(post(path="/v1/agents"))
+    protocol.cycle.response_complete = True
+    protocol.on_response_complete()
+    protocol.data_received(b"\r\n")
+    assert [seconds for seconds, _ in loop.later] == [KEEP_ALIVE]
+
+    loop.now += KEEP_ALIVE
+    loop.let_time_pass()
+
+    assert transport.closed
+
+
+def test_what_follows_a_body_is_no_header():
+    """A key in a trailer authenticates nobody, in one piece or in many."""
+    sent = post(body=None).replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")
+    protocol, loop, _ = connect()
+    protocol.data_received(sent + b"X-Late: b\r\n\r\n")
+    assert loop.asked == DIRECT
+    assert [name for name, _ in protocol.cycle.headers] == [b"host", b"authorization", b"transfer-encoding"]
+
+
+def test_a_stranger_whose_request_broke_off_gets_no_further():
+    """It has been refused already."""
+    protocol, loop, transport = connect(known=())
+    protocol.data_received(post(body=None).replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n"))
+    assert transport.closed
+    assert loop.asked == []
+
+
 def test_a_lost_connection_leaves_no_timer():
     """Nor one that a call has started."""
     protocol, loop, _ = connect()
