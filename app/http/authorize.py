@@ -11,7 +11,7 @@ from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
-from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
+from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge, Unauthorized
 from app.http.admission import admit, has_bounds
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.authentication import AUTHORIZATION, note_failure, peer_of, raw_key_of, single_headers
@@ -90,6 +90,9 @@ async def respond(services: Services, call: Call) -> Answer:
         except (Invalid, PayloadTooLarge, AgentNotFound):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.callers.check(raw_key, promptly=True)
+            raise
+        except Unauthorized:
+            services.callers.forget(raw_key)
             raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)

@@ -38,6 +38,10 @@ class Callers:
             self._remembered.move_to_end(digest)
         return caller
 
+    def forget(self, raw_key: str) -> None:
+        """The key is one that this replica has not seen: it has turned out to be revoked or to have expired."""
+        self._remembered.pop(digest_of(raw_key), None)
+
     async def look_up(self, raw_key: str) -> Caller:
         """The caller, as the store had it while this call ran; however many ask at once, the store is asked once.
 

@@ -1,10 +1,12 @@
 """Failed authentications over HTTP: 401 until the address has used its failures up, then 429."""
 
 import re
+from contextlib import closing
 
 import httpx
 import pytest
 from servers import Replica
+from tenants import Tenant
 
 from app.http.operations import OPERATIONS
 
@@ -35,9 +37,11 @@ def call(strict, address):
     """Sends a request of this address."""
     with httpx.Client(base_url=strict.base_url) as client:
 
-        def send(method="GET", path="/v1/agents", key=UNKNOWN, sent_from=address):
+        def send(method="GET", path="/v1/agents", key=UNKNOWN, sent_from=address, body=None):
             headers = {"X-Forwarded-For": sent_from} | ({} if key is None else {"Authorization": f"Bearer {key}"})
-            return client.request(method, path, headers=headers, json={} if method in {"POST", "PATCH"} else None)
+            return client.request(
+                method, path, headers=headers, json=body or ({} if method in {"POST", "PATCH"} else None)
+            )
 
         yield send
 
@@ -118,3 +122,17 @@ def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
         assert call("POST", key=good).status_code == 400
         assert call(path=f"/v1/agents/{ID}", key=good).status_code == 404
     assert call().status_code == 401
+
+
+def test_a_key_that_was_revoked_is_known_no_longer(call, strict, store):
+    """Or whoever goes on with it would cost the store a commit each time, and lock the address of its successor."""
+    with closing(Tenant(store.url, strict)) as tenant:
+        key = tenant.new_key(["read"])
+        body = {"agent_id": tenant.new_agent()["id"], "tool_name": "t"}
+        allowed = call("POST", "/v1/authorize", key=key["key"], body=body)
+        assert allowed.status_code == 200
+        tenant.admin.delete(f"/v1/api-keys/{key['id']}").raise_for_status()
+
+        statuses = [call("POST", "/v1/authorize", key=key["key"], body=body).status_code for _ in range(PER_MINUTE + 2)]
+
+        assert statuses == [401] * PER_MINUTE + [429] * 2
