@@ -165,4 +165,8 @@ def test_the_replicas_believe_the_balancer_and_nobody_else():
     [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
     assert ipaddress.ip_address(address) in ipaddress.ip_network(network["subnet"])
     assert {service["environment"]["REMIT_TRUSTED_PROXIES"] for service in OURS.values()} == {address}
-    assert re.search(r"proxy_set_header\s+X-Forwarded-For", (ROOT / "deploy/nginx.conf").read_text())
+    # A location with headers of its own inherits none, so the caller's own would go through.
+    locations = re.findall(r"location [^{]*\{(?:[^{}]|\{[^{}]*\})*\}", (ROOT / "deploy/nginx.conf").read_text())
+    passing = [each for each in locations if "proxy_pass" in each]
+    assert len(passing) > 1
+    assert all("proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;" in each for each in passing)
