@@ -62,6 +62,9 @@ ROUTES: list[ControllerRouterHandler] = [
     docs.docs_page,
 ]
 
+_AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})
+"""The router takes a slash at the end for nothing, and there is one way to a decision only."""
+
 
 class Application(Litestar):
     """Litestar, with the hot path's route answered before the router is asked."""
@@ -71,7 +74,7 @@ class Application(Litestar):
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
         services, path = self.state.services, scope["path"]
-        if path == authorize.PATH and scope["method"] == "POST":
+        if path in _AUTHORIZE and scope["method"] == "POST":
             return await authorize.answer(services, scope, receive, send)
         if path.startswith(NEEDS_A_KEY) and has_bounds(services):
             try:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from app.model.keys import KEY_TYPE, without_raw_keys
+
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 
 
@@ -18,11 +20,13 @@ class FieldError(ValueError):
 
 
 def require_visible(field: str, text: str, *, lines: bool = False) -> None:
-    """Raise FieldError if `text` holds a control, bidirectional, zero-width or unassigned character.
+    """Raise FieldError if `text` holds a control, bidirectional, zero-width or unassigned character, or an API key.
 
-    Rejected, never stripped: a name that two systems read differently is how a denylist is passed by.
-    With `lines`, line feeds and tabs may stand in it.
+    Rejected, never stripped: a name that two systems read differently is how a denylist is passed by, and a key
+    would be kept for all who may read the log. With `lines`, line feeds and tabs may stand in it.
     """
+    if KEY_TYPE in text and without_raw_keys(text) != text:
+        raise FieldError(field, "holds an API key; leave it out, and revoke it if it is in use")
     if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):

@@ -153,3 +153,24 @@ def dump(store):
             "set": client.smembers,
         }
         return "\n".join(f"{name} {read[client.type(name)](name)}" for name in client.scan_iter())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/authorize", {"agent_id": None, "tool_name": f"t {STRAY}"}),
+        ("/v1/authorize", {"agent_id": None, "tool_name": "t", "action": STRAY}),
+        ("/v1/agents", {"name": STRAY}),
+        ("/v1/agents", {"name": "a", "description": f"uses {STRAY}"}),
+        ("/v1/api-keys", {"name": f"{STRAY}{STRAY}", "scopes": ["read"]}),
+        ("/v1/policies", {"agent_id": None, "name": STRAY, "rules": [{"type": "tool_allowlist", "tools": ["t"]}]}),
+    ],
+)
+def test_a_key_is_no_name(tenant, path, body):
+    """It would be in the log, in reasons and in the trail, for all who may read them; it is not repeated either."""
+    if "agent_id" in body:
+        body = body | {"agent_id": tenant.new_agent()["id"]}
+    answer = tenant.admin.post(path, json=body)
+    assert answer.status_code == 400
+    assert "holds an API key" in answer.text
+    assert RAW.search(answer.text) is None

@@ -75,3 +75,10 @@ def test_both_ways_answer_alike(tenant, replica, case):
         for name in ("id", "timestamp", "latencyMs"):
             answer.pop(name, None)
     assert first == second
+
+
+def test_a_slash_at_the_end_is_no_third_way(tenant):
+    """One request id, one set of headers, one call counted."""
+    answer = tenant.admin.post("/v1/authorize/", content=NOBODY, headers={"X-Request-ID": "mine"})
+    assert answer.status_code == 404
+    assert answer.headers.get_list("x-request-id") == ["mine"]
