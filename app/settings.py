@@ -46,7 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
         None
     )
-    """Workspace `default` is made sure to exist with this admin key (svc_ and 32 lower-case hex digits)."""
+    """At every start, workspace `default` is made sure to exist with this admin key (svc_ and 32 hex digits)."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """A store silent for this long is unavailable: the caller gets 503."""
@@ -62,6 +62,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     policies_per_agent_max: Annotated[int, Meta(ge=1)] = 500
     """Policies that an agent may have; creating more is 409."""
+
+    rate_limits_per_agent_max: Annotated[int, Meta(ge=1)] = 100
+    """Rate limits that an agent may have in all its policies, disabled ones too; one more is 409."""
 
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Policies that a workspace may have; creating more is 409."""
