@@ -4,7 +4,7 @@ delete_policy: remove a policy and its quotas.
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       agent           hash; the agent's record, which gets the new version token
+KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts rate limits
 KEYS[4]       policy          hash; the policy's record
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
@@ -40,10 +40,13 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('ZCARD', agent_policies)
 redis.call('ZCARD', policies)
+-- A policy or an agent from before there were counts has none.
+local rate_limits = tonumber(redis.call('HGET', policy, 'rate_limits') or 0)
+local counted = math.max(0, tonumber(redis.call('HGET', agent, 'rate_limits') or 0) - rate_limits)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
   'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '')
-redis.call('HSET', agent, 'version', version_token)
+redis.call('HSET', agent, 'version', version_token, 'rate_limits', counted)
 redis.call('ZREM', agent_policies, id)
 redis.call('ZREM', policies, id)
 redis.call('DEL', policy)

@@ -4,7 +4,7 @@ put_policy: create a policy, or replace one that has not changed since it was re
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       agent           hash; the agent's record, which gets the new version token
+KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts rate limits
 KEYS[4]       policy          hash; the policy's record
 KEYS[5]       agent_policies  sorted set; member = policy id, score as below
 KEYS[6]       policies        the same for the whole workspace
@@ -21,8 +21,11 @@ ARGV[8]       name
 ARGV[9]       rules           JSON, passed through as bytes
 ARGV[10]      priority        0 to 1000
 ARGV[11]      enabled         1 or 0
-ARGV[12]      per_agent_max   policies that the agent may have
-ARGV[13]      policies_max    policies that the workspace may have
+ARGV[12]      rate_limits     how many of the rules are rate limits
+ARGV[13]      limits_read     how many of the rules that the caller read are; 0 = create
+ARGV[14]      limits_max      rate limits that the agent may have, in all its policies
+ARGV[15]      per_agent_max   policies that the agent may have
+ARGV[16]      policies_max    policies that the workspace may have
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -32,26 +35,31 @@ RETURNS       {status, created_ms, updated_ms, version}
   frozen      the agent is being deleted; nothing written, numbers are 0
   agent_full  the agent has per_agent_max policies; nothing written, numbers are 0
   full        the workspace has policies_max policies; nothing written, numbers are 0
-WRITES        changes, policy, both sorted sets, the agent's version token; dropped buckets go
+  rate_full   there would be more rate limits than before, and more than limits_max; nothing written, numbers are 0
+WRITES        changes, policy, both sorted sets, the agent's version token and count; dropped buckets go
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
 The score sorts as evaluation does, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
+
+The agent's rate_limits is the sum of those of its policies. A policy from before there were counts has none, so it
+counts for nothing until it is changed: until then its agent may have as many rate limits more.
 ]]
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version_token, id, agent_id = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local name, rules, priority, enabled = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local per_agent_max, policies_max = tonumber(ARGV[12]), tonumber(ARGV[13])
+local rate_limits, limits_read, limits_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local per_agent_max, policies_max = tonumber(ARGV[15]), tonumber(ARGV[16])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
 if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
-local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms')
+local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms', 'rate_limits')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
 local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
@@ -60,6 +68,11 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 local agent_held, policies_held = redis.call('ZCARD', agent_policies), redis.call('ZCARD', policies)
 if expected == 0 and agent_held >= per_agent_max then return {'agent_full', 0, 0, 0} end
 if expected == 0 and policies_held >= policies_max then return {'full', 0, 0, 0} end
+-- Disabled policies count too. Never below 0: an older release writes agents without their count.
+local counted = tonumber(redis.call('HGET', agent, 'rate_limits') or 0) - tonumber(held[4] or 0)
+counted = math.max(0, counted) + rate_limits
+-- What is there already can be changed, also where the limit was lowered or the policy was not counted so far.
+if rate_limits > limits_read and counted > limits_max then return {'rate_full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -70,9 +83,9 @@ redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'before', before, 'after', after)
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'name', name, 'rules', rules,
   'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
-  'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1)
+  'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits)
 redis.call('ZADD', agent_policies, score, id)
 redis.call('ZADD', policies, score, id)
-redis.call('HSET', agent, 'version', version_token)
+redis.call('HSET', agent, 'version', version_token, 'rate_limits', counted)
 for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

@@ -194,7 +194,7 @@ OPERATIONS = (
         "Policies",
         body=UpdatePolicy,
         answer=PolicyView,
-        errors=(PolicyNotFound, VersionConflict),
+        errors=(PolicyNotFound, LimitReached, VersionConflict),
         headers=ETAG,
         request_headers=(IF_MATCH,),
         description=(

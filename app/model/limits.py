@@ -6,12 +6,15 @@ NO_LIMIT = 1 << 53
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The bounds of every workspace; checked by the scripts that create, so that no two creations pass them together.
+    """The bounds of every workspace; checked by the scripts that write, so that no two creations pass them together.
 
     What is there already stays when a bound is lowered, and can be changed.
+
+    rate_limits_per_agent: in all its policies, disabled ones too: the store takes those of a tier in one step.
     """
 
     agents: int = NO_LIMIT
     policies_per_agent: int = NO_LIMIT
     policies: int = NO_LIMIT
+    rate_limits_per_agent: int = NO_LIMIT
     keys: int = NO_LIMIT

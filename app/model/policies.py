@@ -204,6 +204,11 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
     return names
 
 
+def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
+    """How many of the rules are rate limits: what one commit may have to take for the policy, at most."""
+    return sum(isinstance(rule, RateLimited) for rule in rules)
+
+
 def pattern_count(rules: Iterable[PolicyRule]) -> int:
     """How many patterns there are to be compiled."""
     constraints = (rule.parameters.values() for rule in rules if isinstance(rule, ParameterConstraint))

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
-from app.model.policies import MANY_PATTERNS, Policy, PolicyRule, quota_fingerprints
+from app.model.policies import MANY_PATTERNS, Policy, PolicyRule, quota_fingerprints, rate_limit_count
 from app.model.versions import Versions
 from app.store.changes import change_keys, require_actor
 from app.store.client import Client, Value, check_reply
@@ -114,7 +114,7 @@ class Policies:
     ) -> Policy:
         """The policy with the given fields changed; with none given, as it is.
 
-        Raises PolicyNotFound, VersionConflict.
+        Raises PolicyNotFound, VersionConflict, LimitReached.
         """
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
@@ -172,6 +172,9 @@ class Policies:
             msgspec.json.encode(policy.rules),
             policy.priority,
             int(policy.enabled),
+            rate_limit_count(policy.rules),
+            0 if held is None else rate_limit_count(held.rules),
+            self._limits.rate_limits_per_agent,
             self._limits.policies_per_agent,
             self._limits.policies,
         ]
@@ -180,6 +183,9 @@ class Policies:
         require_actor(status)
         require_room(status, "workspace", "policies", self._limits.policies)
         require_room(status.removeprefix("agent_"), "agent", "policies", self._limits.policies_per_agent)
+        if status == "rate_full":
+            allowed = self._limits.rate_limits_per_agent
+            raise LimitReached(f"The agent may have {allowed} rate limits in all its policies, and there would be more")
         if status == "no_agent":
             raise AgentNotFound("No agent has this id")
         if await overtaken(status):

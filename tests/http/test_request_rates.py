@@ -16,6 +16,7 @@ def bounded(store):
         REMIT_AGENTS_MAX="2",
         REMIT_POLICIES_PER_AGENT_MAX="1",
         REMIT_POLICIES_MAX="1",
+        REMIT_RATE_LIMITS_PER_AGENT_MAX="2",
         REMIT_KEYS_MAX="3",
     )
     yield replica
@@ -100,3 +101,18 @@ def test_one_more_than_the_limit_is_409(bounded, tenant, agent):
         "/v1/policies": "The agent has as many policies as it may have (1); delete one to make room",
         "/v1/api-keys": "The workspace has as many API keys as it may have (3); delete one to make room",
     }
+
+
+def test_one_more_rate_limit_than_the_limit_is_409(bounded, tenant, agent):
+    """Where a policy is changed as well; nothing of it is changed then."""
+    limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+    policy = tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": RULES}).json()
+    with bounded.client(tenant.new_key(["admin"])["key"]) as client:
+        assert client.patch(f"/v1/policies/{policy['id']}", json={"rules": [limit] * 2}).status_code == 200
+        answer = client.patch(f"/v1/policies/{policy['id']}", json={"name": "q", "rules": [limit] * 3})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "LIMIT_REACHED")
+    assert answer.json()["error"]["message"] == (
+        "The agent may have 2 rate limits in all its policies, and there would be more"
+    )
+    held = tenant.admin.get(f"/v1/policies/{policy['id']}").json()
+    assert (held["name"], len(held["rules"])) == ("p", 2)

@@ -1,0 +1,197 @@
+"""How many rate limits an agent may have: the store takes them in one step, and everybody waits for it."""
+
+import asyncio
+import random
+
+import pytest
+from fake_store import FakeClient
+
+from app.errors import AppError, LimitReached
+from app.model.agents import AgentStatus
+from app.model.limits import Limits
+from app.model.policies import RateLimit, RateLimited, ToolAllowlist, rate_limit_count
+from app.store.agents import Agents
+from app.store.client import open_client
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
+OTHER = ToolAllowlist(tools=["*"])
+MAX = 10
+LOW = Limits(rate_limits_per_agent=MAX)
+
+
+def rules(limits):
+    """A policy's rules, so many of which are rate limits."""
+    return [OTHER, *[LIMIT] * limits]
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids, LOW)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids, LOW)
+
+
+@pytest.fixture
+async def agent_id(agents, workspace_id):
+    return (await agents.create(workspace_id, "a", None)).id
+
+
+@pytest.fixture
+async def other_replica(request, client, ids):
+    """Policies over another connection to the same store."""
+    if isinstance(client, FakeClient):
+        yield Policies(client, ids, LOW)
+        return
+    store = request.getfixturevalue(f"{request.node.callspec.params['client']}_store")
+    another = open_client(store.url, 250)
+    yield Policies(another, ids, LOW)
+    await another.close()
+
+
+@pytest.fixture
+def held(policies, workspace_id, agent_id):
+    """How many rate limits the agent has, as its policies say it."""
+
+    async def look():
+        return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, agent_id))
+
+    return look
+
+
+async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(policies, workspace_id, agent_id, held):
+    """Rules of other types and other agents do not count; disabled policies do."""
+    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), enabled=False)
+    with pytest.raises(LimitReached, match="The agent may have 10 rate limits in all its policies"):
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(5))
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(4))
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(0))
+    assert await held() == MAX
+
+
+async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, agent_id, held):
+    """Rules that are replaced make room for those that replace them, and a refused change changes nothing."""
+    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    with pytest.raises(LimitReached):
+        await policies.update(workspace_id, policy.id, name="refused", rules=rules(11))
+    assert (await policies.get(workspace_id, policy.id)).name == "p"
+
+    await policies.update(workspace_id, policy.id, rules=rules(10))
+    await policies.update(workspace_id, policy.id, rules=rules(3))
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(7))
+    assert await held() == MAX
+
+
+async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
+    """As many as it had."""
+    gone = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(4))
+    await policies.delete(workspace_id, gone.id)
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(7))
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(6))
+
+
+async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, workspace_id, agent_id):
+    """Its record is written anew then."""
+    await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED)
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(5))
+
+
+async def test_what_is_above_a_limit_that_was_lowered_can_be_changed_but_does_not_grow(
+    client, ids, policies, workspace_id, agent_id
+):
+    """Nothing becomes read-only."""
+    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(12))
+    assert (await policies.update(workspace_id, policy.id, priority=7)).priority == 7
+    assert len((await policies.update(workspace_id, policy.id, rules=rules(11))).rules) == 12
+    with pytest.raises(LimitReached):
+        await policies.update(workspace_id, policy.id, rules=rules(12))
+
+
+async def test_policies_from_before_there_were_counts_count_once_they_are_changed(
+    client, policies, workspace_id, agent_id
+):
+    """Until then they are beside the limit; neither changing nor deleting them ever takes the count below what is."""
+    old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5)) for _ in range(2)]
+    keyspace = Keyspace(workspace_id)
+    for name in (keyspace.agent(agent_id), *(keyspace.policy(each.id) for each in old)):
+        await client.call("HDEL", name, "rate_limits")
+
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(9))
+    await policies.update(workspace_id, old[0].id, name="counted from now on, and not refused")
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(1))
+    await policies.delete(workspace_id, old[1].id)
+    await policies.delete(workspace_id, old[0].id)
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(2))
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(1))
+
+
+async def test_an_agent_whose_count_was_lost_is_not_owed_any(client, policies, workspace_id, agent_id):
+    """An older release writes the agent without it: the count then is too low, and never below nothing."""
+    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
+    await policies.delete(workspace_id, policy.id)
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(11))
+
+
+async def test_two_replicas_at_once_do_not_pass_the_limit(policies, other_replica, workspace_id, agent_id, held):
+    """Twenty creations of three for a limit of ten: three are made, whoever made them."""
+    ended = await asyncio.gather(
+        *(
+            replica.create(workspace_id, agent_id, name="p", rules=rules(3))
+            for _ in range(10)
+            for replica in (policies, other_replica)
+        ),
+        return_exceptions=True,
+    )
+    assert sum(not isinstance(each, LimitReached) for each in ended) == 3
+    assert await held() == 9
+
+
+async def test_two_replicas_that_grow_different_policies_do_not_pass_the_limit(
+    policies, other_replica, workspace_id, agent_id, held
+):
+    """Each has read what leaves room for its own change; the script adds them up."""
+    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
+    await asyncio.gather(
+        *(
+            replica.update(workspace_id, policy.id, rules=rules(4))
+            for policy, replica in zip(made, [policies, other_replica] * 2, strict=True)
+        ),
+        return_exceptions=True,
+    )
+    assert await held() == MAX
+
+
+async def test_the_count_is_right_whatever_two_replicas_did(
+    client, policies, other_replica, workspace_id, agent_id, held
+):
+    """Creations, changes and deletions of the same policies, all at once."""
+    chance = random.Random(1)
+    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
+
+    async def change():
+        replica, policy = chance.choice((policies, other_replica)), chance.choice(made)
+        match chance.randrange(4):
+            case 0:
+                made.append(await replica.create(workspace_id, agent_id, name="p", rules=rules(chance.randrange(4))))
+            case 1:
+                await replica.delete(workspace_id, policy.id)
+            case _:
+                await replica.update(workspace_id, policy.id, rules=rules(chance.randrange(6)))
+
+    for _ in range(8):
+        ended = await asyncio.gather(*(change() for _ in range(8)), return_exceptions=True)
+        assert all(each is None or isinstance(each, AppError) for each in ended), ended
+        counted = int(await client.call("HGET", Keyspace(workspace_id).agent(agent_id), "rate_limits"))
+        assert counted == await held() <= MAX
