@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result, RuleRef
+from app.model.keys import KEY_TYPE
 from app.model.policies import (
     ApprovalRequired,
     Effect,
@@ -35,7 +36,9 @@ _QUICK_STEPS = 1_000_000
 _QUICK_TOOL_PATTERNS = 50_000
 """To look through them all for one tool takes three milliseconds."""
 
-_REDACTED = REDACTED.encode()
+_CUT = (REDACTED.encode(), KEY_TYPE.encode())
+"""What is recorded in the place of a value that may have been longer than it looks: a secret, an API key."""
+
 _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 
 IsSecret = Callable[[str], bool]
@@ -127,8 +130,7 @@ class CompiledAgent:
         recorded = request.recorded_parameters
         if view.program_size * len(recorded) > _QUICK_STEPS:
             return False
-        # What was redacted was longer than it looks.
-        return view.program_size * _MAX_BYTES <= _QUICK_STEPS or _REDACTED not in recorded
+        return view.program_size * _MAX_BYTES <= _QUICK_STEPS or not any(mark in recorded for mark in _CUT)
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them. Bounded: past 256 tools a view is made anew each time."""

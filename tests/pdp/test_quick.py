@@ -3,11 +3,13 @@
 import msgspec
 import pytest
 
+from app.http.tool_calls import decode_tool_call
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest
 from app.model.policies import Policy, PolicyRule
-from app.pdp import compile_agent
+from app.pdp import Redactor, compile_agent
 
+AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
 
 
@@ -61,6 +63,15 @@ def test_a_redacted_value_counts_as_long_as_it_may_have_been():
     agent = compiled(constraint("t", secret="^.{1,255}$"))
     assert not agent.is_quick(call("t", secret="a" * 60_000))
     assert agent.is_quick(call("t", text="a"))
+
+
+def test_a_text_of_which_an_api_key_was_cut_counts_as_long_as_it_may_have_been():
+    """An API key in parameters is recorded without its secret part, and every hexadecimal digit behind it is that."""
+    agent = compiled(constraint("t", text=".{1000}$"))
+    body = {"agent_id": AGENT_ID, "tool_name": "t", "parameters": {"text": "svc_" + "ab" * 30_000}}
+    request = decode_tool_call(msgspec.json.encode(body), None, Redactor(()))
+    assert len(request.recorded_parameters) < 50
+    assert not agent.is_quick(request)
 
 
 def test_very_many_tool_patterns_are_looked_through_in_a_thread_once():
