@@ -65,8 +65,8 @@ class Archive:
         except msgspec.DecodeError as error:
             raise AuditLogDamaged(f"{path} cannot be read: {error}") from None
 
-    def verify(self) -> Checkpoint | None:
-        """The last archived segment, when every file is what was sealed; None if there is none.
+    def verify(self) -> Checkpoint:
+        """The last archived segment, when every file is what was sealed; the workspace's genesis if there is none.
 
         Raises AuditLogDamaged naming the first file that is not.
         """
@@ -85,7 +85,7 @@ class Archive:
                 raise AuditLogDamaged(f"{row.file} does not hold the entries that were sealed")
             last = row
         if last is None:
-            return None
+            return Checkpoint(self.workspace_id, 0, 0, genesis(self.workspace_id), 0)
         time_ms = parse_time_ms(last.last_time)
         return Checkpoint(self.workspace_id, last.segment, last.last_sequence, last.sha256, time_ms)
 

@@ -85,8 +85,8 @@ class Verifier:
         return link
 
     def _start(self, head: Head, since: Checkpoint | None) -> "_Link":
-        """Where to begin."""
-        if since is not None and since.segment >= head.first_segment - 1:
+        """Where to begin; a checkpoint has been compared with the log."""
+        if since is not None:
             self._first = since.segment + 1
             return _Link(since.segment + 1, since.sha256, since.sequence + 1)
         self._first = head.first_segment
@@ -98,7 +98,8 @@ class Verifier:
             message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"
             return Finding(Fault.TRUNCATED, head.segment + 1, message)
         if since.segment < head.first_segment - 1:
-            return None  # retention dropped it; the archive holds what was there
+            # Retention may have dropped what lies between, and so may have whoever wrote another log.
+            return Finding(Fault.REMOVED, since.segment + 1, _gap(since.segment, head.first_segment))
         if head.floor is not None and since.segment == head.first_segment - 1:
             same = head.floor.sha256 == since.sha256
         elif since.segment == 0:
@@ -235,6 +236,14 @@ class Verifier:
             entries=self._entries,
             unsealed=unsealed,
         )
+
+
+def _gap(last: int, first: int) -> str:
+    return (
+        f"The log begins with segment {first}, and what it is compared with ends with segment {last}: nothing tells "
+        "whether it is the same log. If retention dropped what lies between, give a checkpoint of segment "
+        f"{first - 1} or later, or an archive that goes so far (remit audit verify --archive)"
+    )
 
 
 class _Link(NamedTuple):

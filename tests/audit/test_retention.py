@@ -122,7 +122,7 @@ async def test_queries_of_what_is_left_are_as_before(client, writer, workspace_i
 
 async def test_the_chain_verifies_across_the_cut(client, writer, workspace_id, archive):
     """From the floor on; from a checkpoint of before the cut; and from the archive into the store."""
-    early = (await Verifier(client, workspace_id).verify(segments_max=2)).checkpoint
+    early = (await Verifier(client, workspace_id).verify(segments_max=5)).checkpoint
     await archive.write(client)
     await drop(client, workspace_id, 5, unarchived=False)
     found = await Verifier(client, workspace_id).verify()
@@ -131,6 +131,34 @@ async def test_the_chain_verifies_across_the_cut(client, writer, workspace_id, a
     last = archive.verify()
     assert (last.segment, last.sequence) == (8, 128)
     assert (await Verifier(client, workspace_id).verify(since=last)).complete
+
+
+async def test_a_checkpoint_from_below_the_floor_is_not_called_intact(client, writer, workspace_id, archive):
+    """It cannot be compared with what retention dropped; one from just below the floor can, and so can the archive."""
+    early = (await Verifier(client, workspace_id).verify(segments_max=4)).checkpoint
+    await archive.write(client)
+    await drop(client, workspace_id, 5, unarchived=False)
+
+    found = await Verifier(client, workspace_id).verify(since=early)
+
+    assert (found.finding.fault, found.finding.segment, found.complete) == (Fault.REMOVED, 5, False)
+    assert "give a checkpoint of segment 5 or later" in found.finding.message
+    assert (await Verifier(client, workspace_id).verify(since=archive.verify())).complete
+
+
+@pytest.mark.parametrize("archived", [0, 4])
+async def test_a_gap_between_archive_and_log_is_found(client, writer, workspace_id, archive, archived):
+    """Segments that are in neither; an archive that has none at all goes up to the beginning."""
+    await archive.write(client)
+    manifest = archive.folder / MANIFEST
+    manifest.write_bytes(b"".join(manifest.read_bytes().splitlines(keepends=True)[:archived]))
+    assert (await Verifier(client, workspace_id).verify(since=archive.verify())).complete
+    await drop(client, workspace_id, 5)
+
+    found = await Verifier(client, workspace_id).verify(since=archive.verify())
+
+    assert (found.finding.fault, found.finding.segment) == (Fault.REMOVED, archived + 1)
+    assert f"The log begins with segment 6, and what it is compared with ends with segment {archived}" in str(found)
 
 
 async def test_a_floor_that_was_moved_is_found_out(client, writer, workspace_id):

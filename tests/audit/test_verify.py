@@ -245,6 +245,21 @@ async def test_a_log_cut_back_behind_a_checkpoint_is_truncated(log):
     assert (await log.verify(since=kept)).finding.fault is Fault.TRUNCATED
 
 
+async def test_a_log_written_anew_above_a_checkpoint_is_found_out(log):
+    """Everything deleted, another log written, and a floor forged so that the checkpoint lies below it."""
+    kept = (await log.verify()).checkpoint
+    keyspace, forged = log.keyspace, "c" * 64
+    await log.delete(*range(1, 9))
+    await log.client.call("DEL", keyspace.audit_stream, keyspace.audit_by_all(0), keyspace.audit_parts)
+    floor = ("floor_segment", 12, "floor_sequence", 177, "floor_ms", 0, "floor_sha256", forged)
+    await log.client.call("HSET", keyspace.audit_head, "segment", 11, "sequence", 176, "sha256", forged, *floor)
+    await log.client.call("HSET", keyspace.commits, "sequence", 176)
+
+    found = await log.verify(since=kept)
+
+    assert (found.finding.fault, found.finding.segment, found.complete) == (Fault.REMOVED, 9, False)
+
+
 async def test_a_checkpoint_of_another_workspace_is_refused(log, ids):
     """It would prove nothing."""
     with pytest.raises(Invalid, match="another workspace"):

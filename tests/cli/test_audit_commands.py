@@ -92,11 +92,16 @@ def test_an_export_is_a_whole_file(remit, writer, tmp_path, kind):
         assert json.loads(text.splitlines()[-1])["end"]["entries"] == 40
 
 
-def test_an_archive_is_added_to_and_verified_with_the_log(remit, tmp_path, workspace_id):
-    """And a file that was changed is named."""
+async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, tmp_path, workspace_id):
+    """A gap between the two is found, and a file that was changed is named."""
     assert remit("archive", tmp_path).stdout == "2 segments added\n"
     assert remit("archive", tmp_path).stdout == "0 segments added\n"
     assert remit("verify", "--archive", tmp_path).returncode == 0
+    missing = ("HSET", writer.keyspace.audit_head, "floor_segment", 4, "floor_sequence", 49, "floor_ms", 0)
+    await writer.client.call(*missing, "floor_sha256", "0" * 64)
+    done = remit("verify", "--archive", tmp_path)
+    assert done.returncode == 1
+    assert "removed at segment 3: The log begins with segment 4" in done.stderr
     (tmp_path / workspace_id / "1.jsonl.zst").write_bytes(b"x")
     done = remit("verify", "--archive", tmp_path)
     assert done.returncode == 1
