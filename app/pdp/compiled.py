@@ -8,7 +8,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result, RuleRef
-from app.model.keys import KEY_TYPE
 from app.model.policies import (
     ApprovalRequired,
     Effect,
@@ -22,22 +21,15 @@ from app.model.policies import (
     evaluation_order,
     quota_fingerprints,
 )
-from app.pdp.constraints import Check, compile_constraint, program_size
+from app.pdp.constraints import Check, compile_constraint
+from app.pdp.costs import MAX_BYTES, Cost, cost_of, may_be_longer, quick_bytes
 from app.pdp.quotas import open_quotas
-from app.pdp.redaction import REDACTED
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
 _MAX_VIEWS = 256
-_MAX_BYTES = 64 * 1024
-_QUICK_STEPS = 1_000_000
-"""Four milliseconds, at 4 ns for a step."""
-
 _QUICK_TOOL_PATTERNS = 50_000
-"""To look through them all for one tool takes three milliseconds."""
-
-_CUT = (REDACTED.encode(), KEY_TYPE.encode())
-"""What is recorded in the place of a value that may have been longer than it looks: a secret, an API key."""
+"""To look through them all for one tool takes five milliseconds; a rule takes as long as five of them."""
 
 _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 
@@ -50,7 +42,7 @@ class Condition(Struct, frozen=True):
     when_failed: the result a failure gives.
     failure: the reason if it always fails; None if that depends on the call.
     checks, time: what it depends on; a condition without any always passes.
-    program_size: of the patterns in the checks, together.
+    cost: what it takes at worst to find out.
     """
 
     ref: RuleRef
@@ -58,7 +50,7 @@ class Condition(Struct, frozen=True):
     failure: str | None = None
     checks: tuple[Check, ...] = ()
     time: TimeCheck | None = None
-    program_size: int = 0
+    cost: Cost = Cost()
 
     def failed(self, parameters: dict[str, Any], minute: int) -> str | None:
         """The reason why this call fails the rule, None if it passes."""
@@ -89,13 +81,13 @@ class ToolView(Struct, frozen=True):
     tier: its policies, oldest first, without those that abstain; empty if no policy says anything.
     timed: whether a condition depends on the clock.
     when_all_pass: the plan if no condition fails.
-    program_size: of all patterns that one call can meet.
+    quick_bytes: a call with parameters up to this length is decided in a few milliseconds; -1 = none is.
     """
 
     tier: tuple[PolicyView, ...]
     timed: bool
     when_all_pass: Plan
-    program_size: int = 0
+    quick_bytes: int = MAX_BYTES
 
 
 class CompiledAgent:
@@ -113,24 +105,25 @@ class CompiledAgent:
             )
         ]
         self._views: dict[str, ToolView] = {}
-        self._tool_patterns = sum(len(each.rule.tools) for tier in self._tiers for _, rules in tier for each in rules)
+        self._tool_patterns = sum(
+            len(each.rule.tools) + 5 for tier in self._tiers for _, rules in tier for each in rules
+        )
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
         """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
 
-        RE2 is linear, but where its fast automaton runs out of memory each byte costs as many steps as the pattern
-        has instructions: `.{1000}$` takes two seconds for 64 KiB. The estimate knows no more than the two sizes, so it
-        is too high for most patterns, and a thread is all that it costs them.
+        The estimate knows the policies and one size of the call, so it is too high for most, and a thread is all that
+        it costs them.
         """
         view = self._views.get(request.tool_name)
         if view is None:
             if self._tool_patterns > _QUICK_TOOL_PATTERNS:
                 return False
             view = self.view(request.tool_name)
+        if view.quick_bytes == MAX_BYTES:
+            return True
         recorded = request.recorded_parameters
-        if view.program_size * len(recorded) > _QUICK_STEPS:
-            return False
-        return view.program_size * _MAX_BYTES <= _QUICK_STEPS or not any(mark in recorded for mark in _CUT)
+        return len(recorded) <= view.quick_bytes and not may_be_longer(recorded)
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them. Bounded: past 256 tools a view is made anew each time."""
@@ -148,8 +141,8 @@ class CompiledAgent:
                 timed = any(condition.time for view in views for condition in view.conditions)
                 outcome = views[0].allowed
                 quotas = open_quotas(views, outcome.result, 0)
-                size = sum(condition.program_size for view in views for condition in view.conditions)
-                return ToolView(views, timed, Plan(outcome, quotas, recurring=True), size)
+                quick = quick_bytes(condition.cost for view in views for condition in view.conditions)
+                return ToolView(views, timed, Plan(outcome, quotas, recurring=True), quick)
         return ToolView((), False, DEFAULT_DENY)
 
 
@@ -189,8 +182,8 @@ def _compile_rule(
                 compile_constraint(name, constraint, secret=is_secret(name))
                 for name, constraint in rule.parameters.items()
             )
-            size = sum(map(program_size, rule.parameters.values()))
-            condition = Condition(ref, _result(rule.effect), checks=checks, program_size=size)
+            when_failed = _result(rule.effect)
+            condition = Condition(ref, when_failed, checks=checks, cost=cost_of(rule.parameters, when_failed))
         case TimeBased():
             condition = Condition(ref, _result(rule.effect), time=compile_time_window(rule.time_window))
         case RateLimited():

@@ -43,11 +43,6 @@ def compile_constraint(name: str, constraint: Constraint, *, secret: bool) -> Ch
     return check
 
 
-def program_size(constraint: Constraint) -> int:
-    """Instructions of the constraint's pattern: a byte of text costs no more steps, however the engine searches."""
-    return 0 if constraint.regex is UNSET else compile_regex(constraint.regex).program_size
-
-
 def _values(holder: dict[str, Any], path: list[str]) -> Iterator[Any]:
     """Every value that the dotted path can mean, the exact key first.
 

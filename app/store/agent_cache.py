@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -14,6 +14,8 @@ from app.store.agents import Agents
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
 _AGENT_BYTES = 2_000
+_LARGE_BYTES = 32 * 1024
+"""More JSON of rules than this is compiled in a thread: so much takes up to 10 ms."""
 
 
 class AgentCache(Generic[Compiled]):
@@ -71,13 +73,12 @@ class AgentCache(Generic[Compiled]):
 
     async def _load(self, key: _Key) -> Compiled:
         agent, policies = await self._agents.load(*key)
-        if sum(pattern_count(policy.rules) for policy in policies) > MANY_PATTERNS:
-            compiled = await asyncio.to_thread(self._compile, agent, policies)
+        if _takes_long(policies):
+            compiled, size = await asyncio.to_thread(self._compile_sized, agent, policies)
         else:
-            compiled = self._compile(agent, policies)
+            compiled, size = self._compile_sized(agent, policies)
         if key in self._entries:
             self._remove(key)
-        size = _AGENT_BYTES + sum(len(msgspec.json.encode(policy.rules)) for policy in policies)
         if size > self._max_bytes:
             return compiled  # all others would have to leave, and it would not fit even then
         self._entries[key] = (compiled, size)
@@ -87,6 +88,25 @@ class AgentCache(Generic[Compiled]):
         self._kept()
         return compiled
 
+    def _compile_sized(self, agent: Agent, policies: Sequence[Policy]) -> tuple[Compiled, int]:
+        """The compiled agent, and as how many bytes it counts."""
+        return self._compile(agent, policies), _AGENT_BYTES + sum(map(_json_bytes, policies))
+
     def _remove(self, key: _Key) -> None:
         _, size = self._entries.pop(key)
         self.bytes_held -= size
+
+
+def _takes_long(policies: Iterable[Policy]) -> bool:
+    """Whether everybody would wait too long if the loop compiled these."""
+    patterns = total = 0
+    for policy in policies:
+        patterns += pattern_count(policy.rules)
+        total += _json_bytes(policy)
+        if patterns > MANY_PATTERNS or total > _LARGE_BYTES:
+            return True
+    return False
+
+
+def _json_bytes(policy: Policy) -> int:
+    return len(msgspec.json.encode(policy.rules))

@@ -15,9 +15,22 @@ AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
 
 def compiled(*rules):
     """The agent under one policy of these rules."""
-    decoded = msgspec.convert(rules, tuple[PolicyRule, ...])
-    policy = Policy(id="p", agent_id="a", name="p", rules=decoded, created_ms=0, updated_ms=0, version=1)
-    return compile_agent(AGENT, [policy], lambda name: name == "secret")
+    return agent_of([rules])
+
+
+def agent_of(policies):
+    """The agent under several policies, each given as its rules."""
+    decoded = [msgspec.convert(rules, tuple[PolicyRule, ...]) for rules in policies]
+    held = [
+        Policy(id=f"p{number}", agent_id="a", name="p", rules=rules, created_ms=0, updated_ms=0, version=1)
+        for number, rules in enumerate(decoded)
+    ]
+    return compile_agent(AGENT, held, lambda name: name == "secret")
+
+
+def constraint_of(parameters):
+    """A constraint on every tool."""
+    return {"type": "parameter_constraint", "tools": ["*"], "parameters": parameters}
 
 
 def constraint(tool, **patterns):
@@ -72,6 +85,39 @@ def test_a_text_of_which_an_api_key_was_cut_counts_as_long_as_it_may_have_been()
     request = decode_tool_call(msgspec.json.encode(body), None, Redactor(()))
     assert len(request.recorded_parameters) < 50
     assert not agent.is_quick(request)
+
+
+def test_very_many_checks_are_not_quick_though_none_has_a_pattern():
+    """Each takes a tenth of a microsecond even if it asks for nothing."""
+    asking = constraint_of({f"p{number}": {"required": False} for number in range(100)})
+    assert compiled(*[asking] * 50).is_quick(call("t"))
+    assert not agent_of([[asking] * 50] * 3).is_quick(call("t"))
+
+
+def test_many_checks_of_names_with_many_dots_are_not_quick():
+    """They are looked for in every way to split them, and objects can be made in which that goes on and on."""
+
+    def asking(parts):
+        return constraint_of({f"{'a.' * parts}{number}": {"required": False} for number in range(50)})
+
+    deep = {"a": {"a": {"a": {"a": {}}}}}
+    assert compiled(asking(3)).is_quick(call("t", **deep))
+    assert not compiled(asking(120)).is_quick(call("t", **deep))
+
+
+def test_many_failures_that_escalate_are_not_quick():
+    """Each is put into words, since a later denial may still outrank it; a denial ends it at once."""
+    escalating = constraint_of({"p": {"enum": ["a"]}}) | {"effect": "escalate"}
+    assert not agent_of([[escalating] * 50] * 20).is_quick(call("t", p="é" * 300))
+    assert agent_of([[constraint_of({"p": {"enum": ["a"]}})] * 50] * 20).is_quick(call("t", p="é" * 300))
+
+
+def test_very_many_rules_are_looked_through_in_a_thread_once():
+    """However few tools each of them names."""
+    agent = agent_of([[{"type": "tool_denylist", "tools": ["other"]}] * 50] * 200)
+    assert not agent.is_quick(call("t"))
+    agent.view("t")
+    assert agent.is_quick(call("t"))
 
 
 def test_very_many_tool_patterns_are_looked_through_in_a_thread_once():

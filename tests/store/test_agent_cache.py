@@ -1,6 +1,7 @@
 """The compiled agents that a replica keeps."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -224,6 +225,14 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
     assert (await cache.load(W, "a")).version == "1"
     assert cache.recall(W, "a") is None
     assert cache.bytes_held == 0
+
+
+@pytest.mark.parametrize(("tools", "on_the_loop"), [(1, True), (10_000, False)])
+async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, on_the_loop):
+    """Everybody else is answered meanwhile. The JSON of the rules tells, whatever is in it."""
+    cache = AgentCache(shelf, lambda _agent, _policies: threading.get_ident(), 1_000_000)
+    shelf.put("a", tools=tools)
+    assert (await cache.load(W, "a") == threading.get_ident()) is on_the_loop
 
 
 async def test_whoever_minds_the_heap_is_told_what_stays(shelf):
