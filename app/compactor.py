@@ -76,6 +76,8 @@ class Compactor:
                     sealed |= await self._seal(workspace_id, stopped)
                 except AppError as error:
                     log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
+                except Exception:  # whatever one workspace holds, the others are sealed
+                    log.exception("cannot seal workspace %s", workspace_id)
         return sealed
 
     async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:

@@ -25,7 +25,7 @@ Tallies = dict[str, dict[Any, int]]
 
 
 class Block:
-    """The oldest unsealed entries in their order, `most` at most."""
+    """The oldest unsealed entries in their order, `most` at most. bytes: of their lines."""
 
     def __init__(self, first_sequence: int, most: int) -> None:
         self.first_sequence = first_sequence
@@ -34,11 +34,11 @@ class Block:
         self.times: list[int] = []
         self._indexed: list[Indexed] = []
         self._most = most
-        self._bytes = 0
+        self.bytes = 0
 
     @property
     def is_full(self) -> bool:
-        return len(self.lines) >= self._most or self._bytes >= SEGMENT_BYTES
+        return len(self.lines) >= self._most or self.bytes >= SEGMENT_BYTES
 
     @property
     def entries(self) -> int:
@@ -79,7 +79,7 @@ class Block:
         self.times.append(time_ms)
         self._indexed.append(indexed)
         self.next_sequence += 1
-        self._bytes += len(line)
+        self.bytes += len(line)
 
 
 def tally(columns: Sequence[Sequence[Any]], frames: Sequence[slice]) -> Tallies:

@@ -115,7 +115,7 @@ def line_from(columns: Sequence[bytes]) -> bytes:
         )
     except KeyError as error:
         raise Unreadable(f"result: {_shown(error.args[0])} is none of the possible values") from None
-    except (ValueError, OverflowError, msgspec.DecodeError) as error:
+    except (ValueError, OverflowError, RecursionError, msgspec.DecodeError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
 

@@ -2,18 +2,17 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from app.store.audit_block import DIMENSIONS, Block, Tallies, members, merged
+from app.store.audit_block import DIMENSIONS, Tallies, members, merged
+from app.store.audit_gathering import FEW, Gathered, Link, gather
 from app.store.audit_head import Span, head_of, span_text, spans_of
 from app.store.audit_index import CAPPED, OTHER, Row, name_of, row_member
-from app.store.audit_lines import RESULTS, Unreadable, placeholder
+from app.store.audit_lines import RESULTS
 from app.store.audit_segments import CODEC, chain, genesis, pack, part_of
-from app.store.audit_stream import fields_of, sequence_of
 from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
 from app.store.records import as_record
@@ -22,7 +21,6 @@ from app.store.scripts import SEAL_SEGMENT
 log = logging.getLogger(__name__)
 
 _REMEMBERED = 256
-_GONE = "it was gone from the stream"
 
 
 class Sealed(Struct, frozen=True):
@@ -39,16 +37,16 @@ class _Basis(Struct):
 
     names: how many values the part's indexes hold, by dimension; keys: of some that they surely hold, by dimension and
     value as the stream has it, the index's key. knows_all: there are no others, since the part was begun here.
+    expected: how many entries fill a segment, as the one before had them.
     """
 
-    segment: int
-    sequence: int
-    sha256: str
+    upon: Link
     part: int
     span: Span | None
     names: dict[str, int]
     keys: dict[str, dict[Any, str]]
     knows_all: bool
+    expected: int = FEW
 
 
 class Sealer:
@@ -66,16 +64,19 @@ class Sealer:
     async def seal_next(self, workspace_id: str) -> Sealed | None:
         """One more segment of the oldest unsealed entries; None if there are none, or another was faster."""
         keyspace = Keyspace(workspace_id)
-        basis = self._bases.pop(workspace_id, None) or await self._read_basis(workspace_id)
-        block = Block(basis.sequence + 1, self._entries)
-        chunk = await self._client.call_bytes("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", self._entries)
-        oldest_id, set_aside = await self._fill(keyspace, block, chunk)
-        if oldest_id is None:
+        basis = self._bases.pop(workspace_id, None)
+        gathered = None if basis is None else await self._gather(keyspace, basis)
+        if basis is None or gathered is None:
+            # Another compactor has sealed, or the store has lost what we sealed and has the entries again.
+            basis = await self._read_basis(workspace_id)
+            gathered = await self._gather(keyspace, basis)
+        if gathered is None or gathered.oldest_id is None:
             return None
-        number = basis.segment + 1
+        block = gathered.block
+        number = basis.upon.segment + 1
         frames = block.frames()
         sizes, data = pack([block.lines[frame] for frame in frames])
-        sha256 = chain(basis.sha256, b"".join(block.lines))
+        sha256 = chain(basis.upon.sha256, b"".join(block.lines))
         part = part_of(number)
         if part != basis.part:
             basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
@@ -85,8 +86,8 @@ class Sealer:
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
         keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
         args: list[Value] = [
-            basis.sha256,
-            oldest_id,
+            basis.upon.sha256,
+            gathered.oldest_id,
             number,
             block.first_sequence,
             block.next_sequence - 1,
@@ -107,57 +108,13 @@ class Sealer:
         if status != "sealed":
             log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
             return None
-        basis.segment, basis.sequence, basis.sha256, basis.span = number, block.next_sequence - 1, sha256, span
+        basis.upon = Link(number, block.next_sequence - 1, sha256)
+        basis.span, basis.expected = span, block.entries
         self._remember(workspace_id, basis)
-        return Sealed(number, block.first_sequence, block.next_sequence - 1, set_aside)
+        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside)
 
-    async def _fill(self, keyspace: Keyspace, block: Block, chunk: Sequence[Any]) -> tuple[str | None, list[str]]:
-        """Put the stream's oldest entries into the block; the id of the first of them, and what was set aside.
-
-        An entry that cannot be read, or is gone, is replaced by a line that says so, because its sequence number
-        was given out; an entry that no commit made has none, and only leaves the stream.
-        """
-        oldest_id: bytes | None = None
-        poison: list[tuple[str, str, Mapping[bytes, bytes]]] = []
-        foreign: list[str] = []
-        for raw_id, fields in chunk:
-            if block.is_full:
-                break
-            sequence = sequence_of(raw_id)
-            if sequence is None or sequence < block.next_sequence:
-                why = "no commit made its id" if sequence is None else "its sequence number is sealed already"
-                poison.append((raw_id.decode(), why, fields_of(fields)))
-                foreign.append(raw_id.decode())
-                continue
-            oldest_id = oldest_id or raw_id
-            if block.next_sequence != sequence:
-                for gone in block.missing_before(sequence):
-                    poison.append((f"{gone}-0", _GONE, {}))
-                    block.add_placeholder(placeholder(gone, None, _GONE), {})
-                if block.next_sequence != sequence:
-                    break
-            try:
-                block.add(fields)
-            except Unreadable as error:
-                record = fields_of(fields)
-                poison.append((raw_id.decode(), str(error), record))
-                block.add_placeholder(placeholder(sequence, record, str(error)), record)
-        if poison:
-            await self._set_aside(keyspace, poison, foreign)
-        return None if oldest_id is None else oldest_id.decode(), [entry_id for entry_id, _, _ in poison]
-
-    async def _set_aside(
-        self, keyspace: Keyspace, poison: list[tuple[str, str, Mapping[bytes, bytes]]], foreign: list[str]
-    ) -> None:
-        """Keep what could not be read where a person can look at it, before anything of it leaves the stream."""
-        kept: list[Value] = []
-        for entry_id, why, fields in poison:
-            log.error("entry %s of %s is set aside: %s", entry_id, keyspace.audit_stream, why)
-            shown = {_shown(name): _shown(value) for name, value in fields.items()}
-            kept += (entry_id, msgspec.json.encode({"why": why, "fields": shown}))
-        await self._client.call("HSET", keyspace.audit_poison, *kept)
-        if foreign:
-            await self._client.call("XDEL", keyspace.audit_stream, *foreign)
+    async def _gather(self, keyspace: Keyspace, basis: _Basis) -> Gathered | None:
+        return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
         """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""
@@ -199,7 +156,8 @@ class Sealer:
         names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
         span = spans_of(as_record(parts)).get(part)
         sha256 = head.sha256 or genesis(workspace_id)
-        return _Basis(head.segment, head.sequence, sha256, part, span, names, _no_keys(), knows_all=span is None)
+        upon = Link(head.segment, head.sequence, sha256)
+        return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
 
     def _remember(self, workspace_id: str, basis: _Basis) -> None:
         self._bases[workspace_id] = basis
@@ -223,7 +181,3 @@ def _widened(span: Span | None, row: Row) -> Span:
     if span is None:
         return Span(row.first_sequence, row.first_ms, row.last_ms)
     return Span(span.first_sequence, min(span.first_ms, row.first_ms), max(span.last_ms, row.last_ms))
-
-
-def _shown(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")

@@ -182,6 +182,14 @@ ROTATE_KEY = Script(
     width=1,
     repeated_args=("field", "value"),
 )
+SET_ASIDE = Script(
+    name="set_aside",
+    keys=("audit_stream", "audit_head", "audit_poison"),
+    args=("built_upon", "sequence", "foreign"),
+    replies=("kept", "stale"),
+    width=1,
+    repeated_args=("entry_id", "found"),
+)
 SEAL_SEGMENT = Script(
     name="seal_segment",
     keys=("audit_stream", "audit_head", "audit_segment", "audit_data", "audit_parts"),
@@ -243,6 +251,7 @@ SCRIPTS = (
     PUT_KEY,
     REVOKE_KEY,
     ROTATE_KEY,
+    SET_ASIDE,
     SEAL_SEGMENT,
     READ_FRAMES,
     DROP_SEGMENT,

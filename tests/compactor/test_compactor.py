@@ -72,6 +72,29 @@ async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writ
         await client.call("HDEL", WORKSPACES, name)
 
 
+async def test_whatever_one_workspace_holds_the_others_are_sealed(writer, compactor, client, ids, monkeypatch, caplog):
+    """Also what nobody has thought of: the compactor would meet it again after every restart."""
+    other = Writer(client, ids.new(0))
+    other_id = other.keyspace.workspace.split("{")[1].split("}")[0]
+    await client.call("HSET", WORKSPACES, "! sorts first", other_id)
+    await other.append(16)
+    await writer.append(16)
+    seal_next = compactor._sealer.seal_next
+
+    async def failing(workspace_id):
+        if workspace_id == other_id:
+            raise ZeroDivisionError("unexpected")
+        return await seal_next(workspace_id)
+
+    monkeypatch.setattr(compactor._sealer, "seal_next", failing)
+    try:
+        await compactor.sweep()
+        assert await sealed_sequence(writer) == 16
+        assert "unexpected" in caplog.text
+    finally:
+        await client.call("HDEL", WORKSPACES, "! sorts first")
+
+
 async def test_stopping_finishes_the_segment_and_no_more(writer, client):
     """Whoever sets the flag waits for one segment at most."""
     await writer.append(64, timeMs=START_MS)
