@@ -27,7 +27,10 @@ from app.pdp.quotas import open_quotas
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
-_MAX_VIEWS = 256
+_MIN_VIEWS, _MAX_VIEWS = 4, 256
+_MAX_VIEW_PARTS = 100_000
+"""Policies and rules in all views of an agent that are kept, about 200 bytes each."""
+
 _QUICK_TOOL_PATTERNS = 50_000
 """To look through them all for one tool takes five milliseconds; a rule takes as long as five of them."""
 
@@ -105,6 +108,8 @@ class CompiledAgent:
             )
         ]
         self._views: dict[str, ToolView] = {}
+        parts = sum(1 + len(rules) for tier in self._tiers for _, rules in tier)
+        self._views_max = max(_MIN_VIEWS, min(_MAX_VIEWS, _MAX_VIEW_PARTS // max(1, parts)))
         self._tool_patterns = sum(
             len(each.rule.tools) + 5 for tier in self._tiers for _, rules in tier for each in rules
         )
@@ -126,12 +131,15 @@ class CompiledAgent:
         return len(recorded) <= view.quick_bytes and not may_be_longer(recorded)
 
     def view(self, tool: str) -> ToolView:
-        """The policies as `tool` sees them. Bounded: past 256 tools a view is made anew each time."""
+        """The policies as `tool` sees them. Those made last are kept, 256 of them unless the policies are very many."""
         view = self._views.get(tool)
         if view is None:
-            view = self._make_view(tool)
-            if len(self._views) < _MAX_VIEWS:
-                self._views[tool] = view
+            view = self._views[tool] = self._make_view(tool)
+            excess = len(self._views) - self._views_max
+            if excess > 0:
+                # Threads do this as well: a list is made in one step, and what another has removed is gone already.
+                for oldest in list(self._views)[:excess]:
+                    self._views.pop(oldest, None)
         return view
 
     def _make_view(self, tool: str) -> ToolView:

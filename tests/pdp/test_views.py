@@ -1,0 +1,81 @@
+"""What an agent remembers of each tool: callers name tools as they like, so it is bounded, and the newest stay."""
+
+import threading
+
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest
+from app.model.policies import Policy, ToolAllowlist
+from app.pdp import compile_agent, decide
+
+KEPT = 256
+RULES = (ToolAllowlist(tools=["file.*"]),)
+
+
+def agent_of(policies, rules=RULES):
+    """An agent under so many policies."""
+    held = [
+        Policy(id=f"p{number}", agent_id="a", name="p", rules=rules, created_ms=0, updated_ms=0, version=1)
+        for number in range(policies)
+    ]
+    return compile_agent(Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v"), held, lambda _name: False)
+
+
+def invent(agent, count):
+    """Somebody asks for tools that nobody has."""
+    for number in range(count):
+        agent.view(f"invented.{number}")
+
+
+def test_tools_that_nobody_has_do_not_keep_out_those_that_are_used():
+    """However many were asked for before: a tool's view is made once and stays for its next calls."""
+    agent = agent_of(1)
+    invent(agent, KEPT + 10)
+    assert agent.view("file.read") is agent.view("file.read")
+
+
+def test_a_call_makes_its_view_once():
+    """What was made to see whether the call is quick is what decides it."""
+    agent = agent_of(1)
+    invent(agent, KEPT)
+    request = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
+    assert agent.is_quick(request)
+    view = agent.view("file.read")
+    assert decide(agent, request, 0) is view.when_all_pass
+
+
+def test_the_newest_views_are_kept_and_the_oldest_leave():
+    """256 of them."""
+    agent = agent_of(1)
+    first = agent.view("file.read")
+    invent(agent, KEPT - 1)
+    assert agent.view("file.read") is first
+    agent.view("one.more")
+    assert agent.view("file.read") is not first
+    assert agent.view("file.read") == first
+
+
+def test_of_very_many_policies_fewer_views_are_kept():
+    """They take memory for each policy and rule, and nobody counts it for the agents that are kept."""
+    agent = agent_of(100, RULES * 50)
+    first = agent.view("file.read")
+    invent(agent, 18)
+    assert agent.view("file.read") is first
+    invent(agent, 30)
+    assert agent.view("file.read") is not first
+
+
+def test_views_that_threads_make_at_the_same_time_are_bounded_too():
+    """Calls that may take long are decided in threads, which share an agent."""
+    agent = agent_of(2)
+
+    def ask(which):
+        for number in range(2_000):
+            tool = f"tool.{which}.{number}"
+            assert agent.view(tool).tier[0].allowed.reason.endswith(f'"{tool}"')
+
+    threads = [threading.Thread(target=ask, args=(which,)) for which in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(agent._views) <= KEPT
