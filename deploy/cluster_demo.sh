@@ -62,7 +62,7 @@ cd "$here/.."
 password=$("$python" -c 'import secrets; print(secrets.token_hex(24))')
 hash=$(printf %s "$password" | sha256sum | cut -c1-64)
 mkdir "$folder/store"
-sed "s/>CHANGE-ME /#$hash /; /^user operator/d" "$here/redis.acl" >"$folder/redis.acl"
+sed "s/>CHANGE-ME /#$hash /; /^user operator/d; /^user backup/d" "$here/redis.acl" >"$folder/redis.acl"
 start store "$server" "$here/redis.conf" --port "$store_port" --bind 127.0.0.1 \
   --dir "$folder/store" --aclfile "$folder/redis.acl"
 until_true "the store listens" bash -c "exec 3<>/dev/tcp/127.0.0.1/$store_port"

@@ -164,6 +164,8 @@ def test_the_replicas_believe_the_balancer_and_nobody_else():
     address = SERVICES["nginx"]["networks"]["default"]["ipv4_address"]
     [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
     assert ipaddress.ip_address(address) in ipaddress.ip_network(network["subnet"])
+    # Others are started before nginx and are given the lowest address that is free.
+    assert ipaddress.ip_address(address) not in ipaddress.ip_network(network["ip_range"])
     assert {service["environment"]["REMIT_TRUSTED_PROXIES"] for service in OURS.values()} == {address}
     # A location with headers of its own inherits none, so the caller's own would go through.
     locations = re.findall(r"location [^{]*\{(?:[^{}]|\{[^{}]*\})*\}", (ROOT / "deploy/nginx.conf").read_text())

@@ -28,6 +28,7 @@ class GuardedStore(Store):
         """It answers when this returns."""
         digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
         users = ACL.replace(">CHANGE-ME ", f"#{digest} ").replace(">CHANGE-ME-TOO ", f"#{digest} ")
+        users = users.replace(">CHANGE-ME-AS-WELL ", f"#{digest} ")
         (self.folder / "redis.acl").write_text(f"{users}user root on #{digest} ~* &* +@all\n")
         options = ("--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder)
         command = [self.binary, ROOT / "deploy/redis.conf", *options, "--aclfile", self.folder / "redis.acl"]
@@ -118,6 +119,16 @@ def test_an_operator_looks_and_changes_nothing(guarded, served):
         operator.hset("remit:workspaces", "mine", "x")
     with pytest.raises(redis.exceptions.NoPermissionError):
         operator.delete("remit:workspaces")
+
+
+def test_who_takes_a_backup_sees_nothing_of_what_is_in_it(guarded, served):
+    """It keeps the store from rewriting its files meanwhile, as docs/operations.md says, and that is all."""
+    backup = guarded.as_user("backup")
+    assert backup.config_set("auto-aof-rewrite-percentage", 0)
+    assert backup.info("persistence")["aof_rewrite_in_progress"] == 0
+    assert backup.config_set("auto-aof-rewrite-percentage", 100)
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        backup.hgetall("remit:workspaces")
 
 
 def test_nobody_gets_in_without_a_name(guarded):
