@@ -18,6 +18,7 @@ from typing import NamedTuple
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
+from app.store.audit_segments import part_of
 from app.store.client import Client
 from app.store.keyspace import Keyspace
 
@@ -114,6 +115,8 @@ class Lookup:
         candidates = []
         for part, held in zip(parts, named, strict=True):
             found = _everything(rows[part]) if held is None else _named(rows.get(part, ()), held)
+            # A row that was put into another part would make its segment's entries appear twice.
+            found = [each for each in found if part_of(each.row.number) == part]
             candidates.append(sorted(found, key=lambda each: -each.row.number))
             await asyncio.sleep(0)
         return candidates

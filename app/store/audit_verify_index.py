@@ -66,7 +66,8 @@ class IndexCheck:
 
     async def _compare_rows(self, part: int) -> list[IndexFault]:
         stored = (await self._read([self._keyspace.audit_by_all(part)]))[0]
-        faults = [
+        faults = self._strangers("The index of all segments", stored, part)
+        faults += [
             IndexFault(
                 number, f"The index of all segments says {_shown(stored, number)}, its entries {row_member(row)}"
             )
@@ -90,6 +91,7 @@ class IndexCheck:
             replies = await self._read([self._keyspace.audit_by(dimension, value, part) for value in some])
             for value, stored in zip(some, replies, strict=True):
                 wanted = self._wanted[dimension, value]
+                faults += self._strangers(f"The index by {dimension} {value}", stored, part)
                 for number in self._differing(stored, wanted):
                     if number in wanted and number not in stored and dimension in CAPPED:
                         others[number] = merged(others.get(number, 0), wanted[number])
@@ -98,6 +100,7 @@ class IndexCheck:
             await asyncio.sleep(0)
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
+            faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
             faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
         return faults
 
@@ -108,6 +111,13 @@ class IndexCheck:
         if said == texts:
             return []
         return [number for number in self._rows if said.get(number) != texts.get(number)]
+
+    def _strangers(self, where: str, stored: dict[int, list[str]], part: int) -> list[IndexFault]:
+        """What stands in a part's index and is of no segment of that part; the last that was added is blamed for it."""
+        found = [text for number, texts in stored.items() if part_of(number) != part for text in texts]
+        return [
+            IndexFault(max(self._rows), f"{where} says {text} in part {part}, which is another's") for text in found
+        ]
 
     async def _read(self, keys: Sequence[str]) -> list[dict[int, list[str]]]:
         """What sorted sets say of each segment."""
@@ -133,7 +143,7 @@ def _by_segment(stored: Iterable[str]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for member in stored:
         number = member.partition(":")[0]
-        found.setdefault(int(number) if number.isdigit() else 0, []).append(member)
+        found.setdefault(int(number) if number.isdecimal() else -1, []).append(member)
     return found
 
 

@@ -1,10 +1,15 @@
 """Whoever changes the index is found out: it is made again from the bodies."""
 
+import msgspec
 import pytest
 from audit_entries import AGENTS, Writer
 
+from app.model.audit import AuditQuery
 from app.model.checkpoints import Fault
+from app.model.exports import Format
 from app.store import audit_block, audit_segments
+from app.store.audit import AuditLog
+from app.store.audit_export import export
 from app.store.audit_index import name_of
 from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealer
@@ -118,6 +123,38 @@ async def test_a_second_row_for_a_segment_is_found_out(log):
     await log.replace(key, 5, lambda member: member, lambda member: f"{member}0")
     found = await log.verify()
     assert (found.finding.fault, found.finding.segment) == (Fault.CHANGED, 5)
+
+
+@pytest.mark.parametrize("entries", [16, 250], ids=["as it is", "with a false count"])
+async def test_a_row_in_another_part_is_found_out_and_no_query_believes_it(log, entries):
+    """It would show the segment's entries twice, and make an offset skip others."""
+    client, keyspace, workspace_id = log.client, log.keyspace, log.workspace_id
+    queries = AuditQuery(limit=1000), AuditQuery(limit=1000, offset=30), AuditQuery(limit=9, agent_id=AGENTS[1])
+    before = [await AuditLog(client).query(workspace_id, query) for query in queries]
+    [row] = [each for each in await client.call("ZRANGE", keyspace.audit_by_all(0), 0, -1) if each.startswith("2:")]
+    row = ":".join([row.split(":")[0], str(entries), *row.split(":")[2:]])
+    await client.call("ZADD", keyspace.audit_by_all(1), 1, row)
+
+    found = await log.verify()
+
+    assert (found.finding.fault, found.finding.segment) == (Fault.CHANGED, 5), found.finding.message
+    assert f"The index of all segments says {row} in part 1" in found.finding.message
+    assert [await AuditLog(client).query(workspace_id, query) for query in queries] == before
+    pieces = b"".join([piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)])
+    assert msgspec.json.decode(pieces.splitlines()[-1])["end"]["entries"] == len(pieces.splitlines()) - 1 == 128
+
+
+@pytest.mark.parametrize("member", ["1:1:1", "7:1:1", "x:1:1", "\u00b2:1:1"])
+@pytest.mark.parametrize("dimension", INDEXES)
+async def test_a_segment_in_the_index_of_another_part_is_found_out(log, dimension, member):
+    """Or something that is no segment at all."""
+    key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
+    if not await log.client.call("EXISTS", key):
+        key = log.keyspace.audit_by(dimension, "other", 1)
+    await log.client.call("ZADD", key, 1, member)
+    found = await log.verify()
+    assert (found.finding.fault, found.finding.segment, found.checkpoint.segment) == (Fault.CHANGED, 5, 4)
+    assert f"says {member} in part 1, which is another's" in found.finding.message
 
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["first sequence", "first ms", "last ms"])
