@@ -70,6 +70,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policies_per_agent=settings.policies_per_agent_max,
             policies=settings.policies_max,
             rate_limits_per_agent=settings.rate_limits_per_agent_max,
+            rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
             keys=settings.keys_max,
         )
         keys, agents = Keys(client, ids, limits), Agents(client, ids, limits)

@@ -66,6 +66,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_limits_per_agent_max: Annotated[int, Meta(ge=1)] = 100
     """Rate limits that an agent may have in all its policies, disabled ones too; one more is 409."""
 
+    rules_bytes_per_agent_max: Annotated[int, Meta(ge=1)] = 1024 * 1024
+    """Bytes of JSON that the rules of all of an agent's policies may have; more is 409."""
+
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Policies that a workspace may have; creating more is 409."""
 

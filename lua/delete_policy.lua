@@ -4,7 +4,7 @@ delete_policy: remove a policy and its quotas.
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts rate limits
+KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts what is in its policies
 KEYS[4]       policy          hash; the policy's record
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
@@ -41,12 +41,14 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen'} end
 redis.call('ZCARD', agent_policies)
 redis.call('ZCARD', policies)
 -- A policy or an agent from before there were counts has none.
-local rate_limits = tonumber(redis.call('HGET', policy, 'rate_limits') or 0)
-local counted = math.max(0, tonumber(redis.call('HGET', agent, 'rate_limits') or 0) - rate_limits)
+local held = redis.call('HMGET', policy, 'rate_limits', 'rules_bytes')
+local counts = redis.call('HMGET', agent, 'rate_limits', 'rules_bytes')
+local rate_limits = math.max(0, tonumber(counts[1] or 0) - tonumber(held[1] or 0))
+local rules_bytes = math.max(0, tonumber(counts[2] or 0) - tonumber(held[2] or 0))
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
   'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '')
-redis.call('HSET', agent, 'version', version_token, 'rate_limits', counted)
+redis.call('HSET', agent, 'version', version_token, 'rate_limits', rate_limits, 'rules_bytes', rules_bytes)
 redis.call('ZREM', agent_policies, id)
 redis.call('ZREM', policies, id)
 redis.call('DEL', policy)

@@ -15,11 +15,12 @@ ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
 ARGV[7]       agents_max      agents that the workspace may have
 ARGV[6+2i]    field           field i of the record
-ARGV[7+2i]    value           value i; every field is given but the times, revision, version and rate_limits
+ARGV[7+2i]    value           value i; every field is given but the times, revision, version and counts
 
 RETURNS       {status, created_ms, updated_ms, revision}
   done        the record holds exactly the given fields, created_ms, updated_ms, revision and version, and
-              rate_limits if it did; the revision counts the changes of the agent's own fields, from 1
+              rate_limits and rules_bytes if it did; the revision counts the changes of the agent's own
+              fields, from 1
   revoked     the key that asks is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
@@ -36,7 +37,8 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
-local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits')
+local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
+  'rules_bytes')
 -- The revision and not the version token: that one moves with every edit of a policy, and whoever suspends an
 -- agent must not have to wait for those. A record from before there were revisions is at 1.
 local held_revision = held[1] and tonumber(held[4] or 1) or 0
@@ -55,6 +57,7 @@ local revision = held_revision + 1
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'revision', revision, 'version', version}
 if held[5] then record[#record + 1], record[#record + 2] = 'rate_limits', held[5] end
+if held[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', held[6] end
 for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,

@@ -4,7 +4,7 @@ put_policy: create a policy, or replace one that has not changed since it was re
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts rate limits
+KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts what is in its policies
 KEYS[4]       policy          hash; the policy's record
 KEYS[5]       agent_policies  sorted set; member = policy id, score as below
 KEYS[6]       policies        the same for the whole workspace
@@ -24,8 +24,9 @@ ARGV[11]      enabled         1 or 0
 ARGV[12]      rate_limits     how many of the rules are rate limits
 ARGV[13]      limits_read     how many of the rules that the caller read are; 0 = create
 ARGV[14]      limits_max      rate limits that the agent may have, in all its policies
-ARGV[15]      per_agent_max   policies that the agent may have
-ARGV[16]      policies_max    policies that the workspace may have
+ARGV[15]      rules_max       bytes of rules that the agent may have, in all its policies
+ARGV[16]      per_agent_max   policies that the agent may have
+ARGV[17]      policies_max    policies that the workspace may have
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -36,15 +37,17 @@ RETURNS       {status, created_ms, updated_ms, version}
   agent_full  the agent has per_agent_max policies; nothing written, numbers are 0
   full        the workspace has policies_max policies; nothing written, numbers are 0
   rate_full   there would be more rate limits than before, and more than limits_max; nothing written, numbers are 0
-WRITES        changes, policy, both sorted sets, the agent's version token and count; dropped buckets go
+  rules_full  the rules would be longer than before, and all the agent's longer than rules_max; nothing written,
+              numbers are 0
+WRITES        changes, policy, both sorted sets, the agent's version token and counts; dropped buckets go
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
 The score sorts as evaluation does, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
 
-The agent's rate_limits is the sum of those of its policies. A policy from before there were counts has none, so it
-counts for nothing until it is changed: until then its agent may have as many rate limits more.
+The agent's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
+none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -52,14 +55,14 @@ local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version_token, id, agent_id = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local name, rules, priority, enabled = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local rate_limits, limits_read, limits_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-local per_agent_max, policies_max = tonumber(ARGV[15]), tonumber(ARGV[16])
+local rules_max, per_agent_max, policies_max = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
 if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
-local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms', 'rate_limits')
+local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes', 'rules')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
 local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
@@ -69,10 +72,12 @@ local agent_held, policies_held = redis.call('ZCARD', agent_policies), redis.cal
 if expected == 0 and agent_held >= per_agent_max then return {'agent_full', 0, 0, 0} end
 if expected == 0 and policies_held >= policies_max then return {'full', 0, 0, 0} end
 -- Disabled policies count too. Never below 0: an older release writes agents without their count.
-local counted = tonumber(redis.call('HGET', agent, 'rate_limits') or 0) - tonumber(held[4] or 0)
-counted = math.max(0, counted) + rate_limits
+local counts = redis.call('HMGET', agent, 'rate_limits', 'rules_bytes')
+local limits_counted = math.max(0, tonumber(counts[1] or 0) - tonumber(held[4] or 0)) + rate_limits
+local bytes_counted = math.max(0, tonumber(counts[2] or 0) - tonumber(held[5] or 0)) + #rules
 -- What is there already can be changed, also where the limit was lowered or the policy was not counted so far.
-if rate_limits > limits_read and counted > limits_max then return {'rate_full', 0, 0, 0} end
+if rate_limits > limits_read and limits_counted > limits_max then return {'rate_full', 0, 0, 0} end
+if #rules > #(held[6] or '') and bytes_counted > rules_max then return {'rules_full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -83,9 +88,10 @@ redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'before', before, 'after', after)
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'name', name, 'rules', rules,
   'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
-  'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits)
+  'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
+  'rules_bytes', #rules)
 redis.call('ZADD', agent_policies, score, id)
 redis.call('ZADD', policies, score, id)
-redis.call('HSET', agent, 'version', version_token, 'rate_limits', counted)
+redis.call('HSET', agent, 'version', version_token, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
 for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

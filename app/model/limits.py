@@ -11,10 +11,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     What is there already stays when a bound is lowered, and can be changed.
 
     rate_limits_per_agent: in all its policies, disabled ones too: the store takes those of a tier in one step.
+    rules_bytes_per_agent: the same for their JSON: they are read in one step, and compiled together.
     """
 
     agents: int = NO_LIMIT
     policies_per_agent: int = NO_LIMIT
     policies: int = NO_LIMIT
     rate_limits_per_agent: int = NO_LIMIT
+    rules_bytes_per_agent: int = NO_LIMIT
     keys: int = NO_LIMIT

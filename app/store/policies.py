@@ -175,6 +175,7 @@ class Policies:
             rate_limit_count(policy.rules),
             0 if held is None else rate_limit_count(held.rules),
             self._limits.rate_limits_per_agent,
+            self._limits.rules_bytes_per_agent,
             self._limits.policies_per_agent,
             self._limits.policies,
         ]
@@ -186,6 +187,9 @@ class Policies:
         if status == "rate_full":
             allowed = self._limits.rate_limits_per_agent
             raise LimitReached(f"The agent may have {allowed} rate limits in all its policies, and there would be more")
+        if status == "rules_full":
+            allowed = self._limits.rules_bytes_per_agent
+            raise LimitReached(f"The rules of all the agent's policies may have {allowed} bytes, and would have more")
         if status == "no_agent":
             raise AgentNotFound("No agent has this id")
         if await overtaken(status):

@@ -129,10 +129,11 @@ PUT_POLICY = Script(
         "rate_limits",
         "limits_read",
         "limits_max",
+        "rules_max",
         "per_agent_max",
         "policies_max",
     ),
-    replies=("done", "revoked", "no_agent", "stale", "frozen", "agent_full", "full", "rate_full"),
+    replies=("done", "revoked", "no_agent", "stale", "frozen", "agent_full", "full", "rate_full", "rules_full"),
     width=4,
     repeated_keys=("dropped_quota",),
 )

@@ -43,7 +43,7 @@ def make_release(folder: Path) -> Path:
     for path in (folder / "lua").glob("*.lua"):
         edit(path, "\n]]\n", f"\n]]\n-- {MORE}\n")
     edit(folder / "app/store/policies.py", "self._limits.policies,\n        ]", f'self._limits.policies, "{MORE}"]')
-    edit(folder / "lua/put_policy.lua", "\nreturn {'done'", f"\nredis.call('HSET', policy, '{MORE}', ARGV[17])\\g<0>")
+    edit(folder / "lua/put_policy.lua", "\nreturn {'done'", f"\nredis.call('HSET', policy, '{MORE}', ARGV[18])\\g<0>")
     edit(folder / "lua/commit_decision.lua", "\nreturn {'committed'", f"\ncall('HSET', commits, '{MORE}', '1')\\g<0>")
     return folder
 

@@ -1,8 +1,9 @@
-"""How many rate limits an agent may have: the store takes them in one step, and everybody waits for it."""
+"""How much may be in an agent's policies: the store takes its rate limits in one step, and everybody waits for it."""
 
 import asyncio
 import random
 
+import msgspec
 import pytest
 from fake_store import FakeClient
 
@@ -144,6 +145,40 @@ async def test_an_agent_whose_count_was_lost_is_not_owed_any(client, policies, w
         await policies.create(workspace_id, agent_id, name="q", rules=rules(11))
 
 
+async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
+    """Whatever is in them; replacing and deleting makes room, and changing the agent forgets nothing."""
+    size = len(msgspec.json.encode(rules(0)))
+    policies = Policies(client, ids, Limits(rules_bytes_per_agent=3 * size))
+    one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0)) for _ in range(3)]
+    longer = [ToolAllowlist(tools=["file.*"])]
+    with pytest.raises(LimitReached, match=f"The rules of all the agent's policies may have {3 * size} bytes"):
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
+    with pytest.raises(LimitReached):
+        await policies.update(workspace_id, one.id, rules=longer)
+    assert (await policies.update(workspace_id, one.id, priority=7)).priority == 7
+
+    await policies.delete(workspace_id, other.id)
+    await agents.update(workspace_id, agent_id, name="b")
+    await policies.update(workspace_id, one.id, rules=longer)
+    with pytest.raises(LimitReached):
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
+    await policies.update(workspace_id, one.id, rules=rules(0))
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
+
+
+async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(client, ids, workspace_id, agent_id):
+    """A limit that was lowered, and records from before there were counts, make nothing read-only."""
+    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(5))
+    keyspace = Keyspace(workspace_id)
+    for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
+        await client.call("HDEL", name, "rules_bytes")
+    low = Policies(client, ids, Limits(rules_bytes_per_agent=1))
+    await low.update(workspace_id, policy.id, name="q")
+    await low.update(workspace_id, policy.id, rules=rules(4))
+    with pytest.raises(LimitReached):
+        await low.update(workspace_id, policy.id, rules=rules(5))
+
+
 async def test_two_replicas_at_once_do_not_pass_the_limit(policies, other_replica, workspace_id, agent_id, held):
     """Twenty creations of three for a limit of ten: three are made, whoever made them."""
     ended = await asyncio.gather(
@@ -193,5 +228,8 @@ async def test_the_count_is_right_whatever_two_replicas_did(
     for _ in range(8):
         ended = await asyncio.gather(*(change() for _ in range(8)), return_exceptions=True)
         assert all(each is None or isinstance(each, AppError) for each in ended), ended
-        counted = int(await client.call("HGET", Keyspace(workspace_id).agent(agent_id), "rate_limits"))
-        assert counted == await held() <= MAX
+        record = Keyspace(workspace_id).agent(agent_id)
+        assert int(await client.call("HGET", record, "rate_limits")) == await held() <= MAX
+        there = await policies.list_page(workspace_id, agent_id)
+        rules_bytes = sum(len(msgspec.json.encode(each.rules)) for each in there)
+        assert int(await client.call("HGET", record, "rules_bytes")) == rules_bytes
