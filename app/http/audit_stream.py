@@ -14,8 +14,9 @@ from app.http.authentication import raw_key_of, requires
 from app.http.queries import Query
 from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
+from app.model.times import rfc3339
 from app.services import Services
-from app.store.audit_follow import follow
+from app.store.audit_follow import follow, resumed
 
 _SILENCE_S = 15.0
 """Proxies close what is silent for a minute; a comment keeps it open."""
@@ -28,9 +29,14 @@ async def stream_audit_log(
     """Entries that match, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
     query = Query(request, known=FILTERS, aliases=ALIASES)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    messages = _messages(services, caller, raw_key, audit_query(query), _resumed_after(request))
+    wanted, after = audit_query(query), _resumed_after(request)
     # Proxies that collect an answer before they pass it on would hold events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    if after is not None:
+        after, floor = await resumed(services.client, caller.workspace_id, after)
+        if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
+            headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
+    messages = _messages(services, caller, raw_key, wanted, after)
     return Stream(messages, media_type="text/event-stream", headers=headers)
 
 

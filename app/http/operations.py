@@ -240,7 +240,8 @@ OPERATIONS = (
         headers={"Content-Disposition": "A name for the file."},
         description=(
             "One JSON object a line, or CSV with `format=csv`; compressed where Accept-Encoding has gzip. The last "
-            'record is `{"end": …}` or a row that begins with `#end`: a file without it is not whole. In CSV, a '
+            'record is `{"end": …}` or a row that begins with `#end`: a file without it is not whole, for the store '
+            "went away or retention dropped what was to come; ask again. In CSV, a "
             "cell that a spreadsheet would run as a formula has an apostrophe before it."
         ),
     ),
@@ -254,11 +255,13 @@ OPERATIONS = (
         query=FILTERS,
         answer=str,
         media=("text/event-stream",),
+        headers=AUDIT_FLOOR,
         request_headers=(LAST_EVENT_ID,),
         description=(
             "Each event's data is an entry and its id the entry's sequence. Without Last-Event-ID it begins with what "
-            "is new; with it, the stream goes on after that event: no gap, no repetition. It ends when the key is "
-            "revoked and when the replica stops; then connect again."
+            "is new; with it, the stream goes on after that event: no gap, no repetition, unless X-Audit-Floor says "
+            "that retention dropped what came next. It ends when the key is revoked, when the replica stops, and when "
+            "retention overtakes it; then connect again."
         ),
     ),
     Operation(

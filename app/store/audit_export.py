@@ -18,7 +18,8 @@ async def export(
     """The entries that match and that the log has now, oldest first; the last piece says that they are all there.
 
     It holds a few segments at a time, however large the log is. progress: told how many sequences of how many are
-    looked through. Raises StoreUnavailable in the middle if the store goes; then the file has no end.
+    looked through. Raises StoreUnavailable in the middle if the store goes, or if retention drops what was to come;
+    then the file has no end.
     """
     scan, writer = Scan(client, workspace_id, query), Writer(kind)
     newest = await scan.newest()

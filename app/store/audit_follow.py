@@ -3,11 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from app.model.audit import AuditQuery
+from app.model.audit import AuditQuery, Floor
+from app.store.audit_head import read_head
 from app.store.audit_scan import Scan, Stretch
 from app.store.client import Client
+from app.store.keyspace import Keyspace
 
 POLL_S = 0.25
+
+
+async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, Floor | None]:
+    """Where who has read up to `after` can go on; the floor if what comes next was dropped."""
+    head, _ = await read_head(client, Keyspace(workspace_id))
+    if head.floor is None or head.floor.sequence <= after + 1:
+        return after, None
+    return head.floor.sequence - 1, head.floor
 
 
 async def follow(
@@ -16,7 +26,8 @@ async def follow(
     """Every matching entry after a sequence, those that are appended from now on included; None when there is no news.
 
     after: None = only what is new. It ends when `stopping` is set. Every stretch says up to where the log was looked
-    through, so who comes back with that sequence gets the rest: no gap, no repetition.
+    through, so who comes back with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
+    retention drops what was to come next; `resumed` says where to go on then.
     """
     scan = Scan(client, workspace_id, query)
     position = await scan.newest() if after is None else after

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.errors import StoreUnavailable
 from app.model.audit import AuditQuery
-from app.store.audit_head import Head, Span, read_head
+from app.store.audit_head import Head, Span, head_of, read_head
 from app.store.audit_index import Candidate, Lookup
 from app.store.audit_lines import Matcher, tail_line
 from app.store.audit_segments import frames_of, part_of, unpack
@@ -45,7 +45,10 @@ class Scan:
         return int(await self._client.call("HGET", self._keyspace.commits, "sequence") or 0)
 
     async def stretches(self, after: int, until: int) -> AsyncIterator[Stretch]:
-        """The matching entries with after < sequence <= until; entries that are gone by retention are left out."""
+        """The matching entries with after < sequence <= until, every one.
+
+        Raises StoreUnavailable where retention dropped entries that might have matched before they were read.
+        """
         position = after
         while position < until:
             head, spans = await read_head(self._client, self._keyspace)
@@ -88,6 +91,7 @@ class Scan:
 
     async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[Stretch]:
         query = self._query
+        self._require_kept(head, position)
         for part in sorted(spans):
             span = spans[part]
             following = spans.get(part + 1)
@@ -100,6 +104,9 @@ class Scan:
             ):
                 continue
             (found,) = await self._lookup.read(self._client, [part])
+            # The index forgets what is dropped. What it named by now and goes later is missed when it is read.
+            now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+            self._require_kept(now, max(position, span.first_sequence - 1))
             wanted = [each for each in reversed(found) if self._is_wanted(each, head, position, until)]
             for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
                 some = wanted[start : start + _SEGMENTS_AT_ONCE]
@@ -108,6 +115,15 @@ class Scan:
                         raise StoreUnavailable(f"Segment {candidate.row.number} was dropped while it was being read")
                     yield self._search(candidate, frames.decode(), data, position, until)
                     await asyncio.sleep(0)
+
+    def _require_kept(self, head: Head, position: int) -> None:
+        """Raise StoreUnavailable if entries after the position that might match were dropped."""
+        floor, from_ms = head.floor, self._query.from_ms
+        if floor is None or floor.sequence <= position + 1 or (from_ms is not None and from_ms > floor.time_ms):
+            return
+        raise StoreUnavailable(
+            f"Entries {position + 1} to {floor.sequence - 1} were dropped by retention before they were read"
+        )
 
     def _is_wanted(self, candidate: Candidate, head: Head, position: int, until: int) -> bool:
         row, query = candidate.row, self._query

@@ -1,19 +1,23 @@
 """Archive and retention: what leaves the store is elsewhere first, and nobody gets a silently short answer."""
 
+import asyncio
+
 import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
 
 from app.compactor import Compactor
-from app.errors import AuditLogDamaged
+from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery, Floor
 from app.model.checkpoints import Fault
+from app.model.decisions import Result
 from app.model.exports import Format
 from app.settings import Settings
 from app.store import audit_segments
 from app.store.audit import AuditLog
 from app.store.audit_archive import MANIFEST, Archive
 from app.store.audit_export import export
+from app.store.audit_follow import follow, resumed
 from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealer
 from app.store.audit_verify import Verifier
@@ -229,6 +233,64 @@ async def test_an_export_after_a_drop_says_where_it_begins(client, writer, works
     assert msgspec.json.decode(pieces.splitlines()[-1]) == {
         "end": {"entries": 53, "firstSequence": 81, "lastSequence": 133}
     }
+
+
+OVERTAKEN = [
+    AuditQuery(),
+    AuditQuery(agent_id=AGENTS[1]),
+    AuditQuery(tool_name="tool.3", result=Result.ALLOWED),
+    AuditQuery(to_ms=START_MS + 90),
+]
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+@pytest.mark.parametrize("query", OVERTAKEN, ids=["all", "agent", "tool", "times"])
+async def test_an_export_that_retention_overtakes_fails(client, writer, workspace_id, query, ahead):
+    """After any number of pieces: what is missing from the index by then is not taken for what never was."""
+    pieces = []
+
+    async def overtaken():
+        async for piece in export(client, workspace_id, query, Format.NDJSON):
+            pieces.append(piece)
+            if len(pieces) == ahead + 1:
+                await drop(client, workspace_id, 7)
+
+    with pytest.raises(StoreUnavailable, match="dropped"):
+        await overtaken()
+    assert b'"end"' not in b"".join(pieces)
+
+
+async def test_an_export_of_times_that_nothing_dropped_is_of_goes_on(client, writer, workspace_id):
+    """What retention dropped could not have matched."""
+    query, pieces = AuditQuery(from_ms=START_MS + 100), []
+    async for piece in export(client, workspace_id, query, Format.NDJSON):
+        pieces.append(piece)
+        await drop(client, workspace_id, 1, before_ms=START_MS + 81)
+    assert msgspec.json.decode(b"".join(pieces).splitlines()[-1])["end"]["entries"] == 34
+
+
+async def test_who_follows_is_told_when_retention_is_faster(client, writer, workspace_id):
+    """It fails instead of passing over entries; who comes back goes on at the floor, and learns of it."""
+    stopping, seen = asyncio.Event(), []
+
+    async def overtaken():
+        async for stretch in follow(client, workspace_id, AuditQuery(), 0, stopping):
+            seen.extend(stretch.sequences)
+            if len(seen) == 32:
+                await drop(client, workspace_id, 7)
+
+    with pytest.raises(StoreUnavailable, match="Entries 33 to 112 were dropped"):
+        await overtaken()
+    assert seen == list(range(1, 33))
+    after, floor = await resumed(client, workspace_id, 32)
+    assert (after, floor.segment) == (112, 8)
+    assert await resumed(client, workspace_id, 112) == (112, None)
+    rest = []
+    async for stretch in follow(client, workspace_id, AuditQuery(), after, stopping):
+        rest += stretch.sequences
+        if rest and rest[-1] == 133:
+            stopping.set()
+    assert rest == list(range(113, 134))
 
 
 async def test_the_compactor_drops_what_is_older_than_the_setting(client, writer, workspace_id):

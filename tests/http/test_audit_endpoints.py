@@ -9,6 +9,9 @@ import pytest
 from servers import Replica
 from tenants import Tenant
 
+from app.store.audit_retention import Retention
+from app.store.client import open_client
+
 
 @pytest.fixture(scope="module")
 def sealing_replica(store):
@@ -126,6 +129,26 @@ def test_a_stream_resumes_after_the_last_event_without_gap_or_repetition(tenant)
     with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers={"Last-Event-ID": "7"}) as answer:
         rest = list(islice(events(answer), 33))
     assert [(sequence, entry["id"]) for sequence, entry in rest] == list(enumerate(ids, 1))[7:]
+
+
+async def test_a_stream_that_resumes_below_the_floor_says_so(tenant, store):
+    """Retention dropped what came after the last event; the stream goes on with what is left."""
+    ids = decide(tenant, 32)
+    sealed_up_to(tenant, 32)
+    client = open_client(store.url, 250)
+    while await Retention(client, unarchived=True).drop_next(tenant.id, 1 << 50):
+        pass
+    status = tenant.admin.get("/v1/audit-logs/status").json()
+    await client.close()
+    first = status["firstSequence"]
+    assert first > 1
+
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers={"Last-Event-ID": "0"}) as answer:
+        assert answer.headers["X-Audit-Floor"].endswith("Z")
+        assert next(events(answer))[1]["id"] == ids[first - 1]
+    resumed = {"Last-Event-ID": str(first - 1)}
+    with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers=resumed) as answer:
+        assert "X-Audit-Floor" not in answer.headers
 
 
 def test_a_stream_without_a_last_event_begins_with_what_is_new(tenant):
