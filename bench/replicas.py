@@ -43,8 +43,9 @@ def measure(bench: Bench) -> Table:
         shares_core=True,
         left_out=[
             (
-                "Measured on two cores, so no replica has one to itself: each has half of the service's core, the "
-                "single one beside a process that only spins, and the scheduler shares the core out evenly. What two "
+                "Measured on two cores, so no replica has one to itself: two share the service's core, the single one "
+                "shares it with a process that only spins. `service busy %` says how evenly: what wakes up often gets "
+                "more than its half, so the single one's rate is too good, and CPU time is what compares. What two "
                 "replicas take from each other is in the numbers (the store, its connections, the spread of "
                 "connections over the shared port), what two cores would take from each other (caches, memory) is not."
             ),
