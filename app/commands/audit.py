@@ -3,12 +3,12 @@
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 from msgspec.structs import replace
 
 from app.commands.options import JSON, WORKSPACE, filters
+from app.commands.outputs import whole_or_not_at_all
 from app.commands.shared import print_json, progress_bar, with_services
 from app.http.audit import VerificationView
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
@@ -114,16 +114,20 @@ def show_status(workspace: str, as_json: bool) -> None:
     help="What to make of the entries.",
 )
 @click.option(
-    "--output", "-o", type=click.File("wb", atomic=True), default="-", help="A file; standard output if none."
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    help="A file; standard output if none.",
 )
-def export_log(workspace: str, query: AuditQuery, kind: str, output: BinaryIO) -> None:
+def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
     """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
 
     async def write(services: Services) -> None:
         workspace_id = await services.workspaces.find(workspace)
-        with progress_bar("exporting") as progress:
+        with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
             async for piece in export(services.client, workspace_id, query, Format(kind), progress):
-                output.write(piece)
+                file.write(piece)
 
     with_services(write)
 

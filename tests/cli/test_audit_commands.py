@@ -92,6 +92,35 @@ def test_an_export_is_a_whole_file(remit, writer, tmp_path, kind):
         assert json.loads(text.splitlines()[-1])["end"]["entries"] == 40
 
 
+async def test_an_export_that_fails_leaves_the_file_as_it_was(remit, writer, tmp_path):
+    """Yesterday's good one, or none; and nothing beside it."""
+    await writer.client.call("DEL", writer.keyspace.audit_data(2))
+    path = tmp_path / "log"
+    assert remit("export", "-o", path).returncode == 1
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("the good export of yesterday\n")
+    done = remit("export", "-o", path)
+    assert done.returncode == 1
+    assert "Segment 2 was dropped" in done.stderr
+    assert path.read_text() == "the good export of yesterday\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_export_takes_the_place_of_the_one_before(remit, writer, tmp_path):
+    """With its permissions; through a link, and at once into what is no file."""
+    path, link = tmp_path / "log", tmp_path / "link"
+    path.write_text("the good export of yesterday\n")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    assert remit("export", "-o", link).returncode == 0
+    assert path.read_bytes().count(b"\n") == 41
+    assert (path.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
+    assert sorted(tmp_path.iterdir()) == [link, path]
+    assert remit("export", "-o", "/dev/stdout").stdout == remit("export").stdout == path.read_text()
+    done = remit("export", "-o", tmp_path / "no" / "folder")
+    assert (done.returncode, "No such file or directory" in done.stderr) == (1, True)
+
+
 async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, tmp_path, workspace_id):
     """A gap between the two is found, and a file that was changed is named."""
     assert remit("archive", tmp_path).stdout == "2 segments added\n"

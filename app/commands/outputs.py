@@ -1,0 +1,47 @@
+"""Files that commands write."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+
+@contextmanager
+def whole_or_not_at_all(name: str) -> Iterator[BinaryIO]:
+    """The file has what was written once the block ends, and is what it was before if the block fails.
+
+    Until then it is written beside it, as `<name>.part`. `-` is standard output; that, a pipe and a device get every
+    piece as it comes. Raises ClickException.
+    """
+    if name == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(name)
+    is_stream = path.exists() and not path.is_file()
+    if not is_stream:
+        path = path.resolve()  # a link stays one: what it leads to is replaced
+    unfinished = path if is_stream else path.with_name(f"{path.name}.part")
+    try:
+        file = unfinished.open("wb")
+    except OSError as error:
+        raise click.FileError(name, error.strerror or "") from None
+    if is_stream:
+        with file:
+            yield file
+        return
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
