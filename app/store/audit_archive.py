@@ -3,10 +3,12 @@
 `<folder>/<workspace>/<segment>.jsonl.zst` and `manifest.jsonl`, a line a segment with its hashes.
 """
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import zstandard
@@ -92,10 +94,23 @@ class Archive:
     async def write(self, client: Client, progress: Progress | None = None) -> int:
         """How many segments were added: all that are sealed and not in it yet; then the store knows they are here.
 
-        Raises AuditLogDamaged if a segment is not what was sealed, Invalid if the archive ends below the floor.
+        Raises AuditLogDamaged if a segment is not what was sealed, Invalid if the archive ends below the floor or
+        another run is writing to it.
         """
-        keyspace = Keyspace(self.workspace_id)
         self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / MANIFEST).open("ab") as manifest:
+            self._take(manifest)
+            return await self._add_to(manifest, client, progress)
+
+    def _take(self, manifest: BinaryIO) -> None:
+        """Nobody else writes to the archive until the manifest is closed. Raises Invalid if somebody does."""
+        try:
+            fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Invalid(f"Another run is writing to {self.folder}; try again when it has ended") from None
+
+    async def _add_to(self, manifest: BinaryIO, client: Client, progress: Progress | None) -> int:
+        keyspace = Keyspace(self.workspace_id)
         head, _ = await read_head(client, keyspace)
         rows = self.rows()
         start = rows[-1].segment + 1 if rows else head.first_segment
@@ -103,36 +118,35 @@ class Archive:
             raise Invalid(f"Segments {start} to {head.first_segment - 1} were dropped and are not in {self.folder}")
         previous = rows[-1].sha256 if rows else head.first_previous or genesis(self.workspace_id)
         written = 0
-        with (self.folder / MANIFEST).open("ab") as manifest:
-            _cut_to_whole_lines(self.folder / MANIFEST)
-            for number in range(start, head.segment + 1):
-                segment = await read_segment(client, keyspace, number)
-                if segment is None or segment.previous != previous:
-                    raise AuditLogDamaged(f"Segment {number} does not follow the one before it")
-                body = segment.body()
-                if chain(previous, body) != segment.sha256:
-                    raise AuditLogDamaged(f"Segment {number} does not hold the entries that were sealed")
-                name = f"{number}.jsonl.zst"
-                _write_whole(self.folder / name, segment.data)
-                row = ArchivedSegment(
-                    segment=number,
-                    file=name,
-                    first_sequence=segment.first_sequence,
-                    last_sequence=segment.last_sequence,
-                    first_time=rfc3339(segment.first_ms),
-                    last_time=rfc3339(segment.last_ms),
-                    count=segment.count,
-                    previous=previous,
-                    sha256=segment.sha256,
-                    file_sha256=hashlib.sha256(segment.data).hexdigest(),
-                )
-                manifest.write(msgspec.json.encode(row) + b"\n")
-                manifest.flush()
-                previous = segment.sha256
-                written += 1
-                if progress is not None:
-                    progress(number - start + 1, head.segment - start + 1)
-            os.fsync(manifest.fileno())
+        _cut_to_whole_lines(self.folder / MANIFEST)
+        for number in range(start, head.segment + 1):
+            segment = await read_segment(client, keyspace, number)
+            if segment is None or segment.previous != previous:
+                raise AuditLogDamaged(f"Segment {number} does not follow the one before it")
+            body = segment.body()
+            if chain(previous, body) != segment.sha256:
+                raise AuditLogDamaged(f"Segment {number} does not hold the entries that were sealed")
+            name = f"{number}.jsonl.zst"
+            _write_whole(self.folder / name, segment.data)
+            row = ArchivedSegment(
+                segment=number,
+                file=name,
+                first_sequence=segment.first_sequence,
+                last_sequence=segment.last_sequence,
+                first_time=rfc3339(segment.first_ms),
+                last_time=rfc3339(segment.last_ms),
+                count=segment.count,
+                previous=previous,
+                sha256=segment.sha256,
+                file_sha256=hashlib.sha256(segment.data).hexdigest(),
+            )
+            manifest.write(msgspec.json.encode(row) + b"\n")
+            manifest.flush()
+            previous = segment.sha256
+            written += 1
+            if progress is not None:
+                progress(number - start + 1, head.segment - start + 1)
+        os.fsync(manifest.fileno())
         _names_on_disk(self.folder)
         if head.segment:
             keys = [keyspace.audit_head, keyspace.audit_segment(head.segment)]

@@ -7,7 +7,7 @@ import pytest
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
 
 from app.compactor import Compactor
-from app.errors import AuditLogDamaged, StoreUnavailable
+from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
 from app.model.audit import AuditQuery, Floor
 from app.model.checkpoints import Fault
 from app.model.decisions import Result
@@ -199,6 +199,18 @@ async def test_archiving_goes_on_where_it_ended_even_after_a_crash(client, write
 
     assert archive.verify().segment == 9
     assert await archive.write(client) == 0
+
+
+async def test_of_two_runs_at_once_one_writes_the_archive(client, writer, workspace_id, tmp_path):
+    """The other says so and writes nothing: a manifest with lines of both could never be verified again."""
+    runs = [Archive(tmp_path, workspace_id) for _ in range(3)]
+    done = await asyncio.gather(*(each.write(client) for each in runs), return_exceptions=True)
+
+    assert done[0] == 8
+    assert all(isinstance(each, Invalid) and "Another run is writing to" in str(each) for each in done[1:]), done
+    assert [row.segment for row in runs[0].rows()] == list(range(1, 9))
+    assert runs[1].verify().segment == 8
+    assert await runs[2].write(client) == 0
 
 
 @pytest.mark.parametrize("harm", ["change", "delete", "swap"])
