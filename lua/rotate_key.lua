@@ -26,7 +26,7 @@ RETURNS       {status}
   revoked     the key that asks is gone; nothing written
   stale       the key is gone or its expiry is another; nothing written
   full        the workspace has keys_max keys; nothing written
-WRITES        changes, the key's expiry, successor, keys
+WRITES        changes, the key's expiry and, at its first rotation, what that was ("" = never), successor, keys
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
@@ -53,5 +53,6 @@ note('updated', id, before, after)
 redis.call('HSET', successor, 'created_ms', created_ms)
 for i = 11, #ARGV, 2 do redis.call('HSET', successor, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, successor_id)
+redis.call('HSETNX', key, 'meant_to_expire_ms', expires_ms)
 redis.call('HSET', key, 'expires_ms', until_ms)
 return {'done'}

@@ -85,7 +85,8 @@ def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None
     elif as_json:
         print_json(_as_the_api_shows(made) | {"key": raw_key, "replaces": old.id, "replacedUntil": until})
     else:
-        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\nold {old.id} is valid until {until}")
+        ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\n{ends}old {old.id} is valid until {until}")
 
 
 @key.command("list")

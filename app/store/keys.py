@@ -88,12 +88,11 @@ class Keys:
         """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
-            key, _ = await self._read(keyspace, key_id)
+            key, record = await self._read(keyspace, key_id)
             now_ms = await store_time_ms(self._client)
             until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
-            if expires_ms is None and key.expires_ms is not None:
-                expires_ms = now_ms + max(0, key.expires_ms - key.created_ms)
-            successor, raw_key = self._new(key.name, key.scopes, expires_ms, now_ms)
+            ends_ms = _as_long_as_meant(record, now_ms) if expires_ms is None else expires_ms
+            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms)
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
             keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
@@ -112,7 +111,7 @@ class Keys:
         """The key is gone; no request sent from now on is authenticated by it. Raises ApiKeyNotFound."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
-            key, digest = await self._read(keyspace, key_id)
+            key, record = await self._read(keyspace, key_id)
             args: list[Value] = [actor_id, snapshots(key, None)[0]]
             args += ("" if key.expires_ms is None else key.expires_ms, key_id)
             reply = await self._client.run(REVOKE_KEY, _keys_of(keyspace, key_id, actor_id), args)
@@ -120,16 +119,16 @@ class Keys:
             require_actor(status)
             if status == "done":
                 # The record decided; what is left is only the way to it.
-                await self._client.call("DEL", key_pointer(digest))
+                await self._client.call("DEL", key_pointer(record["digest"]))
                 return
         contended()
 
-    async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, str]:
-        """The key as it is now, and its digest. Raises ApiKeyNotFound."""
+    async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
+        """The key as it is now, and its record. Raises ApiKeyNotFound."""
         record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
         if not record:
             raise ApiKeyNotFound("No API key has this id")
-        return _key_of(record), record["digest"]
+        return _key_of(record), record
 
     def _new(self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int) -> tuple[ApiKey, str]:
         """A key that nobody has stored yet, and its raw form."""
@@ -163,6 +162,12 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
     fields: list[Value] = ["id", key.id, "name", key.name, "prefix", key.prefix]
     fields += ("scopes", ",".join(key.scopes), "digest", digest)
     return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
+
+
+def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
+    """When a successor made now expires, if it lives as long as the key was meant to before any rotation."""
+    expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
+    return None if expires_ms is None else now_ms + max(0, expires_ms - int(record["created_ms"]))
 
 
 def _key_of(record: dict[str, str]) -> ApiKey:

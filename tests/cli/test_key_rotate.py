@@ -70,6 +70,12 @@ def test_a_person_is_told_until_when_the_old_key_works(remit, key):
     )
 
 
+def test_a_person_is_told_when_the_new_key_ends(remit, key):
+    """If it does."""
+    made = remit("rotate", key["id"], "--expires-at", "2100-01-02T03:04:05Z")
+    assert re.search(r"^new \S+ is valid until 2100-01-02T03:04:05.000Z\nold ", made.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize("overlap", ["", "1", "-1h", "1w", "1.5h", "3651d", "999999999d", "9999999999s", "٣h"])
 def test_an_overlap_that_is_none_is_misuse(remit, key, overlap):
     """A number without a unit could be anything."""

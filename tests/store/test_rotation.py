@@ -79,6 +79,25 @@ async def test_the_successor_lives_as_long_as_the_key_was_meant_to(keys, client,
     assert told.expires_ms == until
 
 
+async def test_a_second_rotation_of_a_key_gives_what_the_first_gave(keys, client, workspace_id):
+    """That the key ends with the overlap is not how long it was meant to live: for ever, or thirty hours."""
+    for life_ms in (None, 30 * HOUR_MS):
+        ends = None if life_ms is None else await store_time_ms(client) + life_ms
+        key, _ = await keys.create(workspace_id, "pep", BOTH, ends)
+        lives = []
+        for overlap_ms in (2 * HOUR_MS, HOUR_MS, HOUR_MS):
+            successor, _, _ = await keys.rotate(workspace_id, key.id, overlap_ms)
+            lives.append(successor.expires_ms and successor.expires_ms - successor.created_ms)
+        assert lives == [ends and ends - key.created_ms] * 3
+
+
+async def test_rotations_of_one_key_at_once_give_keys_that_live_as_long(keys, workspace_id):
+    """Whichever was first."""
+    key, _ = await keys.create(workspace_id, "pep", BOTH)
+    made = await asyncio.gather(*(keys.rotate(workspace_id, key.id, HOUR_MS) for _ in range(3)))
+    assert [successor.expires_ms for successor, _, _ in made] == [None] * 3
+
+
 async def test_the_trail_has_the_new_key_and_the_end_of_the_old(keys, client, workspace_id):
     """Two changes by the same actor, together."""
     admin, _ = await keys.create(workspace_id, "the admin", (Scope.ADMIN,))
