@@ -187,8 +187,9 @@ def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None
     else:
         if found.finding is not None:
             click.echo(f"{found.finding.fault} at segment {found.finding.segment}: {found.finding.message}", err=True)
-        sealed = f"{found.entries} entries in {found.segments} segments from segment {found.first_segment} on"
-        click.echo(f"intact: {sealed}; {found.unsealed} entries are not sealed yet", err=True)
+        if found.finding is None or found.segments:
+            sealed = f"{found.entries} entries in {found.segments} segments from segment {found.first_segment} on"
+            click.echo(f"intact: {sealed}; {found.unsealed} entries are not sealed yet", err=True)
         if found.checkpoint is not None:
             click.echo(found.checkpoint.line)
     if found.finding is not None:

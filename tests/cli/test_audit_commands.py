@@ -131,6 +131,7 @@ async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, t
     done = remit("verify", "--archive", tmp_path)
     assert done.returncode == 1
     assert "removed at segment 3: The log begins with segment 4" in done.stderr
+    assert "intact" not in done.stderr
     (tmp_path / workspace_id / "1.jsonl.zst").write_bytes(b"x")
     done = remit("verify", "--archive", tmp_path)
     assert done.returncode == 1
