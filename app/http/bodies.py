@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from itertools import accumulate, compress
+from itertools import accumulate, compress, islice
 from operator import ne
 from typing import Any, ClassVar, TypeVar
 
@@ -125,7 +125,7 @@ def _require_content(raw: bytes) -> None:
 def _require_flat(raw: bytes) -> None:
     """Raise Invalid if brackets outside texts nest too deep or are too many; linear time, in C."""
     steps = memoryview(_without_texts(raw).translate(_signs, _not_brackets)).cast("b")
-    if max(accumulate(steps), default=0) > MAX_DEPTH + _ENVELOPE:
+    if max(accumulate(steps[: 2 * MAX_NESTED]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
     if len(steps) > 2 * MAX_NESTED:
         raise Invalid.at("$", f"holds more than {MAX_NESTED} objects and lists")
@@ -137,10 +137,12 @@ def _without_texts(raw: bytes) -> bytes:
 
 
 def _require_small_exponents(raw: bytes) -> None:
-    if len(_large_exponent.findall(raw)) <= MAX_LARGE_EXPONENTS:
-        return
-    if len(_large_exponent.findall(_without_texts(raw))) > MAX_LARGE_EXPONENTS:
+    if _has_many_large_exponents(raw) and _has_many_large_exponents(_without_texts(raw)):
         raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
+
+
+def _has_many_large_exponents(raw: bytes) -> bool:
+    return any(True for _ in islice(_large_exponent.finditer(raw), MAX_LARGE_EXPONENTS, None))
 
 
 def require_unique_keys(raw: bytes, decoded_keys: int) -> None:

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from operator import is_not
 from typing import Any
 
 REDACTED = "[REDACTED]"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_NOTHING = r"(?!)"
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
 
@@ -20,26 +23,32 @@ class Redactor:
 
     def __init__(self, words: Iterable[str]) -> None:
         self._secrets = frozenset(joined for word in words if (joined := "".join(_parts(word))))
+        longest_first = sorted(self._secrets, key=len, reverse=True)
+        self._first_secret = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING).search
         self._verdicts: dict[str, bool] = {}
 
     def is_secret(self, name: str) -> bool:
         """Whether values under this name may not be stored. A dotted name is secret if any part of it is."""
         verdict = self._verdicts.get(name)
         if verdict is None:
-            verdict = self._holds_secret(_parts(name))
+            verdict = self._holds_secret(name)
             # Names come from callers, so what is remembered of them is bounded.
             if len(self._verdicts) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
                 self._verdicts[name] = verdict
         return verdict
 
-    def _holds_secret(self, parts: list[str]) -> bool:
+    def _holds_secret(self, name: str) -> bool:
         """Whether some parts in a row, written together, are one of the words. Linear, since callers choose names."""
-        together = "".join(parts)
-        found = [word for word in self._secrets if word in together]
-        if not found:
+        # How other letters are lowered may depend on their neighbours.
+        together = _BETWEEN_WORDS.sub("", name).lower() if name.isascii() else "".join(_parts(name))
+        first = self._first_secret(together)
+        if first is None:
             return False
-        edges = {0, *accumulate(map(len, parts))}
-        return any(place in edges and place + len(word) in edges for word in found for place in _places(word, together))
+        edges = {0, *accumulate(map(len, _parts(name)))}
+        if first.start() in edges and first.end() in edges:
+            return True
+        places = ((place, place + len(word)) for word in self._secrets for place in _places(word, together))
+        return any(start in edges and end in edges for start, end in places)
 
     def redacted(self, value: dict[str, Any]) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it holds none."""
@@ -55,12 +64,13 @@ class Redactor:
                     changed = dict(value) if changed is None else changed
                     changed[name] = kept
             return value if changed is None else changed
+        if _NESTED.isdisjoint(map(type, value)):
+            return value
         kept_items = [self._walk(inner) if type(inner) in _NESTED else inner for inner in value]
-        unchanged = all(kept is inner for kept, inner in zip(kept_items, value, strict=True))
-        return value if unchanged else kept_items
+        return kept_items if any(map(is_not, kept_items, value)) else value
 
 
-_NESTED = (dict, list)
+_NESTED = frozenset({dict, list})
 
 
 def _places(word: str, text: str) -> Iterator[int]:

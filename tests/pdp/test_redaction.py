@@ -1,5 +1,7 @@
 """Which values the log may keep, and that a reason never shows the others."""
 
+import re
+
 import msgspec
 import pytest
 from both_sides import REDACTOR, agent, policy_of, request
@@ -129,6 +131,20 @@ def test_redaction_keeps_everything_else_and_the_shape(parameters):
             assert kept == given_value
 
     compare(REDACTOR.redacted(parameters), parameters)
+
+
+pieces = ["token", "Token", "TOKEN", "api", "Key", "pin", "s", "O", "1", "_", "-", ".", "é", "Σ", "ΚΩΔΙΚΌΣ", "ς", "İ"]
+
+
+@given(st.lists(st.sampled_from(pieces), max_size=8).map("".join))
+def test_a_name_is_secret_if_and_only_if_whole_words_of_it_are(name):
+    """However fast the answer is found: every run of words, joined, against every word of the settings."""
+    redactor = Redactor(["token", "api_key", "pin", "pins", "o_1", "κωδικός"])
+    words = [
+        word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+", name)
+    ]  # as the class says that a name has words
+    runs = {"".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)}
+    assert redactor.is_secret(name) == bool(runs & {"token", "apikey", "pin", "pins", "o1", "κωδικός"})
 
 
 constraint = st.sampled_from(
