@@ -10,6 +10,7 @@ from app.errors import Invalid
 from app.http.bodies import (
     count_keys,
     decode_json,
+    keys_written,
     not_json,
     require_readable,
     require_unique_keys,
@@ -23,6 +24,9 @@ from app.model.text import FieldError, Name, require_visible
 from app.pdp import Redactor
 
 MAX_PARAMETERS_BYTES = 64 * 1024
+MAX_NAMES = MAX_PARAMETERS_BYTES // 5
+"""More names than the parameters have room for: `"":0,` is the shortest."""
+
 MAX_IDEMPOTENCY_KEY = 255
 DEFAULT_ACTION = "authorize"
 _KEY_TYPE = KEY_TYPE.encode()
@@ -50,6 +54,8 @@ _decode = msgspec.json.Decoder(AuthorizeBody).decode
 def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redactor) -> AuthorizeRequest:
     """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
     require_readable(raw)
+    if len(raw) > MAX_PARAMETERS_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
+        raise Invalid.at("$", f"holds more than {MAX_NAMES} names")
     try:
         body = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

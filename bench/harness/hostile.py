@@ -59,6 +59,7 @@ JSON_BOMBS: Mapping[str, bytes] = {
     "texts": _call(b'{"a":[' + _fill(b'""') + b"]}"),
     "64 KiB of lists": _call(b'{"a":[' + _fill(b"[10,20]", 64_000) + b"]}"),
     "64 KiB of names": _call(b"{" + _numbered('"n%d":0', 64_000) + b"}"),
+    "64 KiB, and a name given twice at the end": _call(b"{" + _numbered('"n%d":":"', 64_000) + b',"n0":1}'),
     "64 KiB of secrets": _call(b"{" + _numbered('"aPasswordOf%d":{"t":0}', 64_000) + b"}"),
     "64 KiB of words": _call(b'{"' + b"aB" * 32_000 + b'":0}'),
     "64 KiB of words that are nearly secrets": _call(b'{"' + b"a_pinPIN" * 8_000 + b'":0}'),

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from app.errors import Invalid, PayloadTooLarge
 from app.http.bodies import (
     MAX_BODY_BYTES,
-    _keys_written,
+    _but_brackets,
+    _outside_texts,
     count_keys,
     decode_json,
+    keys_written,
     require_readable,
     require_unique_keys,
 )
@@ -243,7 +245,7 @@ def test_the_connection_goes_on_after_a_refusal(tenant):
     assert status == 201
 
 
-_TEXT = st.text(alphabet='ab:"\\\n{}é', max_size=6)
+_TEXT = st.text(alphabet='ab:"\\\n{}[]é', max_size=6)
 _JSON = st.recursive(
     st.none() | st.integers() | _TEXT,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXT, inner, max_size=4),
@@ -255,7 +257,19 @@ _JSON = st.recursive(
 def test_keys_are_counted_as_they_are_written(value, indent, ascii_only):
     """Whatever signs and escapes stand in texts and names."""
     raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
-    assert _keys_written(raw) == count_keys(value)
+    assert keys_written(raw) == count_keys(value)
+
+
+@given(_JSON, st.sampled_from([None, 1]))
+def test_brackets_in_texts_are_no_brackets(value, indent):
+    """What says how deep a body is and how many objects it holds sees those of the JSON alone, in their order."""
+
+    def brackets(inner):
+        if isinstance(inner, dict):
+            return "{" + "".join(map(brackets, inner.values())) + "}"
+        return "[" + "".join(map(brackets, inner)) + "]" if isinstance(inner, list) else ""
+
+    assert _outside_texts(json.dumps(value, indent=indent).encode(), _but_brackets).decode() == brackets(value)
 
 
 def test_the_name_that_comes_first_again_is_the_one_that_is_named():

@@ -7,7 +7,7 @@ import pytest
 from app.errors import Invalid
 from app.http.bodies import MAX_LARGE_EXPONENTS, MAX_NESTED, decode_body, decode_json
 from app.http.policies import CreatePolicy
-from app.http.tool_calls import MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.tool_calls import MAX_NAMES, MAX_PARAMETERS_BYTES, decode_tool_call
 from app.model.policies import MANY_PATTERNS
 from app.pdp import Redactor
 from app.settings import Settings
@@ -16,6 +16,7 @@ from bench.harness.hostile import AGENT, JSON_BOMBS, POLICY_BOMBS, REFUSED
 ID = "00000000-0000-7000-8000-000000000000"
 DEEP = "$: values are nested more than 32 levels deep"
 NESTED = f"$: holds more than {MAX_NESTED} objects and lists"
+NAMES = f"$: holds more than {MAX_NAMES} names"
 LONG = f"bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
 EXPONENTS = f"$: holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits"
 REFUSALS = {
@@ -32,13 +33,14 @@ REFUSALS = {
     "half a surrogate": "$: is not JSON: it ends too early",
     "what is no UTF-8": "$: is not JSON: its text is not UTF-8",
     "a text of colons": LONG,
-    "many names": LONG,
+    "many names": NAMES,
     "names of many words": LONG,
     "one name of many words": LONG,
     "floats": LONG,
     "texts": LONG,
     "64 KiB of secrets": LONG,
-    "a name given twice at the end": '$: "n0" is given twice in one object',
+    "a name given twice at the end": NAMES,
+    "64 KiB, and a name given twice at the end": '$: "n0" is given twice in one object',
     "a long number": "$: holds a number that is too large",
     "exponents": EXPONENTS,
     "an exponent too large": EXPONENTS,
@@ -95,6 +97,19 @@ def test_large_exponents_are_counted_outside_texts(over):
             decode_json(raw)
     else:
         assert len(decode_json(raw)["a"]) == MAX_LARGE_EXPONENTS + 1000
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_names_are_counted_outside_texts(over, redactor):
+    """Beyond the bound they cannot fit into the parameters, whatever their values are; texts full of colons can."""
+    names = MAX_NAMES - 5 + over  # beside agent_id, tool_name, parameters, a and x
+    body = {"agent_id": ID, "tool_name": "t", "parameters": {"a": '":' * 9_000}, "x": dict.fromkeys(range(names), 0)}
+    raw = json.dumps(body).encode()
+    if over:
+        with pytest.raises(Invalid, match=f"more than {MAX_NAMES} names"):
+            decode_tool_call(raw, None, redactor)
+    else:
+        assert decode_tool_call(raw, None, redactor).parameters == {"a": '":' * 9_000}
 
 
 def test_a_secret_does_not_make_room_in_the_parameters(redactor):
