@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from app.errors import AppError
+from app.errors import AppError, StoreUnavailable
 from app.settings import Settings
 from app.store.audit_lines import time_ms_of
 from app.store.audit_retention import Retention
@@ -138,8 +138,11 @@ class Compactor:
 
     async def _holds_lease(self, keyspace: Keyspace) -> bool:
         lease = keyspace.audit_lease
-        if await self._client.call("SET", lease, self._name, "NX", "PX", LEASE_MS):
-            return True
+        try:
+            if await self._client.call("SET", lease, self._name, "NX", "PX", LEASE_MS):
+                return True
+        except StoreUnavailable:
+            return True  # a store that is full refuses this and takes the segment, which makes room
         if await self._client.call("GET", lease) != self._name:
             return False
         await self._client.call("PEXPIRE", lease, LEASE_MS)

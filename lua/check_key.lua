@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 check_key: say whether the caller's key is valid now, and note that it was used.
 

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 delete_agent: remove an agent with its policies and quotas; its audit entries stay.
 

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 delete_policy: remove a policy and its quotas.
 

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 drop_segment: remove the oldest segment with its index; the floor says what it was.
 

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 freeze_agent: for a second nobody changes the agent or its policies, so that who deletes it is not overtaken.
 

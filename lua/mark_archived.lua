@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 mark_archived: note up to which segment an archive holds the log.
 

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 --[[
 read_frames: of some segments, only the zstd frames that are asked for.
 

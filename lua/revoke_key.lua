@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 revoke_key: remove an API key, at once and for good.
 

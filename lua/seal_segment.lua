@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 seal_segment: move the oldest entries of the stream into a segment, with its index, in one step.
 

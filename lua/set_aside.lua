@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --[[
 set_aside: keep what of the stream cannot be sealed as it is where a person can look at it.
 

@@ -10,6 +10,10 @@ AGENTS = [f"018bcfe5-6800-7000-8000-00000000000{digit}" for digit in range(4)]
 KEY = "018bcfe5-6800-7000-8000-0000000000ff"
 POLICY = "018bcfe5-6800-7000-8000-00000000cafe"
 START_MS = 1_800_000_000_000
+APPEND = """
+redis.call('XADD', KEYS[1], ARGV[1] .. '-0', unpack(ARGV, 2))
+redis.call('HSET', KEYS[2], 'sequence', ARGV[1])
+"""
 
 
 def fields_of(sequence: int, **given: object) -> dict[str, object]:
@@ -66,10 +70,8 @@ class Writer:
         sequence = len(self.written) + 1
         self.written.append(fields)
         flat = [part for pair in fields.items() for part in pair]
-        await self.client.transact(
-            ("XADD", self.keyspace.audit_stream, f"{sequence}-0", *flat),
-            ("HSET", self.keyspace.commits, "sequence", sequence),
-        )
+        keys = (self.keyspace.audit_stream, self.keyspace.commits)
+        await self.client.call("EVAL", APPEND, len(keys), *keys, sequence, *flat)
 
     def expected(self, query: AuditQuery) -> list[dict[str, object]]:
         """What a filter over everything that was written gives."""

@@ -7,10 +7,10 @@ from app.store.scripts import Script
 
 
 class FakeClient(Client):
-    """fakeredis does not know the script line `#!lua`: stripped here, and only here."""
+    """fakeredis does not know the first line of a script, `#!lua`: stripped here, and only here."""
 
     def __init__(self) -> None:
         super().__init__(fakeredis.FakeAsyncRedis(decode_responses=True))
 
     def _source(self, script: Script) -> str:
-        return script.text.removeprefix("#!lua\n")
+        return script.text.partition("\n")[2]

@@ -138,9 +138,9 @@ class Agents:
         keyspace = Keyspace(workspace_id)
         expected: list[str] = []
         for _ in range(ATTEMPTS):
-            # One transaction, so what it reads belongs together if the policies are those that were expected. Edits
+            # One moment, so what it reads belongs together if the policies are those that were expected. Edits
             # do not change which they are: however many there are, the second look suffices.
-            record, ids, *records = await self._client.transact(
+            record, ids, *records = await self._client.read_at_once(
                 ("HGETALL", keyspace.agent(agent_id)),
                 ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1),
                 *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),

@@ -36,7 +36,7 @@ class AuditLog:
         """How far sealing is behind, at one moment."""
         keyspace = Keyspace(workspace_id)
         now_ms = await store_time_ms(self._client)  # apart, since TIME has no key and a cluster's slot is found by keys
-        record, unsealed, oldest, newest, poison = await self._client.transact(
+        record, unsealed, oldest, newest, poison = await self._client.read_at_once(
             ("HGETALL", keyspace.audit_head),
             ("XLEN", keyspace.audit_stream),
             ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),

@@ -50,7 +50,7 @@ class Span(NamedTuple):
 
 async def read_head(client: Client, keyspace: Keyspace) -> tuple[Head, dict[int, Span]]:
     """The chain's head and the parts of the log, at one moment."""
-    head, spans = await client.transact(("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts))
+    head, spans = await client.read_at_once(("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts))
     return head_of(head), spans_of(as_record(spans))
 
 

@@ -149,7 +149,9 @@ class Sealer:
 
     async def _read_basis(self, workspace_id: str) -> _Basis:
         keyspace = Keyspace(workspace_id)
-        record, parts = await self._client.transact(("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts))
+        record, parts = await self._client.read_at_once(
+            ("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts)
+        )
         head = head_of(record)
         part = part_of(head.segment)
         counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)

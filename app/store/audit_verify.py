@@ -203,12 +203,12 @@ class Verifier:
     async def _check_end(self, link: "_Link") -> tuple[Head, int]:
         """The head now, and the number of unsealed entries. Raises _Broken if they do not follow from the chain."""
         keyspace, number = self._keyspace, link.number - 1
-        record, oldest, newest, unsealed, beyond = await self._client.transact(
+        record, oldest, newest, unsealed, *beyond = await self._client.read_at_once(
             ("HGETALL", keyspace.audit_head),
             ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
             ("HGET", keyspace.commits, "sequence"),
             ("XLEN", keyspace.audit_stream),
-            ("EXISTS", *(keyspace.audit_segment(number + each) for each in range(1, _BEYOND))),
+            *(("EXISTS", keyspace.audit_segment(number + each)) for each in range(1, _BEYOND)),
         )
         head = head_of(as_record(record))
         if head.segment > number:
@@ -217,7 +217,7 @@ class Verifier:
             raise _Broken(
                 Fault.CHANGED, number + 1, f"The head does not name segment {number}, the chain's last, as it is"
             )
-        if beyond:
+        if any(beyond):
             raise _Broken(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")
         first = int(oldest[0][0].partition("-")[0]) if oldest else int(newest or 0) + 1
         wanted = int(newest or 0) - link.sequence + 1

@@ -2,8 +2,7 @@
 
 Nodes, connections and the map of the slots are redis-py's; the way of a command is ours. redis-py's own stops every
 command, to whichever master, while it looks at the cluster anew because one of them failed, leaves pipelines at a
-master that is gone for ever, sends ASKING over another connection than the command it is for, and starts a thread
-with an event loop for each command of a transaction.
+master that is gone for ever, and sends ASKING over another connection than the command it is for.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ _FOLLOWED = 8
 """Redirections that a command follows; one slot that moves gives two."""
 _HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
-_WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "MULTI", "EXEC", "ASKING"})
+_WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "ASKING"})
 _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 
 
@@ -50,9 +49,9 @@ class Cluster:
         await asyncio.gather(*(self._ask(node, [command]) for node, command in commands))
         return _first_error_or([command for _, command in commands])
 
-    def pipeline(self, *, transaction: bool) -> "_Pipeline":
-        """Commands to be sent together; as a transaction, all keys lie in one slot."""
-        return _Pipeline(self, transaction=transaction)
+    def pipeline(self, *, transaction: bool) -> "_Pipeline":  # noqa: ARG002 - redis-py's signature; there is none
+        """Commands to be sent together."""
+        return _Pipeline(self)
 
     async def aclose(self) -> None:
         """Every connection is closed; the next command opens new ones."""
@@ -83,24 +82,6 @@ class Cluster:
             await self._follow(group, _key_of(group[0].args))
         return _first_error_or(commands)
 
-    async def transact(self, commands: list[PipelineCommand]) -> list[Any]:
-        """The replies of commands that run together on the master of the first one's key."""
-        await self._redis.initialize()
-        # Named in bytes, so that redis-py does not take QUEUED for what the command replies.
-        queued = [PipelineCommand(0, each.args[0].encode(), *each.args[1:]) for each in commands]
-        end = PipelineCommand(0, "EXEC")
-        whole, key = [PipelineCommand(0, "MULTI"), *queued, end], _key_of(commands[0].args)
-        await self._ask(self._node_of(key), whole)
-        await self._follow(whole, key, ask=False)
-        replies: list[Any] = _first_error_or(whole)[-1]
-        made = self._redis.response_callbacks
-        for place, (command, reply) in enumerate(zip(commands, replies, strict=True)):
-            if isinstance(reply, Exception):
-                raise reply
-            if command.args[0] in made:
-                replies[place] = made[command.args[0]](reply)
-        return replies
-
     def _node_of(self, key: str | bytes | None) -> ClusterNode:
         if key is not None:
             return self._redis.nodes_manager.get_node_from_slot(self._redis.keyslot(key))
@@ -123,7 +104,7 @@ class Cluster:
             connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
         self._look(node)
 
-    async def _follow(self, commands: list[PipelineCommand], key: str | bytes | None, *, ask: bool = True) -> None:
+    async def _follow(self, commands: list[PipelineCommand], key: str | bytes | None) -> None:
         """Send commands of one slot again, where their node says that it is another's."""
         for _ in range(_FOLLOWED):
             error = next((each.result for each in commands if isinstance(each.result, _ELSEWHERE)), None)
@@ -134,7 +115,7 @@ class Cluster:
                 await self._redis.nodes_manager.move_slot(error)
             elif isinstance(error, exceptions.AskError):
                 node = self._redis.get_node(error.host, error.port)
-                if node is None or not ask:
+                if node is None:
                     return
                 sent = [PipelineCommand(0, "ASKING"), *commands]
             else:
@@ -155,8 +136,8 @@ class Cluster:
 class _Pipeline:
     """Commands that wait to be sent together."""
 
-    def __init__(self, cluster: Cluster, *, transaction: bool) -> None:
-        self._send = cluster.transact if transaction else cluster.together
+    def __init__(self, cluster: Cluster) -> None:
+        self._send = cluster.together
         self._commands: list[PipelineCommand] = []
 
     def execute_command(self, *args: Any, **options: Any) -> None:

@@ -38,7 +38,7 @@ async def read_records(
     """
     start, count = 0, _FIRST
     while start < len(ids):
-        replies = await client.transact(*(("HGETALL", name_of(each)) for each in ids[start : start + count]))
+        replies = await client.read_together([("HGETALL", name_of(each)) for each in ids[start : start + count]])
         records = [record for reply in replies if (record := as_record(reply))]
         size = sum(len(value) for record in records for value in record.values())
         start += count

@@ -18,6 +18,8 @@ class Script(Struct, frozen=True):
     times; last_keys come at the end, if at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
     is_change: an admin asked for it; "done" means that it was made.
+    flags: what the store is told of it in its first line: `allow-oom` where it makes room, takes a right away or is
+    needed for that, so that a store at its `maxmemory` runs it too; `no-writes` where it only reads.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Script(Struct, frozen=True):
     last_keys: tuple[str, ...] = ()
     repeated_args: tuple[str, ...] = ()
     is_change: bool = False
+    flags: str = ""
 
     @property
     def text(self) -> str:
@@ -79,6 +82,7 @@ COMMIT_DECISION = Script(
 )
 CHECK_KEY = Script(
     name="check_key",
+    flags="allow-oom",
     keys=("caller_key",),
     args=("now_us",),
     replies=("valid", "revoked", "expired"),
@@ -95,6 +99,7 @@ PUT_AGENT = Script(
 )
 FREEZE_AGENT = Script(
     name="freeze_agent",
+    flags="allow-oom",
     keys=("caller_key", "agent"),
     args=("actor_id",),
     replies=("done", "revoked", "no_agent"),
@@ -102,6 +107,7 @@ FREEZE_AGENT = Script(
 )
 DELETE_AGENT = Script(
     name="delete_agent",
+    flags="allow-oom",
     is_change=True,
     keys=("caller_key", "changes", "agent", "agents", "agent_policies", "policies"),
     args=("actor_id", "before", "expected", "id"),
@@ -139,6 +145,7 @@ PUT_POLICY = Script(
 )
 DELETE_POLICY = Script(
     name="delete_policy",
+    flags="allow-oom",
     is_change=True,
     keys=("caller_key", "changes", "agent", "policy", "agent_policies", "policies"),
     args=("actor_id", "before", "expected", "version_token", "id"),
@@ -157,6 +164,7 @@ PUT_KEY = Script(
 )
 REVOKE_KEY = Script(
     name="revoke_key",
+    flags="allow-oom",
     is_change=True,
     keys=("caller_key", "changes", "key", "keys"),
     args=("actor_id", "before", "expires_ms", "id"),
@@ -185,6 +193,7 @@ ROTATE_KEY = Script(
 )
 SET_ASIDE = Script(
     name="set_aside",
+    flags="allow-oom",
     keys=("audit_stream", "audit_head", "audit_poison"),
     args=("built_upon", "sequence", "foreign"),
     replies=("kept", "stale"),
@@ -193,6 +202,7 @@ SET_ASIDE = Script(
 )
 SEAL_SEGMENT = Script(
     name="seal_segment",
+    flags="allow-oom",
     keys=("audit_stream", "audit_head", "audit_segment", "audit_data", "audit_parts"),
     args=(
         "built_upon",
@@ -218,6 +228,7 @@ SEAL_SEGMENT = Script(
 )
 READ_FRAMES = Script(
     name="read_frames",
+    flags="no-writes",
     keys=(),
     args=("bytes_max",),
     replies=("read",),
@@ -225,8 +236,19 @@ READ_FRAMES = Script(
     repeated_keys=("segment", "data"),
     repeated_args=("mask",),
 )
+READ_AT_ONCE = Script(
+    name="read_at_once",
+    flags="no-writes",
+    keys=(),
+    args=(),
+    replies=("read",),
+    width=2,
+    repeated_keys=("key",),
+    repeated_args=("command", "words"),
+)
 DROP_SEGMENT = Script(
     name="drop_segment",
+    flags="allow-oom",
     keys=("audit_head", "audit_segment", "audit_data", "audit_parts"),
     args=("number", "sha256", "next_sequence", "floor_ms", "unarchived", "ended_part"),
     replies=("dropped", "kept"),
@@ -236,6 +258,7 @@ DROP_SEGMENT = Script(
 )
 MARK_ARCHIVED = Script(
     name="mark_archived",
+    flags="allow-oom",
     keys=("audit_head", "audit_segment"),
     args=("number", "sha256"),
     replies=("noted", "other"),
@@ -255,6 +278,7 @@ SCRIPTS = (
     SET_ASIDE,
     SEAL_SEGMENT,
     READ_FRAMES,
+    READ_AT_ONCE,
     DROP_SEGMENT,
     MARK_ARCHIVED,
 )

@@ -82,5 +82,6 @@ class Workspaces:
         workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         # Also when the name was there: whoever claimed it may have been cut off before this.
         record = Keyspace(workspace_id).workspace
-        await self._client.transact(("HSETNX", record, "name", name), ("HSETNX", record, "created_ms", now_ms))
+        if created or not await self._client.call("HEXISTS", record, "created_ms"):
+            await self._client.call("HSET", record, "name", name, "created_ms", now_ms)
         return workspace_id, created

@@ -44,9 +44,6 @@ class DyingClient(Client):
     async def read_together(self, commands, *, as_bytes=False):
         return await self._dying(super().read_together(commands, as_bytes=as_bytes))
 
-    async def transact(self, *commands):
-        return await self._dying(super().transact(*commands))
-
     async def run(self, script, keys, args, *, as_bytes=False):
         return await self._dying(super().run(script, keys, args, as_bytes=as_bytes))
 

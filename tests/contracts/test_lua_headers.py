@@ -54,7 +54,8 @@ def test_every_file_is_declared_and_every_declaration_has_a_file():
 @scripts
 def test_the_first_line_lets_no_undeclared_key_pass(script):
     """Without `#!lua` a cluster would let a script write to other slots, and memory limits would not bind it."""
-    assert script.text.startswith(f"#!lua\n--[[\n{script.name}: ")
+    first_line = f"#!lua flags={script.flags}" if script.flags else "#!lua"
+    assert script.text.startswith(f"{first_line}\n--[[\n{script.name}: ")
 
 
 @scripts

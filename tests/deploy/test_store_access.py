@@ -151,5 +151,5 @@ def test_the_rights_are_those_that_the_code_needs(guarded):
     }
     granted = {word[1:].partition("|")[0].upper() for word in USERS["remit"] if word.startswith("+")}
     error_codes = {"READONLY"}
-    by_the_clients = {"AUTH", "SELECT", "PING", "MULTI", "EXEC"}
+    by_the_clients = {"AUTH", "SELECT", "PING"}
     assert (in_scripts | in_code | by_the_clients) - error_codes == granted

@@ -212,19 +212,21 @@ def test_what_many_decisions_ask_of_a_cluster_at_once_is_not_too_much(cluster):
 
 
 def test_replies_in_a_cluster_are_what_one_server_gives(cluster, redis_store):
-    """Alone, together, in a transaction; as text and as bytes; and an error of one command is the error of all."""
+    """Alone, together, at one moment; as text and as bytes; and an error of one command is the error of all."""
 
     async def replies(url, prefix):
         client = open_client(url, 10_000)
         try:
             a, b, wrong = (f"{{{prefix}}}:{name}" for name in ("a", "b", "wrong"))
-            wrote = await client.transact(("HSET", a, "x", 1, "y", 2), ("XADD", b, "1-0", "f", "v"), ("SET", wrong, ""))
-            reads = [("HGETALL", a), ("HGET", a, "x"), ("EXISTS", a, b), ("XRANGE", b, "-", "+"), ("XLEN", b)]
+            wrote = await client.read_together(
+                [("HSET", a, "x", 1, "y", 2), ("XADD", b, "1-0", "f", "v"), ("SET", wrong, "")]
+            )
+            reads = [("HGETALL", a), ("HGET", a, "x"), ("EXISTS", a), ("XRANGE", b, "-", "+"), ("XLEN", b)]
             alone = [await client.call(*each) for each in reads]
             together = await client.read_together(reads)
             as_bytes = await client.read_together(reads, as_bytes=True)
-            in_one = await client.transact(*reads)
-            for asking in (client.call("HGETALL", wrong), client.transact(reads[0], ("HGETALL", wrong))):
+            in_one = await client.read_at_once(*reads)
+            for asking in (client.call("HGETALL", wrong), client.read_at_once(reads[0], ("HGETALL", wrong))):
                 with pytest.raises(StoreUnavailable, match="refused"):
                     await asking
             return wrote, alone, together, as_bytes, in_one

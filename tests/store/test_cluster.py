@@ -54,7 +54,7 @@ async def path(request, cluster):
 
 
 async def test_every_operation_stays_within_one_slot(path, workspace_id):
-    """I12: everything that is done in a workspace, with more than one key in every script and transaction."""
+    """I12: everything that is done in a workspace, with more than one key in every script."""
     client, runner = path
     scene = await Scene(client, runner, workspace_id).enter()
     policies, callers = Policies(client, scene.ids), Callers(client, 10)

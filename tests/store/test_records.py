@@ -11,9 +11,9 @@ class Counting:
         self._client = client
         self.steps: list[int] = []
 
-    async def transact(self, *commands):
+    async def read_together(self, commands):
         self.steps.append(len(commands))
-        return await self._client.transact(*commands)
+        return await self._client.read_together(commands)
 
 
 async def test_however_long_a_list_is_the_store_reads_a_few_records_in_one_step(client, workspace_id):
@@ -47,7 +47,7 @@ async def test_large_records_are_read_by_few(client, workspace_id):
 
 
 async def test_no_names_are_no_question(client):
-    """An empty transaction is not sent."""
+    """Nothing is sent."""
     counting = Counting(client)
     assert [records async for records in read_records(counting, str, [])] == []
     assert counting.steps == []
