@@ -1,15 +1,13 @@
 """Which parameter names name a secret, and the copy of the parameters that the log may keep."""
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Iterable
 from operator import is_not
 from typing import Any
 
 REDACTED = "[REDACTED]"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-_NOTHING = r"(?!)"
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
 
@@ -22,9 +20,11 @@ class Redactor:
     """
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._secrets = frozenset(joined for word in words if (joined := "".join(_parts(word))))
-        longest_first = sorted(self._secrets, key=len, reverse=True)
-        self._first_secret = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING).search
+        secrets = {"".join(_parts(word)) for word in words} - {""}
+        self._letters = re.compile(_any_of(map(re.escape, secrets))).search
+        # The name's words come with a mark between them, which may stand anywhere in a secret but must end it.
+        marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
+        self._whole_words = re.compile(rf"(?:^|-)(?:{marked})(?:-|$)").search
         self._verdicts: dict[str, bool] = {}
 
     def is_secret(self, name: str) -> bool:
@@ -38,17 +38,11 @@ class Redactor:
         return verdict
 
     def _holds_secret(self, name: str) -> bool:
-        """Whether some parts in a row, written together, are one of the words. Linear, since callers choose names."""
-        # How other letters are lowered may depend on their neighbours.
-        together = _BETWEEN_WORDS.sub("", name).lower() if name.isascii() else "".join(_parts(name))
-        first = self._first_secret(together)
-        if first is None:
+        """Whether some words in a row, written together, are a secret. In linear time, since callers choose names."""
+        # Most names end here. How other letters than these are lowered may depend on their neighbours.
+        if name.isascii() and self._letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
             return False
-        edges = {0, *accumulate(map(len, _parts(name)))}
-        if first.start() in edges and first.end() in edges:
-            return True
-        places = ((place, place + len(word)) for word in self._secrets for place in _places(word, together))
-        return any(start in edges and end in edges for start, end in places)
+        return self._whole_words("-".join(_parts(name))) is not None
 
     def redacted(self, value: dict[str, Any]) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it holds none."""
@@ -73,11 +67,8 @@ class Redactor:
 _NESTED = frozenset({dict, list})
 
 
-def _places(word: str, text: str) -> Iterator[int]:
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
+def _any_of(patterns: Iterable[str]) -> str:
+    return "|".join(patterns) or r"(?!)"
 
 
 def _parts(name: str) -> list[str]:

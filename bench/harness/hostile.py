@@ -23,7 +23,7 @@ def _fill(unit: bytes, most: int = MOST - 512, joint: bytes = b",") -> bytes:
 
 
 def _numbered(form: str, most: int = MOST - 512) -> bytes:
-    """`form` with 0, 1, 2, … in the place of %d, joined by commas, as many as fit."""
+    """`form` with 0, 1, 2, … in the place of %d or %x, joined by commas, as many as fit."""
     made: list[str] = []
     length = 0
     while length < most:
@@ -61,6 +61,7 @@ JSON_BOMBS: Mapping[str, bytes] = {
     "64 KiB of names": _call(b"{" + _numbered('"n%d":0', 64_000) + b"}"),
     "64 KiB, and a name given twice at the end": _call(b"{" + _numbered('"n%d":":"', 64_000) + b',"n0":1}'),
     "64 KiB of secrets": _call(b"{" + _numbered('"aPasswordOf%d":{"t":0}', 64_000) + b"}"),
+    "64 KiB of names that begin like secrets": _call(b"{" + _numbered('"pinx%x":0', 64_000) + b"}"),
     "64 KiB of words": _call(b'{"' + b"aB" * 32_000 + b'":0}'),
     "64 KiB of words that are nearly secrets": _call(b'{"' + b"a_pinPIN" * 8_000 + b'":0}'),
     "500 large exponents": _call(b'{"a":[' + b",".join([b"1e308"] * 500) + b"]}"),
