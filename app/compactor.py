@@ -6,21 +6,25 @@ import secrets
 import time
 from collections.abc import Callable
 
-from app.errors import AppError, StoreUnavailable
+from app.errors import AppError
 from app.settings import Settings
+from app.store.audit_lease import take_lease
 from app.store.audit_lines import time_ms_of
 from app.store.audit_retention import Retention
 from app.store.audit_sealing import Sealed, Sealer
 from app.store.audit_stream import stream_entries
 from app.store.client import Client
 from app.store.keyspace import WORKSPACES, Keyspace
+from app.store.readiness import is_nearly_full
 from app.store.records import store_time_ms
 
 log = logging.getLogger(__name__)
-LEASE_MS = 5_000
 SWEEP_S = 1.0
 _LEASE_ASKED_S = 1.0
 _WORKSPACES_AT_ONCE = 256
+_PART_OF_SEGMENT = 8
+"""What fills so much of a segment, its eighth, is sealed when the store has hardly any memory left."""
+
 _RETENTION_S = 60.0
 _DAY_MS = 24 * 3600 * 1000
 
@@ -42,8 +46,8 @@ class Compactor:
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
         self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
-        self._retention_ms = settings.audit_retention_days * _DAY_MS
         self._name = secrets.token_hex(8)
+        self._retention_ms = settings.audit_retention_days * _DAY_MS
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Sweep until `stopped` is set; a segment that is being sealed is finished."""
@@ -68,8 +72,9 @@ class Compactor:
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
         sealed = False
+        enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
-            for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE]):
+            for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
                 if stopped is not None and stopped.is_set():
                     return sealed
                 try:
@@ -96,12 +101,12 @@ class Compactor:
             log.info("retention dropped %d segments", dropped)
         return dropped
 
-    async def _due(self, workspaces: list[str]) -> list[str]:
-        """Those whose stream holds a whole segment, or an entry that has waited long enough."""
+    async def _due(self, workspaces: list[str], enough: int) -> list[str]:
+        """Those whose stream holds entries enough, or one that has waited long enough."""
         streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
         lengths = await self._client.read_together(("XLEN", stream) for stream in streams)
-        due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= self._entries]
-        short = [each for each, length in zip(workspaces, lengths, strict=True) if 0 < length < self._entries]
+        due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
+        short = [each for each, length in zip(workspaces, lengths, strict=True) if 0 < length < enough]
         if short:
             now_ms = await store_time_ms(self._client)
             replies = await self._client.read_together(
@@ -123,7 +128,7 @@ class Compactor:
             # Not for each segment: it takes as long as building a tenth of one, and losing it does no harm.
             if time.monotonic() - asked_at >= _LEASE_ASKED_S:
                 asked_at = time.monotonic()
-                if not await self._holds_lease(keyspace):
+                if not await take_lease(self._client, workspace_id, self._name):
                     break
             sealed = await self._sealer.seal_next(workspace_id)
             if sealed is None:
@@ -135,15 +140,3 @@ class Compactor:
             if await self._client.call("XLEN", keyspace.audit_stream) < self._entries:
                 break
         return any_sealed
-
-    async def _holds_lease(self, keyspace: Keyspace) -> bool:
-        lease = keyspace.audit_lease
-        try:
-            if await self._client.call("SET", lease, self._name, "NX", "PX", LEASE_MS):
-                return True
-        except StoreUnavailable:
-            return True  # a store that is full refuses this and takes the segment, which makes room
-        if await self._client.call("GET", lease) != self._name:
-            return False
-        await self._client.call("PEXPIRE", lease, LEASE_MS)
-        return True

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from app.errors import StoreUnavailable
 from app.store.client import Client
-from app.store.records import as_record
+from app.store.records import as_record, info_of
 from app.store.scripts import SCRIPTS
 from app.store.servers import OLDEST
 
@@ -54,7 +54,7 @@ async def check_up(client: Client, *, private: bool = False) -> list[Finding]:
     """
     infos = await client.call_each("INFO")
     configs: Sequence[dict[str, str] | None] = await _configs(client) or [None] * len(infos)
-    nodes = [Node(_info(info), config) for info, config in zip(infos, configs, strict=True)]
+    nodes = [Node(info_of(info), config) for info, config in zip(infos, configs, strict=True)]
     looks = (
         lambda node: _version(node.info, private=private),
         lambda node: _role(node.info),
@@ -173,9 +173,3 @@ def _numbers(version: str) -> tuple[tuple[int, int], int]:
     """Major and minor, and the patch, of a version such as 7.0.15."""
     major, minor, patch, *_ = [*map(int, re.findall(r"\d+", version)), 0, 0, 0]
     return (major, minor), patch
-
-
-def _info(reply: dict[str, object] | str) -> dict[str, str]:
-    if isinstance(reply, dict):
-        return {name: str(value) for name, value in reply.items()}
-    return dict(line.split(":", 1) for line in reply.splitlines() if ":" in line)

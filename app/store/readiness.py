@@ -1,8 +1,12 @@
 """Whether decisions can be made now."""
 
+from app.errors import StoreUnavailable
 from app.store.client import Client
 from app.store.keyspace import READINESS_PROBE
+from app.store.records import info_of
 from app.store.scripts import SCRIPTS
+
+_NEARLY_FULL = 0.9
 
 
 async def require_ready(client: Client) -> None:
@@ -17,3 +21,19 @@ async def require_ready(client: Client) -> None:
     for script, *known in zip(SCRIPTS, *replies, strict=True):
         if not all(known):
             await client.call_each("SCRIPT", "LOAD", script.text)
+
+
+async def is_nearly_full(client: Client) -> bool:
+    """Whether nine tenths of the memory that the store may use are used; of a cluster, any master's.
+
+    False where the store does not say.
+    """
+    try:
+        replies = await client.call_each("INFO", "memory")
+    except StoreUnavailable:
+        return False
+    for reply in replies:
+        memory = info_of(reply)
+        if int(memory["used_memory"]) > _NEARLY_FULL * int(memory["maxmemory"]) > 0:
+            return True
+    return False

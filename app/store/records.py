@@ -51,6 +51,13 @@ def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:
     return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
 
 
+def info_of(reply: dict[str, object] | str) -> dict[str, str]:
+    """What a node says of itself (INFO): a text, or what redis-py has already made of one."""
+    if isinstance(reply, dict):
+        return {name: str(value) for name, value in reply.items()}
+    return dict(line.split(":", 1) for line in reply.splitlines() if ":" in line)
+
+
 def require_version(current: int, wanted: Versions) -> None:
     """Raise VersionConflict unless the version is one that the caller wants to change."""
     if wanted is not None and current not in wanted:

@@ -18,7 +18,7 @@ class Script(Struct, frozen=True):
     times; last_keys come at the end, if at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
     is_change: an admin asked for it; "done" means that it was made.
-    flags: what the store is told of it in its first line: `allow-oom` where it makes room, takes a right away or is
+    flags: what the store is told of it in its first line: `allow-oom` where it makes room, revokes or deletes, or is
     needed for that, so that a store at its `maxmemory` runs it too; `no-writes` where it only reads.
     """
 
@@ -200,6 +200,14 @@ SET_ASIDE = Script(
     width=1,
     repeated_args=("entry_id", "found"),
 )
+TAKE_LEASE = Script(
+    name="take_lease",
+    flags="allow-oom",
+    keys=("audit_lease",),
+    args=("holder", "lease_ms"),
+    replies=("held", "taken"),
+    width=1,
+)
 SEAL_SEGMENT = Script(
     name="seal_segment",
     flags="allow-oom",
@@ -275,6 +283,7 @@ SCRIPTS = (
     PUT_KEY,
     REVOKE_KEY,
     ROTATE_KEY,
+    TAKE_LEASE,
     SET_ASIDE,
     SEAL_SEGMENT,
     READ_FRAMES,

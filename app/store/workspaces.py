@@ -76,12 +76,16 @@ class Workspaces:
 
     async def _claim(self, name: str) -> tuple[str, bool]:
         """The id that the name has, and whether it was given just now."""
+        created, workspace_id = False, await self._client.call("HGET", WORKSPACES, name)
         now_ms = await store_time_ms(self._client)
-        fresh = self._ids.new(now_ms)
-        created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
-        workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
-        # Also when the name was there: whoever claimed it may have been cut off before this.
+        if workspace_id is None:
+            fresh = self._ids.new(now_ms)
+            created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
+            workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         record = Keyspace(workspace_id).workspace
-        if created or not await self._client.call("HEXISTS", record, "created_ms"):
-            await self._client.call("HSET", record, "name", name, "created_ms", now_ms)
+        # Whoever claimed the name may have been cut off before this. What is there is not written again: a store that
+        # is full would refuse it, and the replica that starts may be the one that makes room.
+        if not await self._client.call("HEXISTS", record, "created_ms"):
+            await self._client.call("HSETNX", record, "name", name)
+            await self._client.call("HSETNX", record, "created_ms", now_ms)
         return workspace_id, created

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from audit_entries import START_MS, Writer
 
-from app.compactor import LEASE_MS, Compactor
+from app.compactor import Compactor
 from app.settings import Settings
+from app.store.audit_lease import LEASE_MS
 from app.store.keyspace import WORKSPACES
 from app.store.records import store_time_ms
 

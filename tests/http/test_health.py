@@ -35,8 +35,8 @@ async def test_a_store_that_takes_writes_is_ready_and_nothing_is_written(own_cli
 @pytest.mark.parametrize(
     ("setting", "code"),
     [
-        (("REPLICAOF", "127.0.0.1", "1"), "ReadOnlyError"),
-        (("CONFIG", "SET", "maxmemory", "1"), "OutOfMemoryError"),
+        (("REPLICAOF", "127.0.0.1", "1"), "READONLY"),
+        (("CONFIG", "SET", "maxmemory", "1"), "OOM"),
         (("CONFIG", "SET", "min-replicas-to-write", "1"), "NOREPLICAS"),
     ],
     ids=["read-only", "full", "without its replicas"],

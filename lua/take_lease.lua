@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+--[[
+take_lease: nobody else takes the lease while it lasts.
+
+KEYS[1]       audit_lease     string; the name of who has it
+
+ARGV[1]       holder          name of who asks
+ARGV[2]       lease_ms        how long it lasts from now on
+
+RETURNS       {status}
+  held        who asks has it
+  taken       another has it; nothing written
+WRITES        the lease
+TIME          O(1)
+HOLDS         I9 none of it: a lease saves work, seal_segment is what keeps two from sealing the same
+
+A script because a store at its `maxmemory` refuses SET, and then above all there is something to be sealed.
+]]
+local audit_lease, holder = KEYS[1], ARGV[1]
+
+local holds = redis.call('GET', audit_lease)
+if holds and holds ~= holder then return {'taken'} end
+redis.call('SET', audit_lease, holder, 'PX', ARGV[2])
+return {'held'}
