@@ -1,0 +1,18 @@
+"""What the benchmarks put into a store is what a caller could: an agent's limits hold for them as well."""
+
+import pytest
+
+from bench import default_deny, many_agents
+from bench.harness.population import PolicySketch, make_place
+
+POPULATIONS = {
+    "default_deny": [default_deny._other_rules(number) for number in range(default_deny.POLICIES)],
+    "many_agents": [many_agents.rules_of_group(number) for number in range(many_agents.POLICIES_EACH)],
+}
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_an_agent_may_have_what_is_measured(valkey_store, workspace_id, name):
+    """Or the question fails in the middle of a run that takes twenty minutes."""
+    sketches = [PolicySketch(rules) for rules in POPULATIONS[name]]
+    assert len(make_place(valkey_store.url, f"{name} {workspace_id}", sketches).policy_ids) == len(sketches)
