@@ -46,8 +46,8 @@ class Compactor:
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
         self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
-        self._name = secrets.token_hex(8)
         self._retention_ms = settings.audit_retention_days * _DAY_MS
+        self._name = secrets.token_hex(8)
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Sweep until `stopped` is set; a segment that is being sealed is finished."""
@@ -78,7 +78,7 @@ class Compactor:
                 if stopped is not None and stopped.is_set():
                     return sealed
                 try:
-                    sealed |= await self._seal(workspace_id, stopped)
+                    sealed |= await self._seal(workspace_id, enough, stopped)
                 except AppError as error:
                     log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
                 except Exception:  # whatever one workspace holds, the others are sealed
@@ -119,8 +119,8 @@ class Compactor:
                         due.append(workspace_id)
         return due
 
-    async def _seal(self, workspace_id: str, stopped: asyncio.Event | None) -> bool:
-        """Seal whole segments while there are any, and at first whatever there is; True if something was sealed."""
+    async def _seal(self, workspace_id: str, enough: int, stopped: asyncio.Event | None) -> bool:
+        """Seal while there are entries enough, and at first whatever there is; True if something was sealed."""
         keyspace = Keyspace(workspace_id)
         any_sealed = False
         asked_at = -_LEASE_ASKED_S
@@ -137,6 +137,6 @@ class Compactor:
             self._on_sealed(workspace_id, sealed)
             if stopped is not None and stopped.is_set():
                 break
-            if await self._client.call("XLEN", keyspace.audit_stream) < self._entries:
+            if await self._client.call("XLEN", keyspace.audit_stream) < enough:
                 break
         return any_sealed

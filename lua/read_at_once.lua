@@ -13,7 +13,7 @@ WRITES        nothing
 TIME          O(R), R what the commands read
 HOLDS         I8 an acknowledged change binds every later decision
 
-Not MULTI, which a store at its `maxmemory` refuses whatever is in it, and one that is read-only would too.
+Not MULTI, which a store at its `maxmemory` refuses whatever is in it.
 ]]
 local replies, at = {}, 2 * #KEYS + 1
 for i = 1, #KEYS do

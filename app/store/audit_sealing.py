@@ -9,13 +9,12 @@ from msgspec import Struct
 
 from app.store.audit_block import DIMENSIONS, Tallies, members, merged
 from app.store.audit_gathering import FEW, Gathered, Link, gather
-from app.store.audit_head import Span, head_of, span_text, spans_of
+from app.store.audit_head import Span, read_head, span_text
 from app.store.audit_index import CAPPED, OTHER, Row, name_of, row_member
 from app.store.audit_lines import RESULTS
 from app.store.audit_segments import CODEC, chain, genesis, pack, part_of
 from app.store.client import Client, Value
 from app.store.keyspace import Keyspace
-from app.store.records import as_record
 from app.store.scripts import SEAL_SEGMENT
 
 log = logging.getLogger(__name__)
@@ -149,14 +148,11 @@ class Sealer:
 
     async def _read_basis(self, workspace_id: str) -> _Basis:
         keyspace = Keyspace(workspace_id)
-        record, parts = await self._client.read_at_once(
-            ("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts)
-        )
-        head = head_of(record)
+        head, spans = await read_head(self._client, keyspace)
         part = part_of(head.segment)
         counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)
         names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
-        span = spans_of(as_record(parts)).get(part)
+        span = spans.get(part)
         sha256 = head.sha256 or genesis(workspace_id)
         upon = Link(head.segment, head.sequence, sha256)
         return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
