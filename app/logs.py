@@ -31,7 +31,7 @@ def configure_logging(level: str, style: str = "text") -> None:
 
 
 class TextLines(logging.Formatter):
-    """`2026-11-20T12:34:56.789Z WARNING app.store.link: … name=value`; a traceback follows, indented."""
+    """`2026-11-20T12:34:56.789Z WARNING app.redis_client.pipelined: … name=value`; a traceback follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, whose control characters are shown rather than sent to a terminal."""

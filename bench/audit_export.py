@@ -10,11 +10,11 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
-from app.http.audit_export import gzipped
+from app.audit.export import export
+from app.http.api.audit_export import gzipped
 from app.model.audit import AuditQuery
 from app.model.exports import Format
-from app.store.audit_export import export
-from app.store.client import Client, open_client
+from app.redis_client.client import Client, open_client
 from bench.harness.audit_data import AGENTS, PlainLog, append_and_seal, entries
 from bench.harness.bench import Bench
 from bench.harness.processes import Store

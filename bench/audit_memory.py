@@ -4,7 +4,7 @@ import uuid
 
 from redis.asyncio import Redis
 
-from app.store.client import Client
+from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 from bench.harness.audit_data import PlainLog, append, append_and_seal, entries, mean_json_bytes, run_on, used_memory
 from bench.harness.bench import Bench
@@ -63,7 +63,9 @@ def _sample(store: Store, label: str) -> Sample:
             await append_and_seal(client, workspace_id, ENTRIES)
             keyspace = Keyspace(workspace_id)
             last = int(await client.call("HGET", keyspace.audit_head, "segment"))
-            sizes = await client.read_together(("STRLEN", keyspace.audit_data(number)) for number in range(1, last + 1))
+            sizes = await client.read_pipelined(
+                ("STRLEN", keyspace.audit_data(number)) for number in range(1, last + 1)
+            )
             data = sum(sizes)
         used = await used_memory(client) - before
         sample = {"bytes an entry": used / ENTRIES}

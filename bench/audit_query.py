@@ -12,10 +12,10 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
+from app.audit.log import AuditLog
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
-from app.store.audit import AuditLog
-from app.store.client import Client, open_client
+from app.redis_client.client import Client, open_client
 from bench.harness.audit_data import AGENTS, RARE, START_MS, STEP_MS, TOOLS, PlainLog, append_and_seal, entries
 from bench.harness.bench import Bench
 from bench.harness.processes import Store

@@ -9,13 +9,14 @@ import hiredis
 import httptools
 import msgspec
 
+from app.http.api.authorize import DecisionView
+from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
-from app.http.authorize import DecisionView
-from app.http.tool_calls import decode_tool_call
 from app.model.decisions import Decision
 from app.model.keys import digest_of
-from app.pdp import CompiledAgent, Redactor, compile_agent, decide
-from app.services import Services
+from app.model.redaction import Redactor
+from app.pdp import CompiledAgent, compile_agent, decide
+from app.replica import Services
 from app.settings import Settings
 from bench.harness import stages
 from bench.harness.bench import Bench, decisions, forget_entries

@@ -5,8 +5,8 @@ import http.client
 import json
 import time
 
+from app.redis_client.pipelined import PipelinedClient
 from app.store.keyspace import Keyspace
-from app.store.link import PipelinedLink
 from bench.harness.bench import Bench, forget_entries
 from bench.harness.cores import moved_to
 from bench.harness.peer_programs import run_script
@@ -108,7 +108,7 @@ def _rounds(bench: Bench) -> list[Row]:
 
 async def _speed(store: Store, words: list[bytes], seconds: float) -> Sample:
     """One caller, one call at a time, over the link that a replica uses."""
-    link = PipelinedLink(store.url, 5_000)
+    link = PipelinedClient(store.url, 5_000)
     await link.open()
     try:
         for _ in range(200):

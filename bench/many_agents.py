@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from app.model.keys import Scope
-from app.services import Services
+from app.replica import Services
 from bench.harness.arrivals import Phase
 from bench.harness.bench import ALLOWED, Bench, decisions, forget_entries
 from bench.harness.closed_loop import COLUMNS, Call, rate_goals
@@ -94,7 +94,7 @@ async def make_places(services: Services) -> list[Place]:
     places: list[Place] = []
     for number in range(WORKSPACES):
         workspace_id, admin_key = await services.workspaces.create(f"workspace {number}")
-        _, raw_key = await services.keys.create(workspace_id, "pep", (Scope.READ,))
+        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,))
         places += await asyncio.gather(*(agent(workspace_id, raw_key, admin_key) for _ in range(AGENTS_EACH)))
     return places
 

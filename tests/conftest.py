@@ -14,8 +14,8 @@ from fake_store import FakeClient
 from servers import Replica, Store, store_binaries
 
 from app.model.ids import Ids
+from app.redis_client.client import open_client
 from app.settings import Settings
-from app.store.client import open_client
 
 STORES = ("fakeredis", "redis", "valkey")
 PATIENCE_S = 120

@@ -10,35 +10,34 @@ from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
 from app.errors import LockedOut, TooManyRequests
-from app.http import (
+from app.http.answers import send_answer, with_headers
+from app.http.api import (
     agents,
-    audit,
+    api_keys,
     audit_export,
+    audit_log,
     audit_stream,
     authorize,
     changes,
-    docs,
     health,
-    keys,
     metrics,
-    openapi,
     policies,
 )
-from app.http.admission import admit, has_bounds
-from app.http.answers import send_answer, with_headers
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
+from app.http.etag import provide_if_match
 from app.http.methods import options_handler
+from app.http.openapi import document, page
 from app.http.problems import EXCEPTION_HANDLERS, error_answer
 from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
-from app.http.versions import provide_if_match
-from app.services import Services
+from app.http.throttle import check_rate, has_bounds
+from app.replica import Services
 
 ROUTES: list[ControllerRouterHandler] = [
     authorize.authorize,
-    keys.create_key,
-    keys.list_keys,
-    keys.revoke_key,
+    api_keys.create_key,
+    api_keys.list_keys,
+    api_keys.revoke_key,
     agents.create_agent,
     agents.list_agents,
     agents.get_agent,
@@ -49,17 +48,17 @@ ROUTES: list[ControllerRouterHandler] = [
     policies.get_policy,
     policies.update_policy,
     policies.delete_policy,
-    audit.query_audit_log,
-    audit.audit_log_status,
-    audit.verify_audit_log,
+    audit_log.query_audit_log,
+    audit_log.audit_log_status,
+    audit_log.verify_audit_log,
     audit_export.export_audit_log,
     audit_stream.stream_audit_log,
     changes.query_changes,
     health.livez,
     health.readyz,
     metrics.metrics,
-    openapi.openapi_document,
-    docs.docs_page,
+    document.openapi_document,
+    page.docs_page,
 ]
 
 _AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})
@@ -78,7 +77,7 @@ class Application(Litestar):
             return await authorize.answer(services, scope, receive, send)
         if path.startswith(NEEDS_A_KEY) and has_bounds(services):
             try:
-                send = with_headers(send, admit(services, peer_of(scope), scope["headers"]))
+                send = with_headers(send, check_rate(services, peer_of(scope), scope["headers"]))
             except (LockedOut, TooManyRequests) as error:
                 refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
                 return await send_answer(send, refusal)

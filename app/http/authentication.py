@@ -12,7 +12,7 @@ from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthor
 from app.http.answers import Header
 from app.http.queries import Query
 from app.model.keys import Caller, Scope, is_raw_key
-from app.services import Services
+from app.replica import Services
 
 AUTHORIZATION = b"authorization"
 NEEDS_A_KEY = "/v1/"
@@ -63,7 +63,7 @@ def requires(scope: Scope) -> Guard:
         services = connection.app.state.services
         try:
             raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
-            caller = await services.callers.check(raw_key)
+            caller = await services.authenticator.authenticate(raw_key)
         except Unauthorized as error:
             note_failure(services, peer_of(connection.scope), connection.scope["headers"], error)
             raise
@@ -80,12 +80,12 @@ def requires(scope: Scope) -> Guard:
 def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
     """If it is authentication that failed, the address which the request came from has one failure more."""
     if isinstance(error, Unauthorized):
-        services.lockouts.note(peer, _forwarded(headers))
+        services.auth_failures.note(peer, _forwarded(headers))
 
 
 def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
-    wait_s = services.lockouts.wait_s(peer, _forwarded(headers)) if services.lockouts.locked else 0
+    wait_s = services.auth_failures.wait_s(peer, _forwarded(headers)) if services.auth_failures.locked else 0
     if wait_s and known_caller(services, headers) is None:
         raise LockedOut(math.ceil(wait_s))
 
@@ -96,7 +96,7 @@ def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None
         raw_key = raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:
         return None
-    return services.callers.recall(raw_key)
+    return services.authenticator.cached(raw_key)
 
 
 def peer_of(scope: Any) -> str | None:

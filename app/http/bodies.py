@@ -15,7 +15,7 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.explanations import explain, visible
+from app.http.validation_messages import explain, visible
 from app.model.policies import MANY_PATTERNS
 
 MAX_BODY_BYTES = 256 * 1024

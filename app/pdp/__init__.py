@@ -6,6 +6,5 @@ docs/semantics.md is the page it implements.
 
 from app.pdp.compiled import CompiledAgent, compile_agent
 from app.pdp.decide import decide
-from app.pdp.redaction import Redactor
 
-__all__ = ["CompiledAgent", "Redactor", "compile_agent", "decide"]
+__all__ = ["CompiledAgent", "compile_agent", "decide"]

@@ -9,8 +9,8 @@ from msgspec import UNSET
 from app.model.keys import without_raw_keys
 from app.model.patterns import compile_regex
 from app.model.policies import Constraint, Scalar
+from app.model.redaction import REDACTED
 from app.model.text import with_hidden_shown
-from app.pdp.redaction import REDACTED
 
 Check = Callable[[dict[str, Any]], str | None]
 """Takes the parameters; None if they satisfy the constraint, else the reason why not."""

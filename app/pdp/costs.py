@@ -8,7 +8,7 @@ from app.model.decisions import Result
 from app.model.keys import KEY_TYPE
 from app.model.patterns import compile_regex
 from app.model.policies import Constraint
-from app.pdp.redaction import REDACTED
+from app.model.redaction import REDACTED
 
 MAX_BYTES = 64 * 1024
 """Parameters are no longer than this."""

@@ -13,20 +13,15 @@ from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.policies import Policy
 from app.model.versions import Versions
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
+from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
-from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
+from app.store.optimistic import overtaken, require_room, require_version
+from app.store.paging import read_page, read_records
 from app.store.policies import ATTEMPTS, contended, policies_of, quota_keys
-from app.store.records import (
-    as_record,
-    overtaken,
-    read_page,
-    read_records,
-    require_room,
-    require_version,
-    store_time_ms,
-)
-from app.store.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 
 
 class Agents:
@@ -140,7 +135,7 @@ class Agents:
         for _ in range(ATTEMPTS):
             # One moment, so what it reads belongs together if the policies are those that were expected. Edits
             # do not change which they are: however many there are, the second look suffices.
-            record, ids, *records = await self._client.read_at_once(
+            record, ids, *records = await self._client.read_snapshot(
                 ("HGETALL", keyspace.agent(agent_id)),
                 ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1),
                 *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),

@@ -7,9 +7,9 @@ from msgspec import Raw
 from app.errors import Unauthorized
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import rfc3339
-from app.store.client import Client
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
-from app.store.records import as_record
 
 is_change_id = re.compile(r"[1-9][0-9]{0,14}-[0-9]{1,15}").fullmatch
 _CHUNK = 50

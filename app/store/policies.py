@@ -15,19 +15,14 @@ from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.policies import MANY_PATTERNS, Policy, PolicyRule, quota_fingerprints, rate_limit_count
 from app.model.versions import Versions
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import DELETE_POLICY, PUT_POLICY
+from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
-from app.store.client import Client, Value, check_reply
 from app.store.keyspace import Keyspace
-from app.store.records import (
-    as_record,
-    overtaken,
-    read_page,
-    read_records,
-    require_room,
-    require_version,
-    store_time_ms,
-)
-from app.store.scripts import DELETE_POLICY, PUT_POLICY
+from app.store.optimistic import overtaken, require_room, require_version
+from app.store.paging import read_page, read_records
 
 ATTEMPTS = 8
 """How often a change is tried while others change the same record in between."""

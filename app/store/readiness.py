@@ -1,10 +1,10 @@
 """Whether decisions can be made now."""
 
 from app.errors import StoreUnavailable
-from app.store.client import Client
+from app.redis_client.client import Client
+from app.redis_client.replies import info_of
+from app.redis_client.scripts import SCRIPTS
 from app.store.keyspace import READINESS_PROBE
-from app.store.records import info_of
-from app.store.scripts import SCRIPTS
 
 _NEARLY_FULL = 0.9
 

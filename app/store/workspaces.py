@@ -6,10 +6,10 @@ import uuid
 from app.errors import Invalid
 from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
-from app.store.client import Client
-from app.store.keys import Keys
+from app.redis_client.client import Client
+from app.redis_client.store_time import store_time_ms
+from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
-from app.store.records import store_time_ms
 
 DEFAULT = "default"
 
@@ -17,7 +17,7 @@ DEFAULT = "default"
 class Workspaces:
     """Every workspace has a name of its own; `remit:workspaces` is the one place that says which id it has."""
 
-    def __init__(self, client: Client, ids: Ids, keys: Keys) -> None:
+    def __init__(self, client: Client, ids: Ids, keys: ApiKeys) -> None:
         self._client = client
         self._ids = ids
         self._keys = keys

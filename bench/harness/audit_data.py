@@ -8,10 +8,10 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from app.audit.entry_format import line_of
+from app.audit.sealer import Sealer
 from app.model.ids import Ids
-from app.store.audit_lines import line_of
-from app.store.audit_sealing import Sealer
-from app.store.client import Client, open_client
+from app.redis_client.client import Client, open_client
 from app.store.keyspace import Keyspace
 
 _some = random.Random(11)
@@ -67,9 +67,9 @@ async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> i
         flat = (part for pair in fields.items() for part in pair)
         commands.append(("XADD", keyspace.audit_stream, f"{sequence}-0", *flat))
         if len(commands) == _TOGETHER:
-            await client.read_together(commands)
+            await client.read_pipelined(commands)
             commands = []
-    await client.read_together([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
+    await client.read_pipelined([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
     return sequence
 
 
@@ -87,7 +87,7 @@ async def append_and_seal(client: Client, workspace_id: str, count: int) -> None
                 break
         if not commands:
             break
-        await client.read_together([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
+        await client.read_pipelined([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
         await sealer.seal_next(workspace_id)
 
 

@@ -15,8 +15,8 @@ from litestar.datastructures import State
 from litestar.types import Receive, Scope, Send
 from msgspec import Struct
 
-from app import worker
 from app.metrics import ROW_BYTES
+from app.serve import worker
 
 EMPTY, TYPED = "/empty", "/typed"
 

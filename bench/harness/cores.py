@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from app.store.embedded import die_with_parent
+from app.serve.embedded_store import die_with_parent
 
 
 class Cores(Struct, frozen=True):

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from app.main import open_services
 from app.model.keys import Scope
 from app.model.policies import PolicyRule
-from app.services import Services
+from app.replica import Services, open_services
 from app.settings import Settings
 from bench.harness.closed_loop import Call
 
@@ -63,7 +62,7 @@ def make_place(store_url: str, name: str, policies: Sequence[PolicySketch]) -> P
 
     async def make(services: Services) -> Place:
         workspace_id, admin_key = await services.workspaces.create(name)
-        _, raw_key = await services.keys.create(workspace_id, "pep", (Scope.READ,))
+        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,))
         agent_id, policy_ids = await add_agent(services, workspace_id, policies)
         return Place(workspace_id, raw_key, agent_id, policy_ids, admin_key)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from audit_entries import Writer
 
+from app.audit.index import name_of
+from app.audit.sealer import Sealer
+from app.redis_client.client import open_client
 from app.settings import names
-from app.store.audit_index import name_of
-from app.store.audit_sealing import Sealer
-from app.store.client import open_client
 from app.store.keyspace import Keyspace
 
 PAGE = (Path(__file__).parents[2] / "docs/audit.md").read_text()

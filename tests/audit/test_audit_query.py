@@ -7,14 +7,17 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, fields_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.audit import search as audit_search
+from app.audit import segment_builder as audit_block
+from app.audit import segments as audit_segments
+from app.audit import stream as audit_stream
+from app.audit.log import AuditLog
+from app.audit.sealer import Sealer
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import Ids
-from app.store import audit_block, audit_search, audit_segments, audit_stream
-from app.store.audit import AuditLog
-from app.store.audit_sealing import Sealer
-from app.store.client import Client, open_client
-from app.store.scripts import READ_FRAMES
+from app.redis_client.client import Client, open_client
+from app.redis_client.scripts import READ_FRAMES
 
 TOOLS = ["file.read", "file.write", 'odd "tool"\\', "päth.ö"]
 RESULTS = [result.value for result in Result]
@@ -86,8 +89,8 @@ class InterruptedClient(Client):
         await self.interrupt()
         return reply
 
-    async def read_together(self, commands, *, as_bytes=False):
-        reply = await super().read_together(commands, as_bytes=as_bytes)
+    async def read_pipelined(self, commands, *, as_bytes=False):
+        reply = await super().read_pipelined(commands, as_bytes=as_bytes)
         await self.interrupt()
         return reply
 

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, entry_of
 
-from app.http.audit_export import accepts_gzip, gzipped
+from app.audit import scan as audit_scan
+from app.audit.export import export
+from app.audit.sealer import Sealer
+from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.exports import COLUMNS, Format, harmless
-from app.store import audit_scan
-from app.store.audit_export import export
-from app.store.audit_sealing import Sealer
 
 
 @pytest.fixture

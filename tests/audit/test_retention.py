@@ -6,23 +6,23 @@ import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
 
-from app.compactor import Compactor
+from app.audit import segments as audit_segments
+from app.audit.archive import MANIFEST, Archive
+from app.audit.compactor import Compactor
+from app.audit.export import export
+from app.audit.follow import follow, resumed
+from app.audit.log import AuditLog
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.audit.verifier import Verifier
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
 from app.model.audit import AuditQuery, Floor
 from app.model.checkpoints import Fault
 from app.model.decisions import Result
 from app.model.exports import Format
+from app.redis_client.scripts import DROP_SEGMENT
 from app.settings import Settings
-from app.store import audit_segments
-from app.store.audit import AuditLog
-from app.store.audit_archive import MANIFEST, Archive
-from app.store.audit_export import export
-from app.store.audit_follow import follow, resumed
-from app.store.audit_retention import Retention
-from app.store.audit_sealing import Sealer
-from app.store.audit_verify import Verifier
 from app.store.keyspace import WORKSPACES
-from app.store.scripts import DROP_SEGMENT
 
 NEVER_MS = START_MS + 10**9
 

@@ -7,16 +7,16 @@ import pytest
 import zstandard
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
 
+from app.audit.entry_format import line_of
+from app.audit.log import AuditLog
+from app.audit.sealer import Sealed, Sealer
+from app.audit.segment_builder import SEGMENT_BYTES
+from app.audit.segments import chain, genesis, read_segment
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.times import rfc3339
-from app.store.audit import AuditLog
-from app.store.audit_block import SEGMENT_BYTES
-from app.store.audit_lines import line_of
-from app.store.audit_sealing import Sealed, Sealer
-from app.store.audit_segments import chain, genesis, read_segment
-from app.store.records import as_record
-from app.store.scripts import SEAL_SEGMENT, SET_ASIDE
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import QUARANTINE_ENTRIES, SEAL_SEGMENT
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_nothing_is_set_aside_by_a_head_that_has_moved(client, writer, wor
     """I9: what looked foreign may be an answered decision that has come back, or be in the log already."""
     await writer.append(4)
     await client.call("XADD", writer.keyspace.audit_stream, "4-5", "hello", "there")
-    happens_before(client, SET_ASIDE, ("HSET", writer.keyspace.audit_head, "sequence", "2"))
+    happens_before(client, QUARANTINE_ENTRIES, ("HSET", writer.keyspace.audit_head, "sequence", "2"))
     assert await Sealer(client, 16, 100).seal_next(workspace_id) is None
     assert await client.call("EXISTS", writer.keyspace.audit_poison) == 0
     assert await client.call("XLEN", writer.keyspace.audit_stream) == 5
@@ -167,14 +167,14 @@ async def test_large_entries_make_short_segments(client, writer, sealer, workspa
     """Reading one segment stays cheap however large the entries are, and so does building it."""
     large = msgspec.json.encode({"text": "x" * 60_000}).decode()
     await writer.append(100, parameters=large)
-    read_together, read = client.read_together, []
+    read_pipelined, read = client.read_pipelined, []
 
     async def counted(commands, **options):
-        replies = await read_together(commands, **options)
+        replies = await read_pipelined(commands, **options)
         read.append(len(replies[0]))
         return replies
 
-    client.read_together = counted
+    client.read_pipelined = counted
     sealed = await Sealer(client, 512, 100).seal_next(workspace_id)
     assert sum(read) <= sealed.last_sequence + 1
     assert SEGMENT_BYTES // 60_000 <= sealed.last_sequence <= SEGMENT_BYTES // 60_000 + 1

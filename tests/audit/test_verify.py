@@ -3,13 +3,13 @@
 import pytest
 from audit_entries import Writer
 
+from app.audit.index import Row, row_member
+from app.audit.sealer import Sealer
+from app.audit.segments import chain, genesis, pack, part_of, read_segment
+from app.audit.verifier import Verifier
 from app.errors import Invalid
 from app.model.checkpoints import Checkpoint, Fault
-from app.store.audit_index import Row, row_member
-from app.store.audit_sealing import Sealer
-from app.store.audit_segments import chain, genesis, pack, part_of, read_segment
-from app.store.audit_verify import Verifier
-from app.store.records import as_record
+from app.redis_client.replies import as_record
 
 
 class Log:

@@ -4,16 +4,17 @@ import msgspec
 import pytest
 from audit_entries import AGENTS, Writer
 
+from app.audit import segment_builder as audit_block
+from app.audit import segments as audit_segments
+from app.audit.export import export
+from app.audit.index import name_of
+from app.audit.log import AuditLog
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.audit.verifier import Verifier
 from app.model.audit import AuditQuery
 from app.model.checkpoints import Fault
 from app.model.exports import Format
-from app.store import audit_block, audit_segments
-from app.store.audit import AuditLog
-from app.store.audit_export import export
-from app.store.audit_index import name_of
-from app.store.audit_retention import Retention
-from app.store.audit_sealing import Sealer
-from app.store.audit_verify import Verifier
 
 RESULTS = ["allowed", "allowed", "denied"]
 

@@ -4,7 +4,7 @@ from bench.harness import stages
 from bench.harness.machine import ROOT
 
 LOOP = "Runner.run (asyncio/runners.py:118)"
-ANSWER = "answer (app/http/authorize.py:1)"
+ANSWER = "answer (app/http/api/authorize.py:1)"
 
 
 @pytest.mark.parametrize(
@@ -12,13 +12,16 @@ ANSWER = "answer (app/http/authorize.py:1)"
     [
         ([LOOP, "HttpToolsProtocol.data_received (uvicorn/protocols/http/httptools_impl.py:174)"], stages.PARSE),
         ([LOOP, ANSWER, "raw_key_of (app/http/authentication.py:43)"], stages.AUTHENTICATE),
-        ([LOOP, ANSWER, "decode_tool_call (app/http/tool_calls.py:52)"], stages.DECODE),
-        ([LOOP, ANSWER, "Authorizer.authorize (app/authorizer.py:38)", "decide (app/pdp/decide.py:22)"], stages.DECIDE),
-        ([LOOP, ANSWER, "Redactor._walk (app/pdp/redaction.py:51)"], stages.DECODE),
-        ([LOOP, ANSWER, "CommitDecision.__call__ (app/store/commit.py:66)"], stages.COMMIT),
-        ([LOOP, "Wire._flush (app/store/wire.py:71)"], stages.SEND),
-        ([LOOP, "Wire.data_received (app/store/wire.py:77)"], stages.REPLY),
-        ([LOOP, "CorkedTransport._flush (app/server/corked.py:32)", "uv__write (stream.c:1)"], stages.WRITE),
+        ([LOOP, ANSWER, "decode_tool_call (app/http/api/authorize_body.py:52)"], stages.DECODE),
+        (
+            [LOOP, ANSWER, "Authorizer.authorize (app/authorize/authorizer.py:38)", "decide (app/pdp/decide.py:22)"],
+            stages.DECIDE,
+        ),
+        ([LOOP, ANSWER, "Redactor._walk (app/model/redaction.py:51)"], stages.DECODE),
+        ([LOOP, ANSWER, "CommitDecision.__call__ (app/authorize/commit.py:66)"], stages.COMMIT),
+        ([LOOP, "Connection._flush (app/redis_client/connection.py:71)"], stages.SEND),
+        ([LOOP, "Connection.data_received (app/redis_client/connection.py:77)"], stages.REPLY),
+        ([LOOP, "CorkedTransport._flush (app/http/protocol/corked.py:32)", "uv__write (stream.c:1)"], stages.WRITE),
         ([LOOP, "uv__io_poll (linux.c:1452)", "epoll_pwait (libc.so.6)"], stages.POLL),
         ([LOOP, "uv__read (stream.c:1063)", "read (libc.so.6)"], stages.READ),
         ([LOOP, "Loop__run (loop.c:20313)"], stages.LOOP),
@@ -33,15 +36,21 @@ def test_a_stack_belongs_to_the_innermost_stage_it_was_caught_in(frames, stage):
 def test_every_file_of_the_hot_path_that_a_rule_names_exists():
     """A file that was renamed would quietly become "other"."""
     named = [
-        "server/corked",
-        "server/direct",
-        "authorizer",
-        "store/link",
-        "store/commit",
-        "http/authorize",
-        "http/tool_calls",
+        "http/protocol/corked",
+        "http/protocol/direct",
+        "authorize/authorizer",
+        "redis_client/pipelined",
+        "authorize/commit",
+        "http/api/authorize",
+        "http/api/authorize_body",
         "http/bodies",
     ]
-    named += ["http/authentication", "store/callers", "store/agent_cache", "pdp/redaction", "pdp/decide"]
+    named += [
+        "http/authentication",
+        "authorize/authenticator",
+        "authorize/agent_cache",
+        "model/redaction",
+        "pdp/decide",
+    ]
 
     assert [name for name in named if not (ROOT / "app" / f"{name}.py").is_file()] == []

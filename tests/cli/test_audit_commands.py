@@ -11,8 +11,8 @@ import pytest
 from audit_entries import AGENTS, Writer
 from servers import clean_env
 
-from app.store.audit_sealing import Sealer
-from app.store.client import open_client
+from app.audit.sealer import Sealer
+from app.redis_client.client import open_client
 from app.store.keyspace import WORKSPACES
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from servers import clean_env
 
-from app.cli import main
+from app.cli.main import main
 
 RAW_KEY = r"svc_[0-9a-f]{32}"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"

@@ -11,11 +11,11 @@ import pytest
 from deciding import names
 from servers import ADMIN_KEY, Replica, Store, clean_env
 
+from app.audit.sealer import Sealer
+from app.redis_client.client import open_client
+from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module
-from app.store.audit_sealing import Sealer
-from app.store.client import open_client
 from app.store.keyspace import WORKSPACES, Keyspace
-from app.store.scripts import LUA, SCRIPTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/keyspace.md").read_text()

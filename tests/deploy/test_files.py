@@ -12,8 +12,8 @@ import pytest
 import yaml
 from servers import free_port
 
+from app.serve.worker import DRAIN_SECONDS
 from app.settings import Settings, names
-from app.worker import DRAIN_SECONDS
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())

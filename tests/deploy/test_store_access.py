@@ -145,7 +145,7 @@ def test_the_rights_are_those_that_the_code_needs(guarded):
     }
     in_code = {
         node.value
-        for path in [*(ROOT / "app/store").glob("*.py"), ROOT / "app/compactor.py"]
+        for path in [*(ROOT / "app").rglob("*.py")]
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known
     }

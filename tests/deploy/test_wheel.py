@@ -59,7 +59,7 @@ def test_the_installed_service_runs_where_it_can_write_nothing(installed, store)
         "REMIT_REDIS_URL": store.url,
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    where = "import app.store.scripts as s; print(s.LUA)"
+    where = "import app.redis_client.scripts as s; print(s.LUA)"
     lua = subprocess.check_output([installed / "python", "-c", where], env=env, cwd="/proc", text=True).strip()
     assert Path(lua).is_relative_to(installed.parent)
 

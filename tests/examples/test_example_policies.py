@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from app.http.policies import CreatePolicy
+from app.http.api.policies import CreatePolicy
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Policy

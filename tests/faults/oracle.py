@@ -18,8 +18,8 @@ import redis
 import zstandard
 from audit_entries import entry_of
 
-from app.store.audit_verify import Verifier
-from app.store.client import open_client
+from app.audit.verifier import Verifier
+from app.redis_client.client import open_client
 
 ANSWER_ONLY = {"allowed", "retryAfterSeconds"}
 """What an answer says beyond its entry."""

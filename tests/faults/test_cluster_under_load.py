@@ -12,7 +12,7 @@ from topologies import SEALING_FAST, Cluster, until
 from witness import Witness
 
 from app.errors import StoreUnavailable
-from app.store.client import open_client
+from app.redis_client.client import open_client
 
 MASTERS = 3
 LIMIT = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 3600}}
@@ -218,15 +218,15 @@ def test_replies_in_a_cluster_are_what_one_server_gives(cluster, redis_store):
         client = open_client(url, 10_000)
         try:
             a, b, wrong = (f"{{{prefix}}}:{name}" for name in ("a", "b", "wrong"))
-            wrote = await client.read_together(
+            wrote = await client.read_pipelined(
                 [("HSET", a, "x", 1, "y", 2), ("XADD", b, "1-0", "f", "v"), ("SET", wrong, "")]
             )
             reads = [("HGETALL", a), ("HGET", a, "x"), ("EXISTS", a), ("XRANGE", b, "-", "+"), ("XLEN", b)]
             alone = [await client.call(*each) for each in reads]
-            together = await client.read_together(reads)
-            as_bytes = await client.read_together(reads, as_bytes=True)
-            in_one = await client.read_at_once(*reads)
-            for asking in (client.call("HGETALL", wrong), client.read_at_once(reads[0], ("HGETALL", wrong))):
+            together = await client.read_pipelined(reads)
+            as_bytes = await client.read_pipelined(reads, as_bytes=True)
+            in_one = await client.read_snapshot(*reads)
+            for asking in (client.call("HGETALL", wrong), client.read_snapshot(reads[0], ("HGETALL", wrong))):
                 with pytest.raises(StoreUnavailable, match="refused"):
                     await asking
             return wrote, alone, together, as_bytes, in_one

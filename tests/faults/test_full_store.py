@@ -12,12 +12,12 @@ from servers import Replica, Store
 from topologies import until
 from witness import Witness
 
-from app.compactor import Compactor
+from app.audit.archive import Archive
+from app.audit.compactor import Compactor
+from app.audit.lease import take_lease
+from app.audit.sealer import Sealer
+from app.redis_client.client import open_client
 from app.settings import Settings
-from app.store.audit_archive import Archive
-from app.store.audit_lease import take_lease
-from app.store.audit_sealing import Sealer
-from app.store.client import open_client
 from app.store.keyspace import Keyspace
 
 SETTINGS = Settings(audit_segment_entries=64, audit_seal_after_seconds=300, audit_retention_days=1)

@@ -9,20 +9,19 @@ from types import SimpleNamespace
 import msgspec
 
 from app.errors import AppError, Detail
-from app.http.agents import CreateAgent, UpdateAgent
-from app.http.audit import ALIASES, FILTERS, audit_query
+from app.http.api.agents import CreateAgent, UpdateAgent
+from app.http.api.api_keys import CreateApiKey
+from app.http.api.audit_log import ALIASES, FILTERS, audit_query
+from app.http.api.authorize_body import MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.api.changes import ALIASES as CHANGE_ALIASES
+from app.http.api.changes import FILTERS as CHANGE_FILTERS
+from app.http.api.changes import change_query
+from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
 from app.http.bodies import decode_body
-from app.http.changes import ALIASES as CHANGE_ALIASES
-from app.http.changes import FILTERS as CHANGE_FILTERS
-from app.http.changes import change_query
-from app.http.keys import CreateApiKey
-from app.http.policies import CreatePolicy, UpdatePolicy
+from app.http.etag import provide_if_match
 from app.http.problems import encode_error
 from app.http.queries import Query
-from app.http.tool_calls import MAX_PARAMETERS_BYTES, decode_tool_call
-from app.http.versions import provide_if_match
-from app.lockouts import Lockouts
 from app.model.agents import Agent
 from app.model.checkpoints import Checkpoint
 from app.model.decisions import AuthorizeRequest, Result
@@ -30,9 +29,11 @@ from app.model.ids import canonical_uuid
 from app.model.keys import is_raw_key
 from app.model.patterns import compile_regex
 from app.model.policies import Policy, PolicyRule, quota_fingerprints
+from app.model.redaction import Redactor
 from app.model.times import parse_time_ms, rfc3339
-from app.pdp import Redactor, compile_agent, decide
+from app.pdp import compile_agent, decide
 from app.settings import Settings
+from app.throttling.auth_failures import AuthFailures
 
 _REDACTOR = Redactor(Settings().redact.split(","))
 _AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
@@ -147,7 +148,7 @@ def headers(raw: bytes) -> None:
         assert wanted is None or all(isinstance(each, int) for each in wanted)
     except AppError as error:
         _refusal(error)
-    lockouts = Lockouts(1, _PROXIES)
+    lockouts = AuthFailures(1, _PROXIES)
     lockouts.note("10.0.0.1", [line.decode("latin-1")])
     assert len(lockouts) == 1
 

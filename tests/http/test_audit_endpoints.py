@@ -9,8 +9,8 @@ import pytest
 from servers import Replica
 from tenants import Tenant
 
-from app.store.audit_retention import Retention
-from app.store.client import open_client
+from app.audit.retention import Retention
+from app.redis_client.client import open_client
 
 
 @pytest.fixture(scope="module")

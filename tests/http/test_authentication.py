@@ -5,7 +5,7 @@ from servers import ADMIN_KEY
 
 from app.errors import Unauthorized
 from app.http.authentication import raw_key_of
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 
 # A stream that lets somebody in does not end; tests/audit has its own.
 ENDLESS = "/v1/audit-logs/stream"

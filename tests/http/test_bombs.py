@@ -5,11 +5,11 @@ import json
 import pytest
 
 from app.errors import Invalid
+from app.http.api.authorize_body import MAX_NAMES, MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.api.policies import CreatePolicy
 from app.http.bodies import MAX_LARGE_EXPONENTS, MAX_NESTED, decode_body, decode_json
-from app.http.policies import CreatePolicy
-from app.http.tool_calls import MAX_NAMES, MAX_PARAMETERS_BYTES, decode_tool_call
 from app.model.policies import MANY_PATTERNS
-from app.pdp import Redactor
+from app.model.redaction import Redactor
 from app.settings import Settings
 from bench.harness.hostile import AGENT, JSON_BOMBS, POLICY_BOMBS, REFUSED
 

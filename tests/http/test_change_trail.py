@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 from app.model.keys import Scope
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from tenants import Tenant
 
-from app.http.openapi import document
+from app.http.openapi.document import document
 from app.model.checkpoints import Checkpoint
 
 CONFIG = {

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from app.http.docs import _inline, _rich, curl_line, page
-from app.http.examples import BODIES
-from app.http.openapi import document
+from app.http.openapi.document import document
+from app.http.openapi.examples import BODIES
+from app.http.openapi.page import _inline, _rich, curl_line, page
 
 ELEMENTS_THAT_LOAD = {"script", "iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
 

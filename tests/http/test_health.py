@@ -5,9 +5,9 @@ import pytest
 from servers import ADMIN_KEY, Replica, Store
 
 from app.errors import StoreUnavailable
-from app.store.client import open_client
+from app.redis_client.client import open_client
+from app.redis_client.scripts import SCRIPTS
 from app.store.readiness import require_ready
-from app.store.scripts import SCRIPTS
 
 
 @pytest.fixture(params=["redis", "valkey"])

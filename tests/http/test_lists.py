@@ -8,8 +8,8 @@ from litestar.response import Stream
 from tenants import Tenant
 
 from app.errors import StoreUnavailable
-from app.http.agents import AgentView
-from app.http.lists import _STEP_BYTES, answer_list
+from app.http.api.agents import AgentView
+from app.http.json_array import _STEP_BYTES, answer_list
 from app.model.agents import Agent
 
 LONG = 2_000

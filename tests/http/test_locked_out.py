@@ -8,7 +8,7 @@ import pytest
 from servers import Replica
 from tenants import Tenant
 
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 
 PER_MINUTE = 3
 UNKNOWN = "svc_" + "0" * 32

@@ -14,17 +14,17 @@ import schemathesis
 from litestar.handlers import HTTPRouteHandler
 
 from app import errors
-from app.http import openapi
+from app.http.api.audit_log import ALIASES
+from app.http.api.authorize_body import AuthorizeBody, decode_tool_call
 from app.http.application import ROUTES
-from app.http.audit import ALIASES
 from app.http.bodies import Body, decode_body
-from app.http.examples import ANSWERS, BODIES
-from app.http.fields import FIELDS, HIDDEN, STRUCTS
-from app.http.openapi import all_errors, document, sentence_of
-from app.http.operations import OPERATIONS, errors_of
-from app.http.tool_calls import AuthorizeBody, decode_tool_call
+from app.http.openapi import document as openapi
+from app.http.openapi.document import all_errors, document, sentence_of
+from app.http.openapi.examples import ANSWERS, BODIES
+from app.http.openapi.fields import FIELDS, HIDDEN, STRUCTS
+from app.http.openapi.operations import OPERATIONS, errors_of
+from app.model.redaction import Redactor
 from app.model.text import FieldError, require_visible
-from app.pdp import Redactor
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()

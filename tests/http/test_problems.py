@@ -21,8 +21,8 @@ GET = SimpleNamespace(method="GET")
 class Broken:
     """Stands for services in which a programming error waits: whatever needs the store raises."""
 
-    rates = SimpleNamespace(on=False)
-    lockouts = SimpleNamespace(locked={})
+    request_rates = SimpleNamespace(on=False)
+    auth_failures = SimpleNamespace(locked={})
     metrics = SimpleNamespace(refused=lambda _code: None)
 
     def __getattr__(self, name):

@@ -10,7 +10,7 @@ from monitor import watched
 from servers import Replica, Store, clean_env, wait_until_ready
 from tenants import Tenant
 
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 from app.model.keys import digest_of
 
 STRAY = "svc_" + "deadbeef" * 4

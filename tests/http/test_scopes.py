@@ -4,7 +4,7 @@ import pytest
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
 from app.http.application import ROUTES
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 from app.model.keys import Scope
 
 PUBLIC = {"/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"}

@@ -11,7 +11,7 @@ from monitor import watched
 from servers import Replica, Store
 from tenants import FREE, Tenant
 
-from app.http.operations import OPERATIONS
+from app.http.openapi.operations import OPERATIONS
 
 AGENT, POLICY, KEY, WORKSPACE = "agent", "policy", "key", "workspace"
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"

@@ -6,8 +6,8 @@ import pytest
 from deciding import Scene
 from fake_store import FakeClient
 
-from app.store.client import open_client
-from app.store.link import PipelinedLink
+from app.redis_client.client import open_client
+from app.redis_client.pipelined import PipelinedClient
 
 PATHS = ("fakeredis", "redis", "redis over the link", "valkey", "valkey over the link")
 
@@ -29,7 +29,7 @@ async def path(request):
             yield client, client
             return
         # Scripts are not loaded beforehand, so that EVALSHA's miss is on the way too.
-        link = PipelinedLink(url, 2_000)
+        link = PipelinedClient(url, 2_000)
         await link.open()
         stack.push_async_callback(link.close)
         yield client, link

@@ -12,12 +12,12 @@ from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
 from app.model.keys import Scope, digest_of, new_raw_key
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist
+from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
-from app.store.keys import Keys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
-from app.store.records import store_time_ms
 from app.store.workspaces import Workspaces
 
 RULES = [ToolAllowlist(tools=["file.read"])]
@@ -32,7 +32,7 @@ class Admin:
     def __init__(self, client, ids, workspace_id):
         self.client, self.workspace_id = client, workspace_id
         self.agents, self.policies = Agents(client, ids), Policies(client, ids)
-        self.keys, self.trail = Keys(client, ids), Changes(client)
+        self.keys, self.trail = ApiKeys(client, ids), Changes(client)
 
     async def enter(self):
         self.key, self.raw_key = await self.keys.create(self.workspace_id, "the admin", (Scope.ADMIN,))
@@ -203,7 +203,7 @@ async def test_of_two_who_revoke_a_key_one_is_recorded(admin):
 
 async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
     """However many replicas start with it."""
-    keys, raw_key = Keys(client, ids), new_raw_key()
+    keys, raw_key = ApiKeys(client, ids), new_raw_key()
     workspaces = Workspaces(client, ids, keys)
     await asyncio.gather(*(workspaces.ensure_default(raw_key) for _ in range(4)))
     workspace_id = await workspaces.find("default")

@@ -6,11 +6,11 @@ import json
 import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
+from app.authorize.commit import CommitDecision, Stale
+from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
 from app.model.decisions import Decision, Idempotency, Plan
-from app.store.clock import StoreClock
-from app.store.commit import CommitDecision, Stale
-from app.store.records import as_record
+from app.redis_client.replies import as_record
 
 WIDE = quota("wide", 10, 60 * SECOND)
 

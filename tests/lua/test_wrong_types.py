@@ -3,12 +3,12 @@
 import pytest
 from deciding import MINUTE, Scene, quota
 
+from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.keys import Scope
 from app.model.policies import RateLimit, RateLimited
-from app.store.callers import Callers
+from app.redis_client.scripts import FREEZE_AGENT
 from app.store.policies import Policies
-from app.store.scripts import FREEZE_AGENT
 
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
 OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
@@ -50,7 +50,7 @@ async def commit(scene, _):
 
 
 async def check_key(scene, _):
-    await Callers(scene.client, 10).check(scene.raw_key)
+    await Authenticator(scene.client, 10).authenticate(scene.raw_key)
 
 
 async def create_agent(scene, _):

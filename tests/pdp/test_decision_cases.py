@@ -7,8 +7,8 @@ from both_sides import BothSides
 from case_files import Case, all_cases
 
 from app.errors import Invalid
+from app.http.api.policies import CreatePolicy
 from app.http.bodies import decode_body
-from app.http.policies import CreatePolicy
 
 CASES = all_cases()
 AGENT_ID = "01980000-0000-7000-8000-000000000000"

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_differential import STARTS, edit_one, policies, steps
 
+from app.authorize.commit import CommitDecision
+from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
@@ -18,9 +20,7 @@ from app.model.keys import Caller, Scope
 from app.model.policies import Rules, quota_fingerprints
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
-from app.store.clock import StoreClock
-from app.store.commit import CommitDecision
-from app.store.keys import Keys
+from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 
@@ -34,7 +34,7 @@ class Workspace:
         self.client = client
         made = Ids()
         self.id = made.new(0)
-        self.agents, self.policies, self.keys = Agents(client, made), Policies(client, made), Keys(client, made)
+        self.agents, self.policies, self.keys = Agents(client, made), Policies(client, made), ApiKeys(client, made)
         self.commit = CommitDecision(client, StoreClock(), 100_000)
         self.made = made
         self.ids: dict[str, str] = {}

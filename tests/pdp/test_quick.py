@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 
-from app.http.tool_calls import decode_tool_call
+from app.http.api.authorize_body import decode_tool_call
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest
 from app.model.policies import Policy, PolicyRule
-from app.pdp import Redactor, compile_agent
+from app.model.redaction import Redactor
+from app.pdp import compile_agent
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from app.model.ids import Ids
-from app.store.client import open_client
-from app.store.keys import Keys
+from app.redis_client.client import open_client
+from app.store.api_keys import ApiKeys
 from app.store.workspaces import Workspaces
 
 ROUNDS = 12
@@ -55,7 +55,7 @@ async def deployment(store, replica, other_replica):
     async with AsyncExitStack() as stack:
         client, ids = open_client(store.url, 250), Ids()
         stack.push_async_callback(client.close)
-        _, admin_key = await Workspaces(client, ids, Keys(client, ids)).create(ids.new(0))
+        _, admin_key = await Workspaces(client, ids, ApiKeys(client, ids)).create(ids.new(0))
         yield await Deployment(admin_key, (replica, other_replica), stack).connect()
 
 

@@ -9,7 +9,7 @@ from app.model.keys import Scope, new_raw_key
 from app.model.limits import Limits
 from app.model.policies import ToolAllowlist
 from app.store.agents import Agents
-from app.store.keys import Keys
+from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces
@@ -54,7 +54,7 @@ async def test_creations_at_once_do_not_pass_the_limits_of_policies(client, ids,
 
 async def test_creations_and_rotations_at_once_do_not_pass_the_limit_of_keys(client, ids, workspace_id):
     """A successor is a key as well. What was refused leaves no way to it."""
-    keys = Keys(client, ids, Limits(keys=5))
+    keys = ApiKeys(client, ids, Limits(keys=5))
     first, _ = await keys.create(workspace_id, "first", READ)
     creations = [keys.create(workspace_id, "k", READ) for _ in range(10)]
     rotations = [keys.rotate(workspace_id, first.id, 0) for _ in range(10)]
@@ -112,7 +112,7 @@ async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id)
 
 async def test_a_key_that_a_setting_gives_is_never_refused(client, ids):
     """A service that does not start because somebody made too many keys would be no protection."""
-    keys = Keys(client, ids, Limits(keys=1))
+    keys = ApiKeys(client, ids, Limits(keys=1))
     workspaces = Workspaces(client, ids, keys)
     for _ in range(2):
         await workspaces.ensure_default(new_raw_key())

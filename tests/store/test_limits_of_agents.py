@@ -11,8 +11,8 @@ from app.errors import AppError, LimitReached
 from app.model.agents import AgentStatus
 from app.model.limits import Limits
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, rate_limit_count
+from app.redis_client.client import open_client
 from app.store.agents import Agents
-from app.store.client import open_client
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 

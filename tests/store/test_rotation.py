@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from app.authorize.authenticator import Authenticator
 from app.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
 from app.model.changes import ChangeQuery
 from app.model.keys import Scope
-from app.store.callers import Callers
+from app.redis_client.store_time import store_time_ms
+from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
-from app.store.keys import Keys
 from app.store.keyspace import Keyspace
-from app.store.records import store_time_ms
 
 HOUR_MS = 3_600_000
 BOTH = (Scope.ADMIN, Scope.READ)
@@ -19,12 +19,12 @@ BOTH = (Scope.ADMIN, Scope.READ)
 
 @pytest.fixture
 def keys(client, ids):
-    return Keys(client, ids)
+    return ApiKeys(client, ids)
 
 
 @pytest.fixture
 def callers(client):
-    return Callers(client, 100)
+    return Authenticator(client, 100)
 
 
 async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_id):
@@ -34,8 +34,8 @@ async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_i
 
     assert (successor.name, successor.scopes) == ("pep", BOTH)
     assert successor_raw != raw_key
-    assert (await callers.check(raw_key)).key_id == old.id == key.id
-    assert (await callers.check(successor_raw)).key_id == successor.id
+    assert (await callers.authenticate(raw_key)).key_id == old.id == key.id
+    assert (await callers.authenticate(successor_raw)).key_id == successor.id
     listed = {each.id: each.expires_ms for each in await keys.list_page(workspace_id)}
     assert listed == {key.id: old.expires_ms, successor.id: None}
 
@@ -54,10 +54,10 @@ async def test_the_old_key_expires_the_overlap_after_the_rotation(keys, client, 
 async def test_without_an_overlap_the_old_key_is_refused_at_once(keys, callers, workspace_id):
     """On every replica: also where it has been remembered."""
     key, raw_key = await keys.create(workspace_id, "pep", BOTH)
-    await callers.check(raw_key)
+    await callers.authenticate(raw_key)
     await keys.rotate(workspace_id, key.id, 0)
     with pytest.raises(ApiKeyExpired):
-        await callers.check(raw_key)
+        await callers.authenticate(raw_key)
 
 
 async def test_a_key_that_ends_before_the_overlap_still_ends_then(keys, client, workspace_id):
@@ -114,7 +114,7 @@ async def test_rotations_of_one_key_at_once_each_give_a_key_that_works(keys, cal
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     made = await asyncio.gather(*(keys.rotate(workspace_id, key.id, hours * HOUR_MS) for hours in (3, 1, 2)))
 
-    assert {(await callers.check(raw_key)).key_id for _, raw_key, _ in made} == {each.id for each, _, _ in made}
+    assert {(await callers.authenticate(raw_key)).key_id for _, raw_key, _ in made} == {each.id for each, _, _ in made}
     held = int(await client.call("HGET", Keyspace(workspace_id).key(key.id), "expires_ms"))
     assert held == min(old.expires_ms for _, _, old in made)
 

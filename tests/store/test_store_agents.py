@@ -11,10 +11,10 @@ from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConfl
 from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
+from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
-from app.store.records import store_time_ms
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))

@@ -1,0 +1,1 @@
+"""The audit log: appended by the commit, sealed into segments, queried, exported, verified."""

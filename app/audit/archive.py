@@ -1,0 +1,200 @@
+"""Archives: sealed segments as files that need neither the store nor this program to be read and checked.
+
+`<folder>/<workspace>/<segment>.jsonl.zst` and `manifest.jsonl`, a line a segment with its hashes.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import zstandard
+from msgspec import Struct
+
+from app.audit.head import read_head
+from app.audit.segments import chain, genesis, read_segment
+from app.errors import AuditLogDamaged, Invalid
+from app.model.checkpoints import Checkpoint
+from app.model.times import parse_time_ms, rfc3339
+from app.redis_client.client import Client
+from app.redis_client.scripts import MARK_ARCHIVED
+from app.store.keyspace import Keyspace
+
+MANIFEST = "manifest.jsonl"
+Progress = Callable[[int, int], None]
+
+
+class ArchivedSegment(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A line of the manifest.
+
+    sha256, previous: the chain's links. file_sha256: of the file as it lies there.
+    """
+
+    segment: int
+    file: str
+    first_sequence: int
+    last_sequence: int
+    first_time: str
+    last_time: str
+    count: int
+    previous: str
+    sha256: str
+    file_sha256: str
+
+
+_decode = msgspec.json.Decoder(ArchivedSegment).decode
+
+
+class Archive:
+    """One workspace's archive in a folder. Files are complete before the manifest names them."""
+
+    def __init__(self, folder: Path, workspace_id: str) -> None:
+        self.workspace_id = workspace_id
+        self.folder = folder / workspace_id
+
+    def rows(self) -> list[ArchivedSegment]:
+        """What the manifest names, oldest first. Raises AuditLogDamaged."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return []
+        lines = path.read_bytes().split(b"\n")
+        # What stands after the last line feed is a line that a crash cut off; its segment is written again.
+        try:
+            return [_decode(line) for line in lines[:-1]]
+        except msgspec.DecodeError as error:
+            raise AuditLogDamaged(f"{path} cannot be read: {error}") from None
+
+    def verify(self) -> Checkpoint:
+        """The last archived segment, when every file is what was sealed; the workspace's genesis if there is none.
+
+        Raises AuditLogDamaged naming the first file that is not.
+        """
+        last: ArchivedSegment | None = None
+        for row in self.rows():
+            if last is None and row.segment == 1 and row.previous != genesis(self.workspace_id):
+                raise AuditLogDamaged(f"{row.file} is not of this workspace")
+            if last is not None and (row.segment, row.previous, row.first_sequence) != (
+                last.segment + 1,
+                last.sha256,
+                last.last_sequence + 1,
+            ):
+                raise AuditLogDamaged(f"{row.file} does not follow {last.file}")
+            body = self._body(row)
+            if chain(row.previous, body) != row.sha256 or body.count(b"\n") != row.count:
+                raise AuditLogDamaged(f"{row.file} does not hold the entries that were sealed")
+            last = row
+        if last is None:
+            return Checkpoint(self.workspace_id, 0, 0, genesis(self.workspace_id), 0)
+        time_ms = parse_time_ms(last.last_time)
+        return Checkpoint(self.workspace_id, last.segment, last.last_sequence, last.sha256, time_ms)
+
+    async def write(self, client: Client, progress: Progress | None = None) -> int:
+        """How many segments were added: all that are sealed and not in it yet; then the store knows they are here.
+
+        Raises AuditLogDamaged if a segment is not what was sealed, Invalid if the archive ends below the floor or
+        another run is writing to it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / MANIFEST).open("ab") as manifest:
+            self._take(manifest)
+            return await self._add_to(manifest, client, progress)
+
+    def _take(self, manifest: BinaryIO) -> None:
+        """Nobody else writes to the archive until the manifest is closed. Raises Invalid if somebody does."""
+        try:
+            fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Invalid(f"Another run is writing to {self.folder}; try again when it has ended") from None
+
+    async def _add_to(self, manifest: BinaryIO, client: Client, progress: Progress | None) -> int:
+        keyspace = Keyspace(self.workspace_id)
+        head, _ = await read_head(client, keyspace)
+        rows = self.rows()
+        start = rows[-1].segment + 1 if rows else head.first_segment
+        if rows and start < head.first_segment:
+            raise Invalid(f"Segments {start} to {head.first_segment - 1} were dropped and are not in {self.folder}")
+        previous = rows[-1].sha256 if rows else head.first_previous or genesis(self.workspace_id)
+        written = 0
+        _cut_to_whole_lines(self.folder / MANIFEST)
+        for number in range(start, head.segment + 1):
+            segment = await read_segment(client, keyspace, number)
+            if segment is None or segment.previous != previous:
+                raise AuditLogDamaged(f"Segment {number} does not follow the one before it")
+            body = segment.body()
+            if chain(previous, body) != segment.sha256:
+                raise AuditLogDamaged(f"Segment {number} does not hold the entries that were sealed")
+            name = f"{number}.jsonl.zst"
+            _write_whole(self.folder / name, segment.data)
+            row = ArchivedSegment(
+                segment=number,
+                file=name,
+                first_sequence=segment.first_sequence,
+                last_sequence=segment.last_sequence,
+                first_time=rfc3339(segment.first_ms),
+                last_time=rfc3339(segment.last_ms),
+                count=segment.count,
+                previous=previous,
+                sha256=segment.sha256,
+                file_sha256=hashlib.sha256(segment.data).hexdigest(),
+            )
+            manifest.write(msgspec.json.encode(row) + b"\n")
+            manifest.flush()
+            previous = segment.sha256
+            written += 1
+            if progress is not None:
+                progress(number - start + 1, head.segment - start + 1)
+        os.fsync(manifest.fileno())
+        _names_on_disk(self.folder)
+        if head.segment:
+            keys = [keyspace.audit_head, keyspace.audit_segment(head.segment)]
+            (status,) = await client.run(MARK_ARCHIVED, keys, [head.segment, previous])
+            if status != "noted":
+                raise AuditLogDamaged(f"Segment {head.segment} was changed while it was archived")
+        return written
+
+    def lines(self) -> Iterator[bytes]:
+        """Every archived entry, oldest first."""
+        for row in self.rows():
+            yield from self._body(row).splitlines()
+
+    def _body(self, row: ArchivedSegment) -> bytes:
+        try:
+            data = (self.folder / row.file).read_bytes()
+        except OSError as error:
+            raise AuditLogDamaged(f"{row.file} cannot be read ({error.strerror})") from None
+        if hashlib.sha256(data).hexdigest() != row.file_sha256:
+            raise AuditLogDamaged(f"{row.file} was changed after it was written")
+        try:
+            return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
+        except zstandard.ZstdError:
+            raise AuditLogDamaged(f"{row.file} cannot be decompressed") from None
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """The file holds `data`, on the disk, or does not exist under this name."""
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+
+
+def _names_on_disk(folder: Path) -> None:
+    """The names of the files in the folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cut_to_whole_lines(path: Path) -> None:
+    """What a crash left of a line is gone."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(path, whole)

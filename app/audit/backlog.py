@@ -1,0 +1,92 @@
+"""How far sealing is behind, over all workspaces: for monitors, which ask often and must cost little."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from app.audit.entry_format import time_ms_of
+from app.audit.stream import stream_entries
+from app.errors import StoreUnavailable
+from app.redis_client.client import Client
+from app.redis_client.store_time import store_time_ms
+from app.store.keyspace import WORKSPACES, keyspace_of
+
+FRESH_SECONDS = 5.0
+_AT_ONCE = 16
+"""Workspaces read in one go; redis-py takes 15 us a command, and decisions wait meanwhile."""
+
+
+class SealingLag(Struct, frozen=True, kw_only=True):
+    """All workspaces together.
+
+    unsealed: entries in all streams. longest, shortest: entries in the longest and in the shortest stream.
+    lag_seconds: age of the oldest unsealed entry, by the store's clock; 0 if there is none.
+    segments: sealed so far. poison: entries that could not be sealed as they were.
+    """
+
+    unsealed: int = 0
+    longest: int = 0
+    shortest: int = 0
+    lag_seconds: float = 0.0
+    segments: int = 0
+    poison: int = 0
+
+
+class SealingWatch:
+    """Looks at every stream, but not more often than every few seconds however many ask."""
+
+    def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._now = now
+        self._seen = SealingLag()
+        self._seen_at: float | None = None
+        self._looking = asyncio.Lock()
+
+    async def look(self) -> SealingLag:
+        """The lag as it was at most FRESH_SECONDS ago. Raises StoreUnavailable."""
+        async with self._looking:
+            if self._seen_at is None or self._now() - self._seen_at >= FRESH_SECONDS:
+                self._seen = await self._measure()
+                self._seen_at = self._now()
+            return self._seen
+
+    async def require_room(self, backlog_max: int) -> None:
+        """Some workspace can still take a decision. Raises StoreUnavailable if every stream is full.
+
+        One full workspace is no reason to take a replica from all the others: its own callers get 503.
+        """
+        if (await self.look()).shortest >= backlog_max:
+            raise StoreUnavailable("The unsealed backlog of every workspace is full; is a compactor running?")
+
+    async def _measure(self) -> SealingLag:
+        workspaces = await self._client.call("HVALS", WORKSPACES)
+        lengths: list[int] = []
+        segments = poison = 0
+        oldest_ms: list[int] = []
+        for start in range(0, len(workspaces), _AT_ONCE):
+            some = [keyspace_of(workspace_id) for workspace_id in workspaces[start : start + _AT_ONCE]]
+            some_lengths = await self._client.read_pipelined(("XLEN", each.audit_stream) for each in some)
+            lengths += some_lengths
+            heads = await self._client.read_pipelined(("HGET", each.audit_head, "segment") for each in some)
+            segments += sum(int(segment or 0) for segment in heads)
+            poison += sum(await self._client.read_pipelined(("HLEN", each.audit_poison) for each in some))
+            waiting = (each.audit_stream for each, length in zip(some, some_lengths, strict=True) if length)
+            oldest_ms += await self._oldest_ms(waiting)
+        now_ms = await store_time_ms(self._client) if oldest_ms else 0
+        return SealingLag(
+            unsealed=sum(lengths),
+            longest=max(lengths, default=0),
+            shortest=min(lengths, default=0),
+            lag_seconds=max([0, *(now_ms - each for each in oldest_ms)]) / 1000,
+            segments=segments,
+            poison=poison,
+        )
+
+    async def _oldest_ms(self, streams: Iterable[str]) -> list[int]:
+        """The times of the streams' oldest entries, those that can be read."""
+        commands = [("XRANGE", stream, "-", "+", "COUNT", 1) for stream in streams]
+        replies = await self._client.read_pipelined(commands, as_bytes=True) if commands else []
+        times = (time_ms_of(fields) for reply in replies for _, fields in stream_entries(reply))
+        return [time_ms for time_ms in times if time_ms]

@@ -1,0 +1,142 @@
+"""The compactor: streams become segments, in a process of its own (`remit compact`)."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+from app.audit.entry_format import time_ms_of
+from app.audit.lease import take_lease
+from app.audit.retention import Retention
+from app.audit.sealer import Sealed, Sealer
+from app.audit.stream import stream_entries
+from app.errors import AppError
+from app.redis_client.client import Client
+from app.redis_client.store_time import store_time_ms
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES, Keyspace
+from app.store.readiness import is_nearly_full
+
+log = logging.getLogger(__name__)
+SWEEP_S = 1.0
+_LEASE_ASKED_S = 1.0
+_WORKSPACES_AT_ONCE = 256
+_PART_OF_SEGMENT = 8
+"""What fills so much of a segment, its eighth, is sealed when the store has hardly any memory left."""
+
+_RETENTION_S = 60.0
+_DAY_MS = 24 * 3600 * 1000
+
+
+class Compactor:
+    """Seals what is due in every workspace, once a second.
+
+    It asks the store for the length of every stream, because replicas then need not tell anybody what they
+    wrote: the hot path pays nothing, and after a crash nothing is forgotten. The lease only keeps several
+    compactors from building the same segment; what makes sealing right is the script.
+    """
+
+    def __init__(
+        self, client: Client, settings: Settings, on_sealed: Callable[[str, Sealed], None] | None = None
+    ) -> None:
+        self._client = client
+        self._entries = settings.audit_segment_entries
+        self._seal_after_ms = settings.audit_seal_after_seconds * 1000
+        self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
+        self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
+        self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
+        self._retention_ms = settings.audit_retention_days * _DAY_MS
+        self._name = secrets.token_hex(8)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Sweep until `stopped` is set; a segment that is being sealed is finished."""
+        dropped_at = -_RETENTION_S
+        while not stopped.is_set():
+            busy = False
+            try:
+                busy = await self.sweep(stopped)
+                if self._retention_ms and time.monotonic() - dropped_at >= _RETENTION_S:
+                    await self.drop_what_is_too_old(stopped)
+                    dropped_at = time.monotonic()
+            except AppError as error:
+                log.warning("%s; trying again", error)
+            if not busy:
+                try:
+                    await asyncio.wait_for(stopped.wait(), SWEEP_S)
+                except TimeoutError:
+                    continue
+
+    async def sweep(self, stopped: asyncio.Event | None = None) -> bool:
+        """Seal what is due now; True if something was sealed, so that there may be more."""
+        reply = await self._client.call("HVALS", WORKSPACES)
+        workspaces = sorted(reply)
+        sealed = False
+        enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries
+        for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
+            for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
+                if stopped is not None and stopped.is_set():
+                    return sealed
+                try:
+                    sealed |= await self._seal(workspace_id, enough, stopped)
+                except AppError as error:
+                    log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
+                except Exception:  # whatever one workspace holds, the others are sealed
+                    log.exception("cannot seal workspace %s", workspace_id)
+        return sealed
+
+    async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:
+        """How many segments retention has dropped now, in all workspaces."""
+        dropped = 0
+        before_ms = await store_time_ms(self._client) - self._retention_ms
+        for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
+            try:
+                while (stopped is None or not stopped.is_set()) and await self._retention.drop_next(
+                    workspace_id, before_ms
+                ):
+                    dropped += 1
+            except AppError as error:
+                log.error("cannot drop from workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
+        if dropped:
+            log.info("retention dropped %d segments", dropped)
+        return dropped
+
+    async def _due(self, workspaces: list[str], enough: int) -> list[str]:
+        """Those whose stream holds entries enough, or one that has waited long enough."""
+        streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
+        lengths = await self._client.read_pipelined(("XLEN", stream) for stream in streams)
+        due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
+        short = [each for each, length in zip(workspaces, lengths, strict=True) if 0 < length < enough]
+        if short:
+            now_ms = await store_time_ms(self._client)
+            replies = await self._client.read_pipelined(
+                (("XRANGE", Keyspace(each).audit_stream, "-", "+", "COUNT", 1) for each in short), as_bytes=True
+            )
+            for workspace_id, reply in zip(short, replies, strict=True):
+                for _, fields in stream_entries(reply):
+                    # A clock that steps back must not hold sealing up, so what lies in the future is due as well.
+                    if abs(now_ms - time_ms_of(fields)) >= self._seal_after_ms:
+                        due.append(workspace_id)
+        return due
+
+    async def _seal(self, workspace_id: str, enough: int, stopped: asyncio.Event | None) -> bool:
+        """Seal while there are entries enough, and at first whatever there is; True if something was sealed."""
+        keyspace = Keyspace(workspace_id)
+        any_sealed = False
+        asked_at = -_LEASE_ASKED_S
+        while True:
+            # Not for each segment: it takes as long as building a tenth of one, and losing it does no harm.
+            if time.monotonic() - asked_at >= _LEASE_ASKED_S:
+                asked_at = time.monotonic()
+                if not await take_lease(self._client, workspace_id, self._name):
+                    break
+            sealed = await self._sealer.seal_next(workspace_id)
+            if sealed is None:
+                break
+            any_sealed = True
+            self._on_sealed(workspace_id, sealed)
+            if stopped is not None and stopped.is_set():
+                break
+            if await self._client.call("XLEN", keyspace.audit_stream) < enough:
+                break
+        return any_sealed

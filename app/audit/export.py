@@ -1,0 +1,35 @@
+"""A file of the log, in pieces."""
+
+from collections.abc import AsyncIterator, Callable
+
+from app.audit.head import read_head
+from app.audit.scan import Scan
+from app.model.audit import AuditQuery
+from app.model.exports import End, Format, Writer
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+Progress = Callable[[int, int], None]
+
+
+async def export(
+    client: Client, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
+) -> AsyncIterator[bytes]:
+    """The entries that match and that the log has now, oldest first; the last piece says that they are all there.
+
+    It holds a few segments at a time, however large the log is. progress: told how many sequences of how many are
+    looked through. Raises StoreUnavailable in the middle if the store goes, or if retention drops what was to come;
+    then the file has no end.
+    """
+    scan, writer = Scan(client, workspace_id, query), Writer(kind)
+    newest = await scan.newest()
+    head, _ = await read_head(client, Keyspace(workspace_id))
+    entries = 0
+    yield writer.begin()
+    async for stretch in scan.chunks(head.first_sequence - 1, newest):
+        entries += len(stretch.sequences)
+        if stretch.sequences:
+            yield writer.body(stretch.body)
+        if progress is not None:
+            progress(stretch.up_to - head.first_sequence + 1, newest - head.first_sequence + 1)
+    yield writer.end(End(entries, head.first_sequence, newest))

@@ -1,0 +1,46 @@
+"""Following the log: what is appended reaches who follows, once and in order."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from app.audit.head import read_head
+from app.audit.scan import EntryChunk, Scan
+from app.model.audit import AuditQuery, Floor
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+POLL_S = 0.25
+
+
+async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, Floor | None]:
+    """Where who has read up to `after` can go on; the floor if what comes next was dropped."""
+    head, _ = await read_head(client, Keyspace(workspace_id))
+    if head.floor is None or head.floor.sequence <= after + 1:
+        return after, None
+    return head.floor.sequence - 1, head.floor
+
+
+async def follow(
+    client: Client, workspace_id: str, query: AuditQuery, after: int | None, stopping: asyncio.Event
+) -> AsyncIterator[EntryChunk | None]:
+    """Every matching entry after a sequence, those that are appended from now on included; None when there is no news.
+
+    after: None = only what is new. It ends when `stopping` is set. Every stretch says up to where the log was looked
+    through, so who comes back with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
+    retention drops what was to come next; `resumed` says where to go on then.
+    """
+    scan = Scan(client, workspace_id, query)
+    position = await scan.newest() if after is None else after
+    yield EntryChunk((), b"", position)
+    while not stopping.is_set():
+        newest = await scan.newest()
+        if newest > position:
+            async for stretch in scan.chunks(position, newest):
+                yield stretch
+            position = newest
+            continue
+        yield None
+        try:
+            await asyncio.wait_for(stopping.wait(), POLL_S)
+        except TimeoutError:
+            continue

@@ -1,0 +1,85 @@
+"""Where the log stands: the chain's newest link, the floor, and the parts."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from app.model.audit import Floor
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+
+
+class Head(NamedTuple):
+    """The chain's newest link; segment 0 is none.
+
+    sequence: of the last sealed entry. sha256: of the last segment. names: how many the part's indexes hold.
+    floor: None while nothing was dropped. archived: the last segment that was written to an archive.
+    """
+
+    segment: int
+    sequence: int
+    sha256: str
+    last_ms: int
+    names: str
+    floor: Floor | None
+    archived: int
+
+    @property
+    def first_segment(self) -> int:
+        """The oldest segment that is kept."""
+        return 1 if self.floor is None else self.floor.segment
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of the oldest entry that is kept."""
+        return 1 if self.floor is None else self.floor.sequence
+
+    @property
+    def first_previous(self) -> str | None:
+        """The sha256 upon which the oldest kept segment is built; None for the workspace's genesis."""
+        return None if self.floor is None else self.floor.sha256
+
+
+class Span(NamedTuple):
+    """What the store keeps of a part: the sequence it begins with and the times its entries lie between."""
+
+    first_sequence: int
+    first_ms: int
+    last_ms: int
+
+
+async def read_head(client: Client, keyspace: Keyspace) -> tuple[Head, dict[int, Span]]:
+    """The chain's head and the parts of the log, at one moment."""
+    head, spans = await client.read_snapshot(("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts))
+    return head_of(head), spans_of(as_record(spans))
+
+
+def head_of(record: dict[str, str] | list[str]) -> Head:
+    """The head that the store gave; one of a log that has no segment if it gave none."""
+    fields = as_record(record)
+    floor = None
+    if "floor_segment" in fields:
+        floor = Floor(
+            int(fields["floor_segment"]),
+            int(fields["floor_sequence"]),
+            int(fields["floor_ms"]),
+            fields["floor_sha256"],
+        )
+    return Head(
+        segment=int(fields.get("segment", 0)),
+        sequence=int(fields.get("sequence", 0)),
+        sha256=fields.get("sha256", ""),
+        last_ms=int(fields.get("last_ms", 0)),
+        names=fields.get("names", ""),
+        floor=floor,
+        archived=int(fields.get("archived", 0)),
+    )
+
+
+def span_text(span: Span) -> str:
+    return " ".join(map(str, span))
+
+
+def spans_of(record: Mapping[str, str]) -> dict[int, Span]:
+    """The parts that the store gave."""
+    return {int(part): Span(*map(int, text.split(" "))) for part, text in record.items()}

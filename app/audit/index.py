@@ -1,0 +1,185 @@
+"""The index of segments: sorted sets that name, for a value, the segments that hold it.
+
+Their keys cover one part of the log each (128 segments). `by:all` holds every segment of the part:
+`<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` holds
+`<segment>:<matching entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
+
+The dimensions are agent (value `<agent>:<result>`, so agent, and agent with result, are one step each), tool,
+action and result. Past `names_max` values of a dimension in a part, new ones share the value `other`: their
+segments are scanned, so a caller who invents names costs time and no memory.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from app.audit.segments import part_of
+from app.model.audit import AuditQuery
+from app.model.decisions import Result
+from app.model.ids import canonical_uuid
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
+OTHER = "other"
+CAPPED = (AGENT, TOOL, ACTION)
+_CACHED = 1 << 12
+
+
+class Row(NamedTuple):
+    """A segment as `by:all` describes it."""
+
+    number: int
+    entries: int
+    first_sequence: int
+    first_ms: int
+    last_ms: int
+
+
+class Candidate(NamedTuple):
+    """A segment that may hold what a query asks for.
+
+    mask: the frames that may; None = all. bound: at most so many entries match.
+    exact: exactly `bound` entries match if the query's times and cursor do not cut the segment.
+    """
+
+    row: Row
+    mask: int | None
+    bound: int
+    exact: bool
+
+
+@lru_cache(maxsize=_CACHED)
+def name_of(text: str) -> str:
+    """The part of a key's name that stands for a value: a UUID as it is, everything else hashed."""
+    if canonical_uuid(text) == text:
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def values_of(agent_id: str, tool_name: str, action: str, result: str) -> tuple[tuple[str, str], ...]:
+    """Dimension and value of everything that an entry is indexed by."""
+    return (
+        (AGENT, f"{name_of(agent_id)}:{result}"),
+        (TOOL, name_of(tool_name)),
+        (ACTION, name_of(action)),
+        (RESULT, result),
+    )
+
+
+def row_member(row: Row) -> str:
+    return ":".join(map(str, row))
+
+
+class Lookup:
+    """How a query is answered from the index: which sorted sets to read, and what follows from them."""
+
+    def __init__(self, keyspace: Keyspace, query: AuditQuery) -> None:
+        self._keyspace = keyspace
+        self._dimensions: list[tuple[str, list[str]]] = []
+        if query.agent_id is not None:
+            results = list(Result) if query.result is None else [query.result]
+            agent = name_of(query.agent_id)
+            self._dimensions.append((AGENT, [f"{agent}:{result}" for result in results]))
+        elif query.result is not None:
+            self._dimensions.append((RESULT, [query.result.value]))
+        if query.tool_name is not None:
+            self._dimensions.append((TOOL, [name_of(query.tool_name)]))
+        if query.action is not None:
+            self._dimensions.append((ACTION, [name_of(query.action)]))
+
+    @property
+    def unfiltered(self) -> bool:
+        """Every segment is asked for."""
+        return not self._dimensions
+
+    async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
+        """For each part the segments in which every dimension has a match, newest first.
+
+        What the dimensions name is read first, and the segments themselves only where that leaves any: most parts
+        know nothing of a rare agent.
+        """
+        named: list[dict[int, Posting] | None] = [None] * len(parts)
+        if self._dimensions:
+            keys = [self._keys(part) for part in parts]
+            commands = (("ZRANGE", key, 0, -1) for group in keys for key in group)
+            replies = iter(await client.read_pipelined(commands))
+            for place, group in enumerate(keys):
+                named[place] = self._intersected([next(replies) for _ in group])
+                await asyncio.sleep(0)
+        wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
+        commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
+        rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
+        candidates = []
+        for part, held in zip(parts, named, strict=True):
+            found = _everything(rows[part]) if held is None else _named(rows.get(part, ()), held)
+            # A row that was put into another part would make its segment's entries appear twice.
+            found = [each for each in found if part_of(each.row.number) == part]
+            candidates.append(sorted(found, key=lambda each: -each.row.number))
+            await asyncio.sleep(0)
+        return candidates
+
+    def _keys(self, part: int) -> list[str]:
+        keys = []
+        for dimension, values in self._dimensions:
+            keys += [self._keyspace.audit_by(dimension, value, part) for value in values]
+            if dimension in CAPPED:
+                keys.append(self._keyspace.audit_by(dimension, OTHER, part))
+        return keys
+
+    def _intersected(self, replies: Sequence[Iterable[str]]) -> dict[int, "Posting"]:
+        """What a segment holds of all dimensions together; `replies` are the members of `_keys`."""
+        rest = iter(replies)
+        found: dict[int, Posting] | None = None
+        for dimension, values in self._dimensions:
+            holding: dict[int, Posting] = {}
+            for _ in values:
+                _add(holding, next(rest), exact=True)
+            if dimension in CAPPED:
+                _add(holding, next(rest), exact=False)
+            if found is None:
+                found = holding
+                continue
+            both: dict[int, Posting] = {}
+            for number, (count, mask, _) in holding.items():
+                before = found.get(number)
+                if before is not None and before.mask & mask:
+                    both[number] = Posting(min(before.entries, count), before.mask & mask, exact=False)
+            found = both
+        return found or {}
+
+
+class Posting(NamedTuple):
+    """What an index says of a segment: entries, frames, and whether it can be counted upon."""
+
+    entries: int
+    mask: int
+    exact: bool
+
+
+def _add(holding: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
+    for text in members:
+        number, count, mask = text.split(":")
+        before = holding.get(int(number))
+        if before is None:
+            holding[int(number)] = Posting(int(count), int(mask, 16), exact)
+        else:
+            both = before.mask | int(mask, 16)
+            holding[int(number)] = Posting(before.entries + int(count), both, exact and before.exact)
+
+
+def _everything(members: Iterable[str]) -> list[Candidate]:
+    rows = (Row(*map(int, text.split(":"))) for text in members)
+    return [Candidate(row, None, row.entries, exact=True) for row in rows]
+
+
+def _named(members: Iterable[str], held: Mapping[int, Posting]) -> list[Candidate]:
+    found = []
+    for text in members:
+        holds = held.get(int(text[: text.index(":")]))
+        if holds is not None:
+            row = Row(*map(int, text.split(":")))
+            found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), holds.exact))
+    return found

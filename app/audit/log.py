@@ -1,0 +1,70 @@
+"""The audit log as readers see it: one log, whatever is still in the stream and whatever is sealed."""
+
+from app.audit.entry_format import EntryFilter, tail_line
+from app.audit.head import head_of
+from app.audit.search import Page, SealedSearch
+from app.audit.stream import END, read_stream_backwards
+from app.model.audit import AuditPage, AuditQuery, Backlog
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.redis_client.store_time import store_time_ms
+from app.store.keyspace import Keyspace
+
+
+class AuditLog:
+    """Queries over one workspace's log. It never writes: entries are made by the commit, segments by the sealer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
+        """The page that `query` asks for; every decision answered before this call is in its scope.
+
+        Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between:
+        sequence numbers have no gaps, new entries get higher ones, and sealing does not change them.
+        """
+        keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
+        below = END if query.before is None else query.before
+        floor = None
+        # The stream first, and segments only below what it gave: an entry that is sealed in between is neither
+        # missed (it is below) nor repeated (what was read from the stream is not).
+        below = await self._search_tail(keyspace, matcher, page, below)
+        if not page.has_more:
+            floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
+        return AuditPage(page.lines, page.last if page.has_more else None, floor)
+
+    async def backlog(self, workspace_id: str) -> Backlog:
+        """How far sealing is behind, at one moment."""
+        keyspace = Keyspace(workspace_id)
+        now_ms = await store_time_ms(self._client)  # apart, since TIME has no key and a cluster's slot is found by keys
+        record, unsealed, oldest, newest, poison = await self._client.read_snapshot(
+            ("HGETALL", keyspace.audit_head),
+            ("XLEN", keyspace.audit_stream),
+            ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
+            ("HGET", keyspace.commits, "sequence"),
+            ("HLEN", keyspace.audit_poison),
+        )
+        head = head_of(record)
+        lag_ms = 0
+        if oldest:
+            fields = as_record(oldest[0][1])
+            lag_ms = max(0, now_ms - int(fields.get("timeMs", 0)))
+        return Backlog(
+            unsealed=unsealed,
+            lag_seconds=lag_ms / 1000,
+            last_sequence=int(newest or 0),
+            sealed_sequence=head.sequence,
+            first_sequence=head.first_sequence,
+            segments=head.segment,
+            poison=poison,
+        )
+
+    async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
+        """Offer what the stream holds; the lowest sequence seen, or `below` if it holds nothing below that."""
+        async for sequence, fields in read_stream_backwards(self._client, keyspace, below):
+            below = sequence
+            if matcher.may_hold(fields):
+                line = tail_line(sequence, fields)
+                if matcher.matches(line) and page.offer(sequence, line):
+                    break
+        return below

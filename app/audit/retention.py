@@ -1,0 +1,69 @@
+"""Retention: the oldest segments leave the store once they are too old and, unless told otherwise, archived."""
+
+from collections.abc import Sequence
+
+from app.audit.entry_format import named
+from app.audit.head import read_head
+from app.audit.index import ACTION, AGENT, CAPPED, OTHER, RESULT, TOOL, values_of
+from app.audit.segments import Segment, part_of, read_segment
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import DROP_SEGMENT
+from app.store.keyspace import Keyspace
+
+
+class Retention:
+    """Drops whole segments from the old end. The newest segment stays, because the chain goes on from it."""
+
+    def __init__(self, client: Client, *, unarchived: bool) -> None:
+        self._client = client
+        self._unarchived = unarchived
+
+    async def drop_next(self, workspace_id: str, before_ms: int) -> int | None:
+        """The number of the oldest segment, dropped now as no entry of it is from `before_ms` or later; else None."""
+        keyspace = Keyspace(workspace_id)
+        head, _ = await read_head(self._client, keyspace)
+        number = head.first_segment
+        if number >= head.segment or (not self._unarchived and head.archived < number):
+            return None
+        times = await self._client.call("HGET", keyspace.audit_segment(number), "last_ms")
+        if times is None or int(times) >= before_ms:
+            return None
+        segment = await read_segment(self._client, keyspace, number)
+        if segment is None:
+            return None
+        part = part_of(number)
+        named_by = await self._named_by(keyspace, part, segment)
+        keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
+        keys += [key for key, _ in named_by]
+        floor_ms = segment.last_ms if head.floor is None else max(segment.last_ms, head.floor.time_ms)
+        args: list[Value] = [
+            number,
+            segment.sha256,
+            segment.last_sequence + 1,
+            floor_ms,
+            int(self._unarchived),
+            part if part_of(number + 1) != part else "",
+            *(member for _, member in named_by),
+        ]
+        status, _ = await self._client.run(DROP_SEGMENT, keys, args)
+        return number if status == "dropped" else None
+
+    async def _named_by(self, keyspace: Keyspace, part: int, segment: Segment) -> list[tuple[str, str]]:
+        """Every sorted set that names the segment, with the member that does."""
+        lines = [named(line) for line in segment.body().splitlines()]
+        values = {value for line in lines for value in _values(line.agent_id, line.tool_name, line.action, line.result)}
+        values |= {(dimension, OTHER) for dimension in CAPPED}
+        keys = [keyspace.audit_by_all(part), *(keyspace.audit_by(*value, part) for value in sorted(values))]
+        replies: Sequence[Sequence[str]] = await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
+        prefix = f"{segment.number}:"
+        return [
+            (key, member)
+            for key, members in zip(keys, replies, strict=True)
+            for member in members
+            if member.startswith(prefix)
+        ]
+
+
+def _values(agent_id: str, tool_name: str, action: str, result: str | None) -> list[tuple[str, str]]:
+    found = dict(values_of(agent_id, tool_name, action, result or ""))
+    return [(dimension, found[dimension]) for dimension in (AGENT, TOOL, ACTION, RESULT)]

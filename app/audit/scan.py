@@ -1,0 +1,167 @@
+"""The log from old to new, in pieces of bounded size: for exports, and for those who follow it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from app.audit.entry_format import EntryFilter, tail_line
+from app.audit.head import Head, Span, head_of, read_head
+from app.audit.index import Candidate, Lookup
+from app.audit.segments import frames_of, part_of, unpack
+from app.audit.stream import stream_entries
+from app.errors import StoreUnavailable
+from app.model.audit import AuditQuery
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+_TAIL_CHUNK = 128
+_SEGMENTS_AT_ONCE = 4
+
+
+class EntryChunk(NamedTuple):
+    """Some entries, oldest first: their sequences, and the JSON lines, each with its line feed.
+
+    up_to: everything up to this sequence has been looked at.
+    """
+
+    sequences: Sequence[int]
+    body: bytes
+    up_to: int
+
+
+class Scan:
+    """Every entry of a workspace that matches, once and in order, from one sequence to another."""
+
+    def __init__(self, client: Client, workspace_id: str, query: AuditQuery) -> None:
+        self._client = client
+        self._keyspace = Keyspace(workspace_id)
+        self._query = query
+        self._matcher = EntryFilter(query)
+        self._lookup = Lookup(self._keyspace, query)
+        self._whole = self._lookup.unfiltered and query.from_ms is None and query.to_ms is None
+
+    async def newest(self) -> int:
+        """The sequence of the newest entry; 0 if there is none."""
+        return int(await self._client.call("HGET", self._keyspace.commits, "sequence") or 0)
+
+    async def chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
+        """The matching entries with after < sequence <= until, every one.
+
+        Raises StoreUnavailable where retention dropped entries that might have matched before they were read.
+        """
+        position = after
+        while position < until:
+            head, spans = await read_head(self._client, self._keyspace)
+            if position < head.sequence:
+                async for stretch in self._sealed(head, spans, position, until):
+                    yield stretch
+                position = min(head.sequence, until)
+                continue
+            tail = await self._tail(position, until)
+            if tail is None or (tail.up_to > position and not self._joins(tail, position)):
+                # Sealed between the two looks, or not there at all.
+                now, _ = await read_head(self._client, self._keyspace)
+                if now.sequence > position:
+                    continue
+            if tail is None:
+                return
+            yield EntryChunk(tail.sequences, tail.body, tail.up_to)
+            position = tail.up_to
+
+    @staticmethod
+    def _joins(tail: "_Tail", position: int) -> bool:
+        return tail.first == position + 1
+
+    async def _tail(self, position: int, until: int) -> "_Tail | None":
+        """The next unsealed entries; None if there are none."""
+        first, last = f"{position + 1}-0", f"{until}-0"
+        stream = self._keyspace.audit_stream
+        chunk = await self._client.call_bytes("XRANGE", stream, first, last, "COUNT", _TAIL_CHUNK)
+        entries = [(sequence, fields) for sequence, fields in stream_entries(chunk) if sequence is not None]
+        if not entries:
+            return None
+        sequences, lines = [], []
+        for sequence, fields in entries:
+            if self._matcher.may_hold(fields):
+                line = tail_line(sequence, fields)
+                if self._matcher.matches(line):
+                    sequences.append(sequence)
+                    lines.append(line + b"\n")
+        return _Tail(sequences, b"".join(lines), entries[-1][0], entries[0][0])
+
+    async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[EntryChunk]:
+        query = self._query
+        self._require_kept(head, position)
+        for part in sorted(spans):
+            span = spans[part]
+            following = spans.get(part + 1)
+            if (
+                not part_of(head.first_segment) <= part <= part_of(head.segment)
+                or span.first_sequence > until
+                or (following is not None and following.first_sequence <= position + 1)
+                or (query.from_ms is not None and span.last_ms < query.from_ms)
+                or (query.to_ms is not None and span.first_ms > query.to_ms)
+            ):
+                continue
+            (found,) = await self._lookup.read(self._client, [part])
+            # The index forgets what is dropped. What it named by now and goes later is missed when it is read.
+            now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+            self._require_kept(now, max(position, span.first_sequence - 1))
+            wanted = [each for each in reversed(found) if self._is_wanted(each, head, position, until)]
+            for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
+                some = wanted[start : start + _SEGMENTS_AT_ONCE]
+                for candidate, (frames, data) in zip(some, await self._read(some), strict=True):
+                    if frames is None or data is None:
+                        raise StoreUnavailable(f"Segment {candidate.row.number} was dropped while it was being read")
+                    yield self._search(candidate, frames.decode(), data, position, until)
+                    await asyncio.sleep(0)
+
+    def _require_kept(self, head: Head, position: int) -> None:
+        """Raise StoreUnavailable if entries after the position that might match were dropped."""
+        floor, from_ms = head.floor, self._query.from_ms
+        if floor is None or floor.sequence <= position + 1 or (from_ms is not None and from_ms > floor.time_ms):
+            return
+        raise StoreUnavailable(
+            f"Entries {position + 1} to {floor.sequence - 1} were dropped by retention before they were read"
+        )
+
+    def _is_wanted(self, candidate: Candidate, head: Head, position: int, until: int) -> bool:
+        row, query = candidate.row, self._query
+        return (
+            head.first_segment <= row.number <= head.segment
+            and row.first_sequence <= until
+            and row.first_sequence + row.entries > position + 1
+            and (query.from_ms is None or row.last_ms >= query.from_ms)
+            and (query.to_ms is None or row.first_ms <= query.to_ms)
+        )
+
+    async def _read(self, candidates: Sequence[Candidate]) -> list[tuple[bytes | None, bytes | None]]:
+        keyspace, numbers = self._keyspace, [each.row.number for each in candidates]
+        commands: list[tuple[str, ...]] = [("HGET", keyspace.audit_segment(number), "frames") for number in numbers]
+        commands += [("GET", keyspace.audit_data(number)) for number in numbers]
+        replies = await self._client.read_pipelined(commands, as_bytes=True)
+        return list(zip(replies[: len(numbers)], replies[len(numbers) :], strict=True))
+
+    def _search(self, candidate: Candidate, frames: str, data: bytes, position: int, until: int) -> EntryChunk:
+        row = candidate.row
+        last = row.first_sequence + row.entries - 1
+        if self._whole and row.first_sequence > position and last <= until:
+            body = b"".join(unpack(data[frame.start : frame.end]) for frame in frames_of(frames))
+            return EntryChunk(range(row.first_sequence, last + 1), body, last)
+        sequences, lines = [], []
+        for number, frame in enumerate(frames_of(frames)):
+            if candidate.mask is not None and not candidate.mask >> number & 1:
+                continue
+            for place, line in self._matcher.select(unpack(data[frame.start : frame.end])):
+                sequence = row.first_sequence + frame.first + place
+                if position < sequence <= until:
+                    sequences.append(sequence)
+                    lines.append(line + b"\n")
+        return EntryChunk(sequences, b"".join(lines), min(last, until))
+
+
+class _Tail(NamedTuple):
+    sequences: Sequence[int]
+    body: bytes
+    up_to: int
+    first: int

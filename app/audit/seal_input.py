@@ -1,0 +1,141 @@
+"""The stream's oldest entries, gathered for a segment."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from app.audit.entry_format import Unreadable, placeholder
+from app.audit.segment_builder import SEGMENT_BYTES, SegmentBuilder
+from app.audit.stream import fields_of, sequence_of
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import QUARANTINE_ENTRIES
+from app.store.keyspace import Keyspace
+
+log = logging.getLogger(__name__)
+
+FEW = 16
+"""What is read first where nothing is known of the entries' size: 512 of the largest would be 32 MB."""
+_GONE = "it was gone from the stream"
+
+
+class ChainPosition(Struct, frozen=True):
+    """The chain's newest link, as far as sealing compares it. sha256: of the last segment, or the genesis."""
+
+    segment: int
+    sequence: int
+    sha256: str
+
+
+class _Poison(Struct, frozen=True):
+    """An entry that cannot be sealed as it is. foreign: no commit made it, so it leaves the stream."""
+
+    entry_id: str
+    why: str
+    fields: Mapping[bytes, bytes]
+    foreign: bool
+
+
+class SealInput:
+    """A block of the oldest unsealed entries, the stream's id of the first, and what could not be taken as it was.
+
+    An entry that cannot be read, or is gone, is replaced by a line that says so, because its sequence number was
+    given out; an entry that no commit made has none, and only leaves the stream.
+    """
+
+    def __init__(self, upon: ChainPosition, most: int) -> None:
+        self.upon = upon
+        self.block = SegmentBuilder(upon.sequence + 1, most)
+        self.oldest_id: str | None = None
+        self.poison: list[_Poison] = []
+
+    @property
+    def set_aside(self) -> list[str]:
+        return [each.entry_id for each in self.poison]
+
+    def take(self, raw_id: bytes, fields: Any) -> bool:
+        """The entry is in the block, or set aside; False if there is no room for it."""
+        block, sequence = self.block, sequence_of(raw_id)
+        if block.is_full:
+            return False
+        if sequence is None or sequence < block.next_sequence:
+            why = "no commit made its id" if sequence is None else "its sequence number is sealed already"
+            self.poison.append(_Poison(raw_id.decode(), why, fields_of(fields), foreign=True))
+            return True
+        self.oldest_id = self.oldest_id or raw_id.decode()
+        if block.next_sequence != sequence:
+            for gone in block.missing_before(sequence):
+                self.poison.append(_Poison(f"{gone}-0", _GONE, {}, foreign=False))
+                block.add_placeholder(placeholder(gone, None, _GONE), {})
+            if block.next_sequence != sequence or block.is_full:
+                return False
+        try:
+            block.add(fields)
+        except Unreadable as error:
+            record = fields_of(fields)
+            self.poison.append(_Poison(raw_id.decode(), str(error), record, foreign=False))
+            block.add_placeholder(placeholder(sequence, record, str(error)), record)
+        return True
+
+
+async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:
+    """What the segment after `upon` will hold; None if that is not the head: then it is not known what is unsealed.
+
+    expected: how many entries will fill the segment, as far as is known; no more are read at once.
+    What cannot be sealed as it is has been kept for a person to look at, before anything of it leaves the stream.
+    """
+    gathered = SealInput(upon, most)
+    start, step = b"-", max(FEW, min(expected, most))
+    while True:
+        # The head comes second: what was sealed while the entries were read is then seen.
+        chunk, head = await client.read_pipelined(
+            (
+                (b"XRANGE", keyspace.audit_stream, start, "+", "COUNT", step),
+                (b"HMGET", keyspace.audit_head, "segment", "sequence", "sha256"),
+            ),
+            as_bytes=True,
+        )
+        if _link(head, upon) != upon:
+            return None
+        has_room = all(gathered.take(raw_id, fields) for raw_id, fields in chunk)
+        if len(chunk) < step or not has_room or gathered.block.is_full:
+            break
+        start = b"(" + chunk[-1][0]
+        step = _further(gathered.block, most)
+    if gathered.poison and not await _keep(client, keyspace, gathered):
+        return None
+    return gathered
+
+
+def _link(head: list[bytes | None], upon: ChainPosition) -> ChainPosition:
+    segment, sequence, sha256 = head
+    return ChainPosition(int(segment or 0), int(sequence or 0), upon.sha256 if sha256 is None else sha256.decode())
+
+
+def _further(block: SegmentBuilder, most: int) -> int:
+    """How many more of such entries fill the block, by their size so far."""
+    fit = (SEGMENT_BYTES - block.bytes) * max(1, block.entries) // max(1, block.bytes) + 1
+    return max(1, min(most - block.entries, fit))
+
+
+async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool:
+    """False if the head has moved, and with it what is to be kept."""
+    poison = sorted(gathered.poison, key=lambda each: not each.foreign)
+    kept: list[Value] = []
+    for each in poison:
+        shown = {_shown(name): _shown(value) for name, value in each.fields.items()}
+        kept += (each.entry_id, msgspec.json.encode({"why": each.why, "fields": shown}))
+    args = [gathered.upon.sha256, gathered.upon.sequence, sum(each.foreign for each in poison), *kept]
+    keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_poison]
+    [status] = await client.run(QUARANTINE_ENTRIES, keys, args)
+    if status != "kept":
+        return False
+    for each in poison:
+        log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
+    return True
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,181 @@
+"""Sealing: the oldest entries of a workspace's stream become a segment."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from app.audit.entry_format import RESULTS
+from app.audit.head import Span, read_head, span_text
+from app.audit.index import CAPPED, OTHER, Row, name_of, row_member
+from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
+from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
+from app.audit.segments import CODEC, chain, genesis, pack, part_of
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import SEAL_SEGMENT
+from app.store.keyspace import Keyspace
+
+log = logging.getLogger(__name__)
+
+_REMEMBERED = 256
+
+
+class Sealed(Struct, frozen=True):
+    """A segment that was sealed. set_aside: ids of the stream that could not be sealed as they were."""
+
+    number: int
+    first_sequence: int
+    last_sequence: int
+    set_aside: list[str]
+
+
+class _Basis(Struct):
+    """What the next segment is built upon: the head, and the part that the segment will belong to.
+
+    names: how many values the part's indexes hold, by dimension; keys: of some that they surely hold, by dimension and
+    value as the stream has it, the index's key. knows_all: there are no others, since the part was begun here.
+    expected: how many entries fill a segment, as the one before had them.
+    """
+
+    upon: ChainPosition
+    part: int
+    span: Span | None
+    names: dict[str, int]
+    keys: dict[str, dict[Any, str]]
+    knows_all: bool
+    expected: int = FEW
+
+
+class Sealer:
+    """Seals segments, exactly once by construction: the script refuses what is built upon anything but the head.
+
+    Any number of sealers may work on one workspace; those that come second have worked for nothing.
+    """
+
+    def __init__(self, client: Client, segment_entries: int, names_max: int) -> None:
+        self._client = client
+        self._entries = segment_entries
+        self._names_max = names_max
+        self._bases: OrderedDict[str, _Basis] = OrderedDict()
+
+    async def seal_next(self, workspace_id: str) -> Sealed | None:
+        """One more segment of the oldest unsealed entries; None if there are none, or another was faster."""
+        keyspace = Keyspace(workspace_id)
+        basis = self._bases.pop(workspace_id, None)
+        gathered = None if basis is None else await self._gather(keyspace, basis)
+        if basis is None or gathered is None:
+            # Another compactor has sealed, or the store has lost what we sealed and has the entries again.
+            basis = await self._read_basis(workspace_id)
+            gathered = await self._gather(keyspace, basis)
+        if gathered is None or gathered.oldest_id is None:
+            return None
+        block = gathered.block
+        number = basis.upon.segment + 1
+        frames = block.frames()
+        sizes, data = pack([block.lines[frame] for frame in frames])
+        sha256 = chain(basis.upon.sha256, b"".join(block.lines))
+        part = part_of(number)
+        if part != basis.part:
+            basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
+        row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
+        index = await self._index(keyspace, basis, block.tallies(frames))
+        span = _widened(basis.span, row)
+        keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
+        keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
+        args: list[Value] = [
+            basis.upon.sha256,
+            gathered.oldest_id,
+            number,
+            block.first_sequence,
+            block.next_sequence - 1,
+            row.first_ms,
+            row.last_ms,
+            row.entries,
+            CODEC,
+            sha256,
+            sizes,
+            data,
+            part,
+            span_text(span),
+            " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
+            row_member(row),
+            *members(number, index.values()),
+        ]
+        status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
+        if status != "sealed":
+            log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
+            return None
+        basis.upon = ChainPosition(number, block.next_sequence - 1, sha256)
+        basis.span, basis.expected = span, block.entries
+        self._remember(workspace_id, basis)
+        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside)
+
+    async def _gather(self, keyspace: Keyspace, basis: _Basis) -> SealInput | None:
+        return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
+
+    async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
+        """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""
+        found: dict[str, int] = {}
+        for dimension, tallied in tallies.items():
+            keys = basis.keys[dimension]
+            unknown = [value for value in tallied if value not in keys]
+            others = await self._name(keyspace, basis, dimension, unknown) if unknown else ()
+            for value in others:
+                key, tally = keyspace.audit_by(dimension, OTHER, basis.part), tallied.pop(value)
+                found[key] = merged(found[key], tally) if key in found else tally
+            for value, tally in tallied.items():
+                found[keys[value]] = tally
+        return found
+
+    async def _name(self, keyspace: Keyspace, basis: _Basis, dimension: str, values: Sequence[Any]) -> list[Any]:
+        """Give values keys of their own, as long as the part has no more than `names_max`; those that have none."""
+        keys = {value: keyspace.audit_by(dimension, _name(value), basis.part) for value in values if value is not None}
+        if dimension not in CAPPED:
+            basis.keys[dimension].update(keys)
+            return []
+        exist: Sequence[int] = [0] * len(keys)
+        if keys and not basis.knows_all:
+            exist = await self._client.read_pipelined(("EXISTS", key) for key in keys.values())
+        names = basis.names.get(dimension, 0)
+        for (value, key), exists in zip(keys.items(), exist, strict=True):
+            if exists or names < self._names_max:
+                basis.keys[dimension][value] = key
+                names += not exists
+        basis.names[dimension] = names
+        return [value for value in values if value not in basis.keys[dimension]]
+
+    async def _read_basis(self, workspace_id: str) -> _Basis:
+        keyspace = Keyspace(workspace_id)
+        head, spans = await read_head(self._client, keyspace)
+        part = part_of(head.segment)
+        counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)
+        names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
+        span = spans.get(part)
+        sha256 = head.sha256 or genesis(workspace_id)
+        upon = ChainPosition(head.segment, head.sequence, sha256)
+        return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
+
+    def _remember(self, workspace_id: str, basis: _Basis) -> None:
+        self._bases[workspace_id] = basis
+        while len(self._bases) > _REMEMBERED:
+            self._bases.popitem(last=False)
+
+
+def _name(value: bytes | tuple[bytes, bytes]) -> str:
+    """What stands for a value in the name of its index; for an agent together with the result."""
+    if isinstance(value, tuple):
+        return f"{name_of(value[0].decode())}:{value[1].decode()}"
+    text = value.decode()
+    return text if value in RESULTS else name_of(text)
+
+
+def _no_keys() -> dict[str, dict[Any, str]]:
+    return {dimension: {} for dimension in DIMENSIONS}
+
+
+def _widened(span: Span | None, row: Row) -> Span:
+    if span is None:
+        return Span(row.first_sequence, row.first_ms, row.last_ms)
+    return Span(span.first_sequence, min(span.first_ms, row.first_ms), max(span.last_ms, row.last_ms))

@@ -1,0 +1,191 @@
+"""A query's way through the sealed part of the log: newest first, and only the frames that may hold a match."""
+
+import asyncio
+from collections.abc import Sequence
+
+from app.audit.entry_format import EntryFilter
+from app.audit.head import Head, Span, read_head
+from app.audit.index import Candidate, Lookup
+from app.audit.segments import part_of, unpack
+from app.errors import StoreUnavailable
+from app.model.audit import AuditQuery, Floor
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import READ_FRAMES
+from app.store.keyspace import Keyspace
+
+_PARTS_AT_ONCE = 16
+_SEGMENTS_AT_ONCE = 64
+_BYTES_AT_ONCE = 512 * 1024
+"""Of compressed frames that one call reads: about a millisecond of the store's time."""
+_HELD_BYTES = 512 * 1024
+"""Of lines that are looked through before others get their turn: about half a millisecond."""
+
+
+class Page:
+    """What a query collects: it skips, then takes, and knows whether there is more than it may take."""
+
+    def __init__(self, limit: int, offset: int) -> None:
+        self.to_skip = offset
+        self.limit = limit
+        self.lines: list[bytes] = []
+        self.last = 0
+        self.has_more = False
+        self.met_a_drop = False
+
+    @property
+    def wanted(self) -> int:
+        """How many further matches decide the page, one more than it can hold included."""
+        return self.to_skip + self.limit - len(self.lines) + 1
+
+    def offer(self, sequence: int, line: bytes) -> bool:
+        """Take in the next match; True when the page is complete."""
+        if self.to_skip:
+            self.to_skip -= 1
+        elif len(self.lines) == self.limit:
+            self.has_more = True
+        else:
+            self.lines.append(line)
+            self.last = sequence
+        return self.has_more
+
+
+class SealedSearch:
+    """Offers to a page what a query asks for among the sealed entries below a sequence."""
+
+    def __init__(
+        self, client: Client, keyspace: Keyspace, query: AuditQuery, matcher: EntryFilter, page: Page, below: int
+    ) -> None:
+        self._client = client
+        self._keyspace = keyspace
+        self._query = query
+        self._matcher = matcher
+        self._page = page
+        self._below = below
+        self._held = 0
+
+    async def run(self) -> Floor | None:
+        """Offer until the page is complete; the floor, if it was reached and what is below might match."""
+        query, page = self._query, self._page
+        head, spans = await read_head(self._client, self._keyspace)
+        lookup = Lookup(self._keyspace, query)
+        parts = self._parts(head, spans)
+        if lookup.unfiltered and query.from_ms is None and query.to_ms is None:
+            parts = self._skip_parts(parts, head, spans)
+        at_once = 1
+        while parts:
+            now, parts = parts[:at_once], parts[at_once:]
+            at_once = min(at_once * 4, _PARTS_AT_ONCE)
+            found = await lookup.read(self._client, now)
+            if await self._search([each for part in found for each in part if self._is_searched(each, head)]):
+                return None
+        if page.met_a_drop:
+            head, _ = await read_head(self._client, self._keyspace)
+        floor = head.floor
+        if floor is None or self._below < floor.sequence:
+            return None
+        return None if query.from_ms is not None and query.from_ms > floor.time_ms else floor
+
+    async def _search(self, candidates: Sequence[Candidate]) -> bool:
+        """Offer what the candidates hold, newest first; True when the page is complete."""
+        page = self._page
+        waiting: list[Candidate] = []
+        expected, ahead = 0, 1
+        for candidate in candidates:
+            # What is only counted away need not be read; the order of matches stays, as nothing waits before it.
+            if not waiting and self._is_whole(candidate) and page.to_skip >= candidate.bound:
+                page.to_skip -= candidate.bound
+                continue
+            waiting.append(candidate)
+            expected += candidate.bound
+            # Where the index can count, this is exactly what the page needs. Where it cannot, it promises too much,
+            # and is believed less each time.
+            if expected < page.wanted * ahead and len(waiting) < _SEGMENTS_AT_ONCE:
+                continue
+            if await self._search_frames(waiting):
+                return True
+            waiting, expected, ahead = [], 0, ahead * 2
+        return bool(waiting) and await self._search_frames(waiting)
+
+    async def _search_frames(self, candidates: Sequence[Candidate]) -> bool:
+        while candidates:
+            keys: list[str] = []
+            for each in candidates:
+                keys += (self._keyspace.audit_segment(each.row.number), self._keyspace.audit_data(each.row.number))
+            args: list[Value] = [_BYTES_AT_ONCE, *("" if each.mask is None else each.mask for each in candidates)]
+            _, segments = await self._client.run(READ_FRAMES, keys, args, as_bytes=True)
+            for candidate, read in zip(candidates, segments, strict=False):
+                if not read:
+                    await self._require_dropped(candidate.row.number)
+                    return False
+                if await self._search_segment(candidate.row.first_sequence, read):
+                    return True
+            candidates = candidates[len(segments) :]
+        return False
+
+    async def _search_segment(self, first_sequence: int, read: Sequence[int | bytes]) -> bool:
+        """Offer a segment's matches, newest first; True when the page is complete.
+
+        read: the number of entries before a frame, the frame, and so on.
+        """
+        for at in range(len(read) - 2, -1, -2):
+            first = first_sequence + int(read[at])
+            if first >= self._below:
+                continue
+            if self._held >= _HELD_BYTES:
+                self._held = 0
+                await asyncio.sleep(0)
+            body = unpack(bytes(read[at + 1]))
+            self._held += len(body)
+            for place, line in reversed(self._matcher.select(body)):
+                if first + place < self._below and self._page.offer(first + place, line):
+                    return True
+        return False
+
+    async def _require_dropped(self, number: int) -> None:
+        """Raise StoreUnavailable unless retention has just dropped the segment, and everything older with it."""
+        head, _ = await read_head(self._client, self._keyspace)
+        if head.first_segment <= number:
+            raise StoreUnavailable(f"Segment {number} of the audit log is missing")
+        self._page.met_a_drop = True
+
+    def _is_searched(self, candidate: Candidate, head: Head) -> bool:
+        row, query = candidate.row, self._query
+        return (
+            head.first_segment <= row.number <= head.segment
+            and row.first_sequence < self._below
+            and (query.from_ms is None or row.last_ms >= query.from_ms)
+            and (query.to_ms is None or row.first_ms <= query.to_ms)
+        )
+
+    def _is_whole(self, candidate: Candidate) -> bool:
+        """Whether exactly `bound` entries of the segment match."""
+        row, query = candidate.row, self._query
+        return (
+            candidate.exact
+            and row.first_sequence + row.entries <= self._below
+            and (query.from_ms is None or row.first_ms >= query.from_ms)
+            and (query.to_ms is None or row.last_ms <= query.to_ms)
+        )
+
+    def _parts(self, head: Head, spans: dict[int, Span]) -> list[int]:
+        """The parts that may hold a match, newest first. Times do not follow sequences, for clocks step back."""
+        query = self._query
+        return [
+            part
+            for part in sorted(spans, reverse=True)
+            if part_of(head.first_segment) <= part <= part_of(head.segment)
+            and spans[part].first_sequence < self._below
+            and (query.from_ms is None or spans[part].last_ms >= query.from_ms)
+            and (query.to_ms is None or spans[part].first_ms <= query.to_ms)
+        ]
+
+    def _skip_parts(self, parts: list[int], head: Head, spans: dict[int, Span]) -> list[int]:
+        """Count away the parts that an offset passes over as a whole, where every entry matches."""
+        end = min(self._below, head.sequence + 1)
+        for position, part in enumerate(parts):
+            entries = end - max(spans[part].first_sequence, head.first_sequence)
+            if entries > self._page.to_skip:
+                return parts[position:]
+            self._page.to_skip -= entries
+            end = spans[part].first_sequence
+        return []

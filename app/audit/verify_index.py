@@ -1,0 +1,164 @@
+"""Verification of the index: what it says of the segments of a part, made again from their bodies and compared."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from app.audit.entry_format import Named, placeholder_reason
+from app.audit.head import Span, read_head, spans_of
+from app.audit.index import CAPPED, OTHER, Row, row_member, values_of
+from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
+from app.audit.segments import Frame, part_of
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+
+_KEYS_AT_ONCE = 16
+"""Sorted sets that are read and compared in one step: a millisecond."""
+_Key = tuple[str, str]
+"""Dimension and value."""
+
+
+class IndexFault(NamedTuple):
+    """The first segment of which the index does not say what its entries say."""
+
+    segment: int
+    message: str
+
+
+class IndexCheck:
+    """Collects what the index must say of the segments of one part, one after the other, and then compares.
+
+    What is not looked at: the index of a value that no entry of those segments has. It makes nobody miss anything.
+    """
+
+    def __init__(self, client: Client, keyspace: Keyspace) -> None:
+        self._client = client
+        self._keyspace = keyspace
+        self._rows: dict[int, Row] = {}
+        self._wanted: dict[_Key, dict[int, int]] = {}
+        self._unread: dict[str, dict[int, int]] = {}
+
+    def add(self, row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> None:
+        """The index must hold the segment of these entries; it is of the same part as those before it."""
+        self._rows[row.number] = row
+        for dimension, tallied in _tallies(row, entries, frames).items():
+            for value, count in tallied.items():
+                if value is None:
+                    self._unread.setdefault(dimension, {})[row.number] = count
+                else:
+                    self._wanted.setdefault((dimension, value), {})[row.number] = count
+
+    async def compare(self) -> IndexFault | None:
+        """What is wrong first with the segments that were added; they are forgotten."""
+        faults: list[IndexFault] = []
+        if self._rows:
+            part = part_of(min(self._rows))
+            faults += await self._compare_rows(part)
+            for dimension in DIMENSIONS:
+                faults += await self._compare_dimension(dimension, part)
+        if faults:
+            head, _ = await read_head(self._client, self._keyspace)
+            # What retention has dropped meanwhile is in no index any more.
+            faults = [fault for fault in faults if fault.segment >= head.first_segment]
+        self._rows, self._wanted, self._unread = {}, {}, {}
+        return min(faults, default=None)
+
+    async def _compare_rows(self, part: int) -> list[IndexFault]:
+        stored = (await self._read([self._keyspace.audit_by_all(part)]))[0]
+        faults = self._strangers("The index of all segments", stored, part)
+        faults += [
+            IndexFault(
+                number, f"The index of all segments says {_shown(stored, number)}, its entries {row_member(row)}"
+            )
+            for number, row in self._rows.items()
+            if stored.get(number) != [row_member(row)]
+        ]
+        spans = spans_of(as_record(await self._client.call("HGETALL", self._keyspace.audit_parts)))
+        return faults + [
+            IndexFault(number, f"Part {part} of the index says {spans.get(part)}, and the segment's row is {row}")
+            for number, row in self._rows.items()
+            if not _spans(spans.get(part), row)
+        ]
+
+    async def _compare_dimension(self, dimension: str, part: int) -> list[IndexFault]:
+        """Every tally is in the index of its value, or together with others in the one of those without a name."""
+        faults: list[IndexFault] = []
+        others = dict(self._unread.get(dimension, {}))
+        values = [value for named, value in self._wanted if named == dimension]
+        for start in range(0, len(values), _KEYS_AT_ONCE):
+            some = values[start : start + _KEYS_AT_ONCE]
+            replies = await self._read([self._keyspace.audit_by(dimension, value, part) for value in some])
+            for value, stored in zip(some, replies, strict=True):
+                wanted = self._wanted[dimension, value]
+                faults += self._strangers(f"The index by {dimension} {value}", stored, part)
+                for number in self._differing(stored, wanted):
+                    if number in wanted and number not in stored and dimension in CAPPED:
+                        others[number] = merged(others.get(number, 0), wanted[number])
+                        continue
+                    faults.append(_fault(dimension, value, number, stored, wanted))
+            await asyncio.sleep(0)
+        if dimension in CAPPED:
+            stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
+            faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
+            faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
+        return faults
+
+    def _differing(self, stored: dict[int, list[str]], wanted: dict[int, int]) -> list[int]:
+        """The segments of which an index does not say what it should, no more and no less."""
+        texts = {number: members(number, [count]) for number, count in wanted.items()}
+        said = {number: some for number, some in stored.items() if number in self._rows}
+        if said == texts:
+            return []
+        return [number for number in self._rows if said.get(number) != texts.get(number)]
+
+    def _strangers(self, where: str, stored: dict[int, list[str]], part: int) -> list[IndexFault]:
+        """What stands in a part's index and is of no segment of that part; the last that was added is blamed for it."""
+        found = [text for number, texts in stored.items() if part_of(number) != part for text in texts]
+        return [
+            IndexFault(max(self._rows), f"{where} says {text} in part {part}, which is another's") for text in found
+        ]
+
+    async def _read(self, keys: Sequence[str]) -> list[dict[int, list[str]]]:
+        """What sorted sets say of each segment."""
+        return [
+            _by_segment(reply) for reply in await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
+        ]
+
+
+def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tallies:
+    """By dimension and the value that stands in the key's name; None = those that only scanning finds."""
+    indexed: list[tuple[str | None, ...]] = []
+    for sequence, entry in enumerate(entries, row.first_sequence):
+        found = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result or "")
+        if entry.reason.startswith(placeholder_reason(sequence)):
+            indexed.append((None, None, None, entry.result))
+        else:
+            indexed.append(tuple(value for _, value in found))
+    slices = [slice(frame.first, frame.first + frame.entries) for frame in frames]
+    return tally(list(zip(*indexed, strict=True)), slices)
+
+
+def _by_segment(stored: Iterable[str]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for member in stored:
+        number = member.partition(":")[0]
+        found.setdefault(int(number) if number.isdecimal() else -1, []).append(member)
+    return found
+
+
+def _spans(span: Span | None, row: Row) -> bool:
+    """Whether what is kept of the part takes the segment in."""
+    if span is None or span.first_ms > row.first_ms or span.last_ms < row.last_ms:
+        return False
+    begins = row.number == 1 or part_of(row.number - 1) != part_of(row.number)
+    return span.first_sequence == row.first_sequence if begins else span.first_sequence < row.first_sequence
+
+
+def _fault(dimension: str, value: str, number: int, stored: dict[int, list[str]], wanted: dict[int, int]) -> IndexFault:
+    entries = members(number, [wanted[number]])[0] if number in wanted else "nothing"
+    return IndexFault(number, f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}")
+
+
+def _shown(stored: dict[int, list[str]], number: int) -> str:
+    return " and ".join(stored.get(number, [])) or "nothing"

@@ -1,0 +1,1 @@
+"""The hot path below HTTP: authenticate, plan, commit."""

@@ -1,0 +1,84 @@
+"""From a raw key to the caller it names."""
+
+import asyncio
+from collections import OrderedDict
+
+from app.errors import ApiKeyExpired, Unauthorized
+from app.model.keys import Caller, Scope, digest_of
+from app.redis_client.client import Client, check_reply
+from app.redis_client.scripts import CHECK_KEY
+from app.store.keyspace import Keyspace, key_pointer
+
+
+class Authenticator:
+    """Authentication against the store, with a bounded memory of who is who.
+
+    What is remembered (workspace, key id, scopes) never changes while the key exists, so it can be wrong in one
+    way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
+    `check`. An unknown key is never remembered.
+
+    prompt: a client that gives up as soon as a decision must; without it, `client` serves decisions too.
+    """
+
+    def __init__(self, client: Client, cache_size: int, prompt: Client | None = None) -> None:
+        self._client = client
+        self._prompt = prompt or client
+        self._cache_size = cache_size
+        self._remembered: OrderedDict[str, Caller] = OrderedDict()
+        self._looked_up: dict[str, asyncio.Task[Caller]] = {}
+
+    def __len__(self) -> int:
+        return len(self._remembered)
+
+    def cached(self, raw_key: str) -> Caller | None:
+        """The caller as it was last seen, without asking the store; None if this replica has not seen it."""
+        digest = digest_of(raw_key)
+        caller = self._remembered.get(digest)
+        if caller is not None:
+            self._remembered.move_to_end(digest)
+        return caller
+
+    def forget(self, raw_key: str) -> None:
+        """The key is one that this replica has not seen: it has turned out to be revoked or to have expired."""
+        self._remembered.pop(digest_of(raw_key), None)
+
+    async def authenticate_once(self, raw_key: str) -> Caller:
+        """The caller, as the store had it while this call ran; however many ask at once, the store is asked once.
+
+        For who is going to commit, which checks again. Raises as `check` does.
+        """
+        digest = digest_of(raw_key)
+        task = self._looked_up.get(digest)
+        if task is None:
+            task = self._looked_up[digest] = asyncio.create_task(self.authenticate(raw_key, promptly=True))
+            task.add_done_callback(lambda _: self._looked_up.pop(digest, None))
+        return await asyncio.shield(task)
+
+    async def authenticate(self, raw_key: str, *, promptly: bool = False) -> Caller:
+        """The caller, valid now by the authoritative record; its use is noted.
+
+        promptly: within the time that a decision has.
+        Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if its time has passed.
+        """
+        client = self._prompt if promptly else self._client
+        digest = digest_of(raw_key)
+        pointer = await client.call("GET", key_pointer(digest))
+        if pointer is not None:
+            workspace_id, _, key_id = pointer.partition(" ")
+            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
+            status, scopes, _ = check_reply(CHECK_KEY, reply)
+            if status == "valid":
+                caller = Caller(workspace_id, key_id, frozenset(Scope(scope) for scope in scopes.split(",")))
+                self._remember(digest, caller)
+                return caller
+            if status == "expired":
+                self._remembered.pop(digest, None)
+                raise ApiKeyExpired("The API key has expired")
+        self._remembered.pop(digest, None)
+        raise Unauthorized("The API key is unknown or has been revoked")
+
+    def _remember(self, digest: str, caller: Caller) -> None:
+        self._remembered[digest] = caller
+        self._remembered.move_to_end(digest)
+        while len(self._remembered) > self._cache_size:
+            self._remembered.popitem(last=False)

@@ -1,0 +1,59 @@
+"""The hot path on one screen: cached policies → plan → commit → decision."""
+
+import asyncio
+
+from app.authorize.agent_cache import AgentCache
+from app.authorize.commit import CommitDecision
+from app.authorize.store_clock import StoreClock
+from app.errors import StoreUnavailable
+from app.metrics import Metrics
+from app.model.decisions import AuthorizeRequest, Decision
+from app.model.ids import Ids
+from app.model.keys import Caller
+from app.pdp import CompiledAgent, decide
+
+ATTEMPTS = 16
+
+
+class Authorizer:
+    """Decides tool calls. Only the commit says yes: what is cached here can cost a retry, never a wrong answer."""
+
+    def __init__(
+        self,
+        agents: AgentCache[CompiledAgent],
+        commit: CommitDecision,
+        clock: StoreClock,
+        ids: Ids,
+        metrics: Metrics,
+    ) -> None:
+        self._agents = agents
+        self._commit = commit
+        self._clock = clock
+        self._ids = ids
+        self._metrics = metrics
+
+    async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
+        """The decision on one tool call; its entry is in the audit log when this returns.
+
+        arrived_us: our monotonic time of the request's arrival, from which the latency counts.
+        Raises AgentNotFound, Unauthorized (revoked in the meantime), StoreUnavailable.
+        """
+        now_us = self._clock.now_us()
+        decision_id = self._ids.new(now_us // 1000)
+        for _ in range(ATTEMPTS):
+            agent = self._agents.recall(caller.workspace_id, request.agent_id)
+            if agent is None:
+                agent = await self._agents.load(caller.workspace_id, request.agent_id)
+            if agent.is_quick(request):
+                plan = decide(agent, request, now_us)
+            else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
+                plan = await asyncio.to_thread(decide, agent, request, now_us)
+            arrived_at_us = self._clock.at(arrived_us)
+            answer = await self._commit(caller, request, agent.version, plan, decision_id, arrived_at_us)
+            if isinstance(answer, Decision):
+                return answer
+            self._metrics.went_stale(version_moved=answer.version_moved)
+            now_us = answer.time_us
+            if answer.version_moved:
+                self._agents.drop(caller.workspace_id, request.agent_id, agent)
+        raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")

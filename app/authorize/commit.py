@@ -1,0 +1,223 @@
+"""The commit: the one call that closes a plan."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from app.authorize.store_clock import StoreClock, monotonic_us
+from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef
+from app.model.keys import Caller
+from app.redis_client.client import Value, is_reply
+from app.redis_client.packed_call import ScriptCall
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import COMMIT_DECISION, Script
+from app.store.keyspace import keyspace_of
+
+_VARYING = COMMIT_DECISION.args.index("version")
+"""How many arguments change from call to call; they come first."""
+_KEPT_BYTES = 32 * 1024 * 1024
+"""Of prepared calls, about; the oldest leave first."""
+_CALL_BYTES, _WORD_BYTES = 800, 8
+"""What a prepared call takes, and each of its words beside its letters."""
+
+
+class Runner(Protocol):
+    """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none.
+
+    prepare: what calls the script with the arguments that it is given, `varying` of them, before the `settled` ones.
+    distrust: its replies are not those of its commands any more; it goes on with new connections.
+    """
+
+    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> ScriptCall: ...
+
+    def call(self, *args: Value) -> Awaitable[Any]: ...
+
+    async def distrust(self) -> None: ...
+
+
+class Stale(Struct, frozen=True):
+    """The plan was made from what is no longer so, and nothing was written: decide again.
+
+    time_us: the store's time when it said so.
+    version_moved: the agent or its policies changed; otherwise only the clock left the plan's interval.
+    """
+
+    time_us: int
+    version_moved: bool
+
+
+class _Kept(Struct, frozen=True):
+    """A prepared call. It holds the plan, so that what is named by the plan's parts can mean no other."""
+
+    plan: Plan
+    version: str
+    agent_id: str
+    call: ScriptCall
+    size: int
+
+
+class CommitDecision:
+    """Typed face of `lua/commit_decision.lua`, and its only caller.
+
+    backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        clock: StoreClock,
+        backlog_max: int,
+        answered: Callable[[int], None] = lambda _round_trip_us: None,
+    ) -> None:
+        self._runner = runner
+        self._answered = answered
+        self._clock = clock
+        self._backlog_max = backlog_max
+        self._kept: dict[tuple[int, int, str], _Kept] = {}
+        self._kept_bytes = 0
+
+    async def __call__(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        version: str,
+        plan: Plan,
+        decision_id: str,
+        arrived_us: int,
+        *,
+        now_us: int | None = None,
+    ) -> Decision | Stale:
+        """The decision, already in the audit stream; or Stale, with nothing written.
+
+        version: the token of the agent record that the plan was made from.
+        arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
+        now_us: for tests; in production the store is the clock.
+        With an idempotency key that was used before, the decision is the one made then.
+        Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
+        key was used for another question; StoreUnavailable if the store gave no answer (then the decision may be
+        in the log, and nobody has seen it) or the backlog is full.
+        """
+        call = self._prepared(caller, request, version, plan)
+        sent_us = monotonic_us()
+        reply = await call(
+            "" if now_us is None else now_us,
+            arrived_us,
+            plan.holds_from_us,
+            plan.holds_until_us,
+            decision_id,
+            request.action,
+            request.tool_name,
+            request.recorded_parameters,
+            "" if request.idempotency is None else request.idempotency.body_digest,
+        )
+        # Replies that are one off would hand this caller another's answer, and go on doing so.
+        if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
+            await self._runner.distrust()
+            raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        status, _, time_text, latency_us, full, retry_us = reply
+        time_us = int(time_text)
+        if now_us is None:
+            received_us = monotonic_us()
+            self._answered(received_us - sent_us)
+            self._clock.observe(sent_us, received_us, time_us)
+
+        match status:
+            case "committed":
+                outcome = plan.quotas[full - 1].when_full if full else plan.outcome
+                return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+            case "stale" | "moved":
+                return Stale(time_us, version_moved=status == "stale")
+            case "repeated" if request.idempotency is not None:
+                return await self._first_decision(caller, request.idempotency)
+            case "conflict":
+                raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
+            case "revoked":
+                raise Unauthorized("The API key is unknown or has been revoked")
+            case "expired":
+                raise ApiKeyExpired("The API key has expired")
+            case _:
+                raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+    def _prepared(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> ScriptCall:
+        """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
+        if not plan.recurring or request.idempotency is not None:
+            return self._prepare(caller, request, version, plan)[0]
+        name = (id(plan.outcome), id(plan.quotas), caller.key_id)
+        kept = self._kept.get(name)
+        if kept is None or kept.version != version or kept.agent_id != request.agent_id:
+            call, size = self._prepare(caller, request, version, plan)
+            self._forget(name)
+            kept = self._kept[name] = _Kept(plan, version, request.agent_id, call, size)
+            self._kept_bytes += size
+            while self._kept_bytes > _KEPT_BYTES:
+                self._forget(next(iter(self._kept)))
+        return kept.call
+
+    def _forget(self, name: tuple[int, int, str]) -> None:
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            self._kept_bytes -= kept.size
+
+    def _prepare(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> tuple[ScriptCall, int]:
+        """The call, and how many bytes it may take."""
+        keyspace = keyspace_of(caller.workspace_id)
+        keys = [
+            keyspace.key(caller.key_id),
+            keyspace.agent(request.agent_id),
+            keyspace.commits,
+            keyspace.audit_stream,
+        ]
+        settled: list[Value] = [
+            version,
+            self._backlog_max,
+            request.agent_id,
+            caller.key_id,
+            *_outcome_args(plan.outcome),
+        ]
+        for quota in plan.quotas:
+            keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
+            settled += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
+        if request.idempotency is not None:
+            keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
+        size = _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
+        return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled), size
+
+    async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:
+        """The decision that a request with the same Idempotency-Key got."""
+        name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
+        reply = await self._runner.call("HGETALL", name)
+        if reply in ({}, []):
+            raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
+        # The script found the answer to this question there; what answers another is another command's reply.
+        is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
+        record = as_record(reply) if is_record else {}
+        if record.get("body_digest") != idempotency.body_digest:
+            await self._runner.distrust()
+            raise StoreUnavailable("The store answered another decision than the one that was asked for")
+        return _decision_of(record)
+
+
+def _decision_of(record: dict[str, str]) -> Decision:
+    """The decision that a first answer holds."""
+    index, _, kind = record["rule"].partition(" ")
+    outcome = Outcome(
+        Result(record["result"]),
+        record["policyId"] or None,
+        RuleRef(int(index), kind) if kind else None,
+        record["reason"],
+    )
+    return Decision(
+        record["id"],
+        outcome,
+        int(record["retryUs"]) or None,
+        int(record["latencyUs"]),
+        int(record["timeUs"]),
+        repeated=True,
+    )
+
+
+def _outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:
+    rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
+    return outcome.result, outcome.policy_id or "", rule, outcome.reason

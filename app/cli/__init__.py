@@ -1,0 +1,1 @@
+"""`remit`: the console, one module per group of commands."""

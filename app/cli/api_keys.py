@@ -1,0 +1,140 @@
+"""`remit key …`."""
+
+from typing import Any
+
+import click
+
+from app.cli.options import JSON, WORKSPACE, Duration, Name
+from app.cli.session import print_json, with_services
+from app.model.keys import ApiKey, Scope
+from app.model.times import parse_time_ms, rfc3339
+from app.replica import Services
+
+
+@click.group()
+def key() -> None:
+    """API keys of a workspace: make one, list them, rotate one, revoke one."""
+
+
+@key.command("create")
+@WORKSPACE
+@click.option("--name", type=Name(), required=True, help="What the key is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(["admin", "read"]),
+    default=["read"],
+    show_default=True,
+    help="What it may do; may be given twice, admin implies read.",
+)
+@click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
+@click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
+@JSON
+def create_key(
+    workspace: str, name: str, scopes: tuple[str, ...], expires_at: str | None, raw: bool, as_json: bool
+) -> None:
+    """Make a key and print it, once."""
+    expires_ms = _time_ms(expires_at)
+
+    async def create(services: Services) -> tuple[ApiKey, str]:
+        workspace_id = await services.workspaces.find(workspace)
+        granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
+        return await services.api_keys.create(workspace_id, name, granted, expires_ms)
+
+    made, raw_key = with_services(create)
+    if raw:
+        click.echo(raw_key)
+    elif as_json:
+        print_json(_as_the_api_shows(made) | {"key": raw_key})
+    else:
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
+
+
+@key.command("rotate")
+@WORKSPACE
+@click.argument("key_id")
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="24h",
+    show_default=True,
+    help="How long the old key stays valid: 0, or a number of s, m, h or d.",
+)
+@click.option(
+    "--expires-at",
+    help="ISO 8601 time at which the new key expires; if left out, it lives as long as the old was meant to.",
+)
+@click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
+@JSON
+def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool) -> None:
+    """Make a successor of a key, print it, once, and let the old key expire after an overlap.
+
+    The successor has the same name and scopes. Both happen in one step, and nothing has to run later.
+    """
+    expires_ms = _time_ms(expires_at)
+
+    async def rotate(services: Services) -> tuple[ApiKey, str, ApiKey]:
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.api_keys.rotate(workspace_id, key_id, overlap, expires_ms)
+
+    made, raw_key, old = with_services(rotate)
+    until = rfc3339(old.expires_ms or 0)
+    if raw:
+        click.echo(raw_key)
+    elif as_json:
+        print_json(_as_the_api_shows(made) | {"key": raw_key, "replaces": old.id, "replacedUntil": until})
+    else:
+        ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\n{ends}old {old.id} is valid until {until}")
+
+
+@key.command("list")
+@WORKSPACE
+@JSON
+def list_keys(workspace: str, as_json: bool) -> None:
+    """Print a workspace's keys; raw keys are kept nowhere."""
+
+    async def read(services: Services) -> list[ApiKey]:
+        return await services.api_keys.list_page(await services.workspaces.find(workspace))
+
+    keys = with_services(read)
+    if as_json:
+        print_json([_as_the_api_shows(each) for each in keys])
+        return
+    for each in keys:
+        used = "never used" if each.last_used_ms is None else f"used {rfc3339(each.last_used_ms)}"
+        until = "" if each.expires_ms is None else f", expires {rfc3339(each.expires_ms)}"
+        click.echo(f"{each.id}  {each.prefix}…  {','.join(each.scopes):10}  {each.name} ({used}{until})")
+
+
+@key.command("revoke")
+@WORKSPACE
+@click.argument("key_id")
+def revoke_key(workspace: str, key_id: str) -> None:
+    """Revoke a key by its id; every request sent from now on with it is answered 401."""
+
+    async def revoke(services: Services) -> None:
+        await services.api_keys.revoke(await services.workspaces.find(workspace), key_id)
+
+    with_services(revoke)
+    click.echo(f"revoked {key_id}")
+
+
+def _time_ms(expires_at: str | None) -> int | None:
+    try:
+        return None if expires_at is None else parse_time_ms(expires_at)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--expires-at") from None
+
+
+def _as_the_api_shows(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": key.scopes,
+        "expiresAt": None if key.expires_ms is None else rfc3339(key.expires_ms),
+        "lastUsedAt": None if key.last_used_ms is None else rfc3339(key.last_used_ms),
+        "createdAt": rfc3339(key.created_ms),
+    }

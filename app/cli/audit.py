@@ -1,0 +1,196 @@
+"""`remit audit …`: the log, from the console."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from app.audit.archive import Archive
+from app.audit.export import export
+from app.audit.follow import follow
+from app.audit.verifier import Verifier
+from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.options import JSON, WORKSPACE, filters
+from app.cli.session import print_json, progress_bar, with_services
+from app.http.api.audit_log import VerificationView
+from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
+from app.model.checkpoints import Checkpoint, Verification
+from app.model.exports import Format
+from app.replica import Services
+
+
+@click.group()
+def audit() -> None:
+    """The audit log: look into it, check it, take it elsewhere."""
+
+
+@audit.command("query")
+@WORKSPACE
+@filters
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many entries.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many first.")
+@JSON
+def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as_json: bool) -> None:
+    """Print entries, newest first."""
+    wanted = replace(query, limit=limit, offset=offset)
+
+    async def read(services: Services) -> AuditPage:
+        return await services.audit.query(await services.workspaces.find(workspace), wanted)
+
+    page = with_services(read)
+    if as_json:
+        click.echo("[" + ",\n ".join(line.decode() for line in page.lines) + "]")
+    else:
+        for entry in page.entries:
+            click.echo(sentence(entry))
+
+
+def sentence(entry: AuditEntry) -> str:
+    """One line for a person."""
+    result = entry.result or "unreadable"
+    return f"{entry.timestamp}  {result:9}  {entry.tool_name}  agent {entry.agent_id}  {entry.reason}"
+
+
+@audit.command("tail")
+@WORKSPACE
+@filters
+@click.option("--lines", "-n", type=click.IntRange(0, 1000), default=10, show_default=True, help="Begin so far back.")
+@click.option("--follow", "-f", "following", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
+def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
+    """Print the newest entries, oldest first."""
+
+    def show(entries: list[bytes]) -> None:
+        for line in entries:
+            click.echo(line if as_json else sentence(decode_entry(line)))
+
+    async def read(services: Services) -> None:
+        workspace_id = await services.workspaces.find(workspace)
+        # What is appended between the two looks is in the second, because it begins where the log ended before.
+        newest = (await services.audit.backlog(workspace_id)).last_sequence
+        if lines:
+            page = await services.audit.query(workspace_id, replace(query, limit=lines, before=newest + 1))
+            show(page.lines[::-1])
+        if following:
+            async for stretch in follow(services.client, workspace_id, query, newest, services.stopping):
+                if stretch is not None:
+                    show(stretch.body.splitlines())
+
+    with suppress(KeyboardInterrupt):
+        with_services(read)
+
+
+@audit.command("status")
+@WORKSPACE
+@JSON
+def show_status(workspace: str, as_json: bool) -> None:
+    """Print how far sealing is behind, and what the log holds."""
+
+    async def read(services: Services) -> Backlog:
+        return await services.audit.backlog(await services.workspaces.find(workspace))
+
+    backlog = with_services(read)
+    if as_json:
+        print_json(backlog)
+        return
+    click.echo(f"entries   {backlog.first_sequence} to {backlog.last_sequence}, sealed up to {backlog.sealed_sequence}")
+    click.echo(f"unsealed  {backlog.unsealed}, the oldest for {backlog.lag_seconds:.1f} s")
+    click.echo(f"segments  {backlog.segments}")
+    if backlog.poison:
+        click.echo(f"poison    {backlog.poison} entries could not be sealed as they were; see docs/audit.md", err=True)
+
+
+@audit.command("export")
+@WORKSPACE
+@filters
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([each.value for each in Format]),
+    default="ndjson",
+    show_default=True,
+    help="What to make of the entries.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    help="A file; standard output if none.",
+)
+def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
+    """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
+
+    async def write(services: Services) -> None:
+        workspace_id = await services.workspaces.find(workspace)
+        with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
+            async for piece in export(services.client, workspace_id, query, Format(kind), progress):
+                file.write(piece)
+
+    with_services(write)
+
+
+@audit.command("archive")
+@WORKSPACE
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def archive_log(workspace: str, folder: Path) -> None:
+    """Write every sealed segment that FOLDER does not have yet to FOLDER/<workspace id>/.
+
+    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention drops what is archived
+    and nothing else, unless REMIT_AUDIT_DROP_UNARCHIVED tells it to.
+    """
+
+    async def write(services: Services) -> int:
+        archive = Archive(folder, await services.workspaces.find(workspace))
+        with progress_bar("archiving") as progress:
+            return await archive.write(services.client, progress)
+
+    click.echo(f"{with_services(write)} segments added")
+
+
+@audit.command("verify")
+@WORKSPACE
+@click.option(
+    "--archive",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Verify this archive first, and that the log goes on from it.",
+)
+@click.option("--since-checkpoint", metavar="LINE", help="Begin there; - reads the line from standard input.")
+@JSON
+def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None, as_json: bool) -> None:
+    """Recompute the chain from the entries themselves and print a checkpoint line.
+
+    Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
+    rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong.
+    """
+    line = sys.stdin.readline() if since_checkpoint == "-" else since_checkpoint
+    try:
+        since = None if line is None else Checkpoint.parse(line)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--since-checkpoint") from None
+    if since is not None and folder is not None:
+        raise click.UsageError("Give --archive or --since-checkpoint: each says where to begin")
+
+    async def verify(services: Services) -> Verification:
+        workspace_id = await services.workspaces.find(workspace)
+        verifier = Verifier(services.client, workspace_id)
+        start = since if folder is None else Archive(folder, workspace_id).verify()
+        with progress_bar("verifying") as progress:
+            return await verifier.verify(start, progress=progress)
+
+    found = with_services(verify)
+    if as_json:
+        print_json(VerificationView.of(found))
+    else:
+        if found.finding is not None:
+            click.echo(f"{found.finding.fault} at segment {found.finding.segment}: {found.finding.message}", err=True)
+        if found.finding is None or found.segments:
+            sealed = f"{found.entries} entries in {found.segments} segments from segment {found.first_segment} on"
+            click.echo(f"intact: {sealed}; {found.unsealed} entries are not sealed yet", err=True)
+        if found.checkpoint is not None:
+            click.echo(found.checkpoint.line)
+    if found.finding is not None:
+        raise SystemExit(1)

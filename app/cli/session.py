@@ -1,0 +1,54 @@
+"""What commands share: the settings, a connection to the store, and how they print."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from app.logs import configure_logging
+from app.replica import Services, open_services
+from app.serve.embedded_store import reachable_store
+from app.settings import Settings
+
+T = TypeVar("T")
+
+
+def read_settings() -> Settings:
+    """What the environment says. Raises SettingsError."""
+    return Settings.from_env(os.environ)
+
+
+def with_services(act: Callable[[Services], Awaitable[T]]) -> T:
+    """What `act` gives with the parts of a replica, on the store that the settings name."""
+    settings = read_settings()
+    configure_logging("warning")
+
+    async def run(url: str) -> T:
+        async with open_services(replace(settings, redis_url=url)) as services:
+            return await act(services)
+
+    with reachable_store(settings) as url:
+        return asyncio.run(run(url))
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr where that is a terminal; it is told how many of how many are done."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def move(done: int, of: int) -> None:
+            bar.length = max(1, of)
+            bar.update(done - bar.pos)
+
+        yield move

@@ -1,1 +1,0 @@
-"""The commands of `remit`, one module for each group."""

@@ -1,0 +1,142 @@
+"""/v1/agents."""
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.errors import AgentNotFound
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.etag import version_header
+from app.http.json_array import answer_list
+from app.http.queries import Query
+from app.model.agents import Agent, AgentStatus
+from app.model.ids import canonical_uuid
+from app.model.keys import Caller, Scope
+from app.model.text import Name, require_visible
+from app.model.times import rfc3339
+from app.model.versions import Versions
+from app.replica import Services
+
+Description = Annotated[str, Meta(max_length=2000)]
+
+
+class CreateAgent(Body, frozen=True):
+    """A new agent. It is active at once."""
+
+    name: Name
+    description: Description | None = None
+
+    def __post_init__(self) -> None:
+        _require_visible(self.name, self.description)
+
+
+class UpdateAgent(Body, frozen=True):
+    """What to change; fields that are left out stay. `revoked` is final."""
+
+    name: Name | UnsetType = UNSET
+    description: Description | None | UnsetType = UNSET
+    status: AgentStatus | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _require_visible(self.name, self.description)
+
+
+class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An agent as the API shows it."""
+
+    id: str
+    name: str
+    description: str | None
+    status: AgentStatus
+    version: int
+    created_at: str
+    updated_at: str
+
+    @classmethod
+    def of(cls, agent: Agent) -> "AgentView":
+        return cls(
+            id=agent.id,
+            name=agent.name,
+            description=agent.description,
+            status=agent.status,
+            version=agent.revision,
+            created_at=rfc3339(agent.created_ms),
+            updated_at=rfc3339(agent.updated_ms),
+        )
+
+
+@post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+async def create_agent(
+    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services]
+) -> Response[AgentView]:
+    """A new agent exists, active and without policies: every call of it is denied."""
+    agent = await services.agents.create(caller.workspace_id, data.name, data.description, actor_id=caller.key_id)
+    return _answer(agent)
+
+
+@get("/v1/agents", guards=[requires(Scope.READ)])
+async def list_agents(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[Any]:
+    """The workspace's agents, oldest first."""
+    query = Query(request, known=("limit", "offset"))
+    agents = services.agents.each(caller.workspace_id, query.limit(), query.offset())
+    return await answer_list(agents, AgentView.of)
+
+
+@get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ)])
+async def get_agent(agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> Response[AgentView]:
+    """One agent as it is now."""
+    return _answer(await services.agents.get(caller.workspace_id, _known(agent_id)))
+
+
+@patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+async def update_agent(
+    agent_id: FromPath[str],
+    data: JSONBody[UpdateAgent],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+) -> Response[AgentView]:
+    """The agent has the given fields; every decision asked for from now on knows it."""
+    agent = await services.agents.update(
+        caller.workspace_id,
+        _known(agent_id),
+        name=data.name,
+        description=data.description,
+        status=data.status,
+        if_match=if_match,
+        actor_id=caller.key_id,
+    )
+    return _answer(agent)
+
+
+@delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)])
+async def delete_agent(
+    agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+) -> None:
+    """The agent, its policies and its quotas are gone; its audit entries stay."""
+    await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match, actor_id=caller.key_id)
+
+
+def _answer(agent: Agent) -> Response[AgentView]:
+    return Response(AgentView.of(agent), headers=version_header(agent.revision))
+
+
+def _known(agent_id: str) -> str:
+    """The id in its canonical form; what is no id names no agent."""
+    canonical = canonical_uuid(agent_id)
+    if canonical is None:
+        raise AgentNotFound("No agent has this id")
+    return canonical
+
+
+def _require_visible(name: str | UnsetType, description: str | UnsetType | None) -> None:
+    if name is not UNSET:
+        require_visible("name", name)
+    if description is not UNSET and description is not None:
+        require_visible("description", description, lines=True)

@@ -1,0 +1,115 @@
+"""/v1/api-keys."""
+
+from typing import Annotated, Any, ClassVar
+
+from litestar import Request, Response, delete, get, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct, field
+
+from app.errors import ApiKeyNotFound
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.json_array import answer_list
+from app.http.queries import Query
+from app.model.ids import canonical_uuid
+from app.model.keys import ApiKey, Caller, Scope
+from app.model.text import FieldError, Name, require_visible
+from app.model.times import parse_time_ms, rfc3339
+from app.replica import Services
+
+
+class CreateApiKey(Body, frozen=True):
+    """A new key. Without expiresAt it never expires."""
+
+    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt"}
+
+    name: Name
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=10)]
+    expires_at: str | None = field(default=None, name="expiresAt")
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+        if self.expires_at is not None:
+            try:
+                parse_time_ms(self.expires_at)
+            except ValueError as error:
+                raise FieldError("expiresAt", str(error)) from None
+
+
+class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A key as lists show it. The raw key is in no list."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    expires_at: str | None
+    last_used_at: str | None
+    created_at: str
+
+
+class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A key as its creation shows it: `key` is the raw key, shown this once."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    expires_at: str | None
+    created_at: str
+    key: str
+
+
+@post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
+async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services]) -> CreatedApiKey:
+    """A new key exists in the caller's workspace; only its SHA-256 is kept."""
+    expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
+    scopes = tuple(dict.fromkeys(data.scopes))
+    key, raw_key = await services.api_keys.create(
+        caller.workspace_id, data.name, scopes, expires_ms, actor_id=caller.key_id
+    )
+    return CreatedApiKey(
+        id=key.id,
+        name=key.name,
+        prefix=key.prefix,
+        scopes=list(key.scopes),
+        expires_at=_time(key.expires_ms),
+        created_at=rfc3339(key.created_ms),
+        key=raw_key,
+    )
+
+
+@get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
+async def list_keys(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[Any]:
+    """The workspace's keys, oldest first."""
+    query = Query(request, known=("limit", "offset"))
+    keys = services.api_keys.each(caller.workspace_id, query.limit(), query.offset())
+    return await answer_list(keys, _view)
+
+
+@delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
+async def revoke_key(key_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> None:
+    """The key is gone: every request sent from now on with it is answered 401, by every replica."""
+    canonical = canonical_uuid(key_id)
+    if canonical is None:
+        raise ApiKeyNotFound("No API key has this id")
+    await services.api_keys.revoke(caller.workspace_id, canonical, actor_id=caller.key_id)
+
+
+def _view(key: ApiKey) -> ApiKeyView:
+    return ApiKeyView(
+        id=key.id,
+        name=key.name,
+        prefix=key.prefix,
+        scopes=list(key.scopes),
+        expires_at=_time(key.expires_ms),
+        last_used_at=_time(key.last_used_ms),
+        created_at=rfc3339(key.created_ms),
+    )
+
+
+def _time(time_ms: int | None) -> str | None:
+    return None if time_ms is None else rfc3339(time_ms)

@@ -1,0 +1,54 @@
+"""/v1/audit-logs/export: the log as a file that is sent while it is made."""
+
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from litestar import Request, get
+from litestar.di import NamedDependency as Handed
+from litestar.response import Stream
+
+from app.audit.export import export
+from app.http.api.audit_log import ALIASES, FILTERS, audit_query
+from app.http.authentication import requires
+from app.http.queries import Query
+from app.model.exports import Format
+from app.model.keys import Caller, Scope
+from app.replica import Services
+
+MEDIA = {Format.NDJSON: "application/x-ndjson", Format.CSV: "text/csv; charset=utf-8"}
+_GZIP_LEVEL = 1
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+@get("/v1/audit-logs/export", guards=[requires(Scope.READ)])
+async def export_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
+    """Every entry that matches, oldest first. The last record says so: a file without it is not whole."""
+    query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
+    kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
+    pieces = export(services.client, caller.workspace_id, audit_query(query), kind)
+    headers = {"Content-Disposition": f'attachment; filename="audit-log.{kind}"', "Vary": "Accept-Encoding"}
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
+        pieces = gzipped(pieces)
+        headers["Content-Encoding"] = "gzip"
+    return Stream(pieces, media_type=MEDIA[kind], headers=headers)
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding names gzip, with any weight but 0."""
+    for each in header.lower().split(","):
+        name, _, weight = each.partition(";")
+        if name.strip() in {"gzip", "*"}:
+            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
+
+
+async def gzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same, compressed; its trailer comes only after the last piece."""
+    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
+    async for piece in pieces:
+        if packed := packer.compress(piece):
+            yield packed
+    yield packer.flush()

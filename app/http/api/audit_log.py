@@ -1,0 +1,109 @@
+"""/v1/audit-logs."""
+
+from typing import Any
+
+from litestar import MediaType, Request, Response, get
+from litestar.di import NamedDependency as Handed
+from msgspec import Struct
+
+from app.audit.verifier import Verifier
+from app.errors import Invalid
+from app.http.authentication import requires
+from app.http.queries import MAX_LIMIT, Query
+from app.model.audit import AuditQuery, Backlog
+from app.model.checkpoints import Checkpoint, Finding, Verification
+from app.model.decisions import Result
+from app.model.keys import Caller, Scope
+from app.model.times import rfc3339
+from app.replica import Services
+
+FILTERS = ("agent_id", "action", "tool_name", "result", "from", "to")
+ALIASES = {"agentId": "agent_id", "toolName": "tool_name"}
+DEFAULT_LIMIT = 100
+VERIFY_SEGMENTS = 2_000
+"""Verified by one request: a million entries, about four seconds, in steps of up to 15 milliseconds."""
+
+
+class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a verification found.
+
+    intact: nothing that was checked is wrong. complete: the newest entry was reached; if not, ask again with
+    `checkpoint`, a line that states the last intact segment. Kept elsewhere, it shows later whether the log was
+    rewritten. unsealed: entries not yet chained.
+    """
+
+    intact: bool
+    complete: bool
+    finding: Finding | None
+    checkpoint: str | None
+    first_segment: int
+    segments: int
+    entries: int
+    unsealed: int
+
+    @classmethod
+    def of(cls, found: Verification) -> "VerificationView":
+        return cls(
+            intact=found.finding is None,
+            complete=found.complete,
+            finding=found.finding,
+            checkpoint=None if found.checkpoint is None else found.checkpoint.line,
+            first_segment=found.first_segment,
+            segments=found.segments,
+            entries=found.entries,
+            unsealed=found.unsealed,
+        )
+
+
+@get("/v1/audit-logs", guards=[requires(Scope.READ)])
+async def query_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[bytes]:
+    """Entries that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
+    query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
+    page = await services.audit.query(caller.workspace_id, audit_query(query))
+    headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
+    if page.floor is not None:
+        headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
+    # The log keeps entries as the lines they are sent as, so nothing is decoded to be encoded again.
+    return Response(b"[" + b",".join(page.lines) + b"]", headers=headers, media_type=MediaType.JSON)
+
+
+@get("/v1/audit-logs/status", guards=[requires(Scope.READ)])
+async def audit_log_status(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Backlog:
+    """How far sealing is behind, and what the log holds."""
+    Query(request, known=())
+    return await services.audit.backlog(caller.workspace_id)
+
+
+@get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN)])
+async def verify_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> VerificationView:
+    """The chain recomputed from the bodies, up to two thousand segments at a time."""
+    query = Query(request, known=("checkpoint",))
+    line = query.text("checkpoint")
+    try:
+        since = None if line is None else Checkpoint.parse(line)
+    except ValueError as error:
+        raise Invalid.at("checkpoint", str(error)) from None
+    verifier = Verifier(services.client, caller.workspace_id)
+    return VerificationView.of(await verifier.verify(since, VERIFY_SEGMENTS))
+
+
+def audit_query(query: Query) -> AuditQuery:
+    """The filters and the page that a query string asks for. Raises Invalid."""
+    result = query.choice("result", [each.value for each in Result])
+    return AuditQuery(
+        agent_id=query.uuid("agent_id"),
+        action=query.text("action"),
+        tool_name=query.text("tool_name"),
+        result=None if result is None else Result(result),
+        from_ms=query.time_ms("from"),
+        to_ms=query.time_ms("to"),
+        limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,
+        offset=query.offset(),
+        before=query.number("cursor", least=1, most=10**15),
+    )

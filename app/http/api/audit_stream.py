@@ -1,0 +1,79 @@
+"""/v1/audit-logs/stream: the log as server-sent events, while it grows."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from litestar import Request, get
+from litestar.di import NamedDependency as Handed
+from litestar.response import Stream
+
+from app.audit.follow import follow, resumed
+from app.errors import Invalid, Unauthorized
+from app.http.api.audit_log import ALIASES, FILTERS, audit_query
+from app.http.authentication import raw_key_of, requires
+from app.http.queries import Query
+from app.model.audit import AuditQuery
+from app.model.keys import Caller, Scope
+from app.model.times import rfc3339
+from app.replica import Services
+
+_SILENCE_S = 15.0
+"""Proxies close what is silent for a minute; a comment keeps it open."""
+
+
+@get("/v1/audit-logs/stream", guards=[requires(Scope.READ)])
+async def stream_audit_log(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
+    """Entries that match, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
+    query = Query(request, known=FILTERS, aliases=ALIASES)
+    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    wanted, after = audit_query(query), _resumed_after(request)
+    # Proxies that collect an answer before they pass it on would hold events back.
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    if after is not None:
+        after, floor = await resumed(services.client, caller.workspace_id, after)
+        if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
+            headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
+    messages = _messages(services, caller, raw_key, wanted, after)
+    return Stream(messages, media_type="text/event-stream", headers=headers)
+
+
+def _resumed_after(request: Request[Any, Any, Any]) -> int | None:
+    given = request.headers.get("last-event-id")
+    if given is None:
+        return None
+    if given.isascii() and given.isdigit() and len(given) <= 15:  # noqa: PLR2004 - what a sequence can have
+        return int(given)
+    raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
+
+
+async def _messages(
+    services: Services, caller: Caller, raw_key: str, query: AuditQuery, after: int | None
+) -> AsyncIterator[bytes]:
+    """It ends with the replica and with the key: what follows a revocation is not sent."""
+    told = time.monotonic()
+    async for stretch in follow(services.client, caller.workspace_id, query, after, services.stopping):
+        if await _is_revoked(services, raw_key):
+            return
+        if stretch is None and time.monotonic() - told < _SILENCE_S:
+            continue
+        told = time.monotonic()
+        if stretch is None:
+            yield b": still here\n\n"
+            continue
+        lines = stretch.body.splitlines()
+        messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(stretch.sequences, lines, strict=True)]
+        if not messages or stretch.sequences[-1] != stretch.up_to:
+            # An id without data moves only the place from which a reader comes back.
+            messages.append(b"id: %d\n\n" % stretch.up_to)
+        yield b"".join(messages)
+
+
+async def _is_revoked(services: Services, raw_key: str) -> bool:
+    try:
+        await services.authenticator.authenticate(raw_key)
+    except Unauthorized:
+        return True
+    return False

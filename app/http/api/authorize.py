@@ -1,0 +1,142 @@
+"""/v1/authorize: the hot path's way in and out.
+
+A plain ASGI handler that the application calls before its router: typed handlers and routing cost as much again
+as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
+"""
+
+from typing import Protocol, cast
+
+import msgspec
+from litestar import asgi
+from litestar.types import HTTPScope, Receive, Scope, Send
+from msgspec import Struct
+
+from app.authorize.store_clock import monotonic_us
+from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge, Unauthorized
+from app.http.answers import JSON, Answer, Header, send_answer
+from app.http.api.authorize_body import decode_tool_call
+from app.http.authentication import AUTHORIZATION, note_failure, peer_of, raw_key_of, single_headers
+from app.http.bodies import read_body
+from app.http.methods import not_allowed
+from app.http.problems import error_answer, unexpected
+from app.http.request_ids import given_request_id, request_id_header, request_id_of
+from app.http.throttle import check_rate, has_bounds
+from app.model.decisions import Decision, Result, RuleRef
+from app.model.times import rfc3339
+from app.replica import Services
+
+PATH = "/v1/authorize"
+IDEMPOTENCY_KEY = b"idempotency-key"
+
+
+class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call."""
+
+    id: str
+    allowed: bool
+    result: Result
+    policy_id: str | None
+    rule: RuleRef | None
+    reason: str
+    retry_after_seconds: float | None
+    latency_ms: float
+    timestamp: str
+
+    @classmethod
+    def of(cls, decision: Decision) -> "DecisionView":
+        outcome = decision.outcome
+        # Rounded up, so that who waits as long as it says is not refused again.
+        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
+        return cls(
+            id=decision.id,
+            allowed=outcome.result is Result.ALLOWED,
+            result=outcome.result,
+            policy_id=outcome.policy_id,
+            rule=outcome.rule,
+            reason=outcome.reason,
+            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
+            latency_ms=decision.latency_us / 1000,
+            timestamp=rfc3339(decision.time_us // 1000),
+        )
+
+
+class Call(Protocol):
+    """A POST as the connection has it: the headers have come, the body may still be on its way."""
+
+    headers: list[Header]
+
+    @property
+    def peer(self) -> str | None:
+        """The address at the other end of the connection."""
+
+    async def body(self) -> bytes:
+        """The body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
+
+
+async def respond(services: Services, call: Call) -> Answer:
+    """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned."""
+    arrived_us = monotonic_us()
+    request_id = given_request_id(call.headers)
+    admitted: list[Header] = []
+    try:
+        if has_bounds(services):
+            admitted = check_rate(services, call.peer, call.headers)
+        given = single_headers(call.headers, _READ)
+        raw_key = raw_key_of(given.get(AUTHORIZATION))
+        caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
+        try:
+            request = decode_tool_call(await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor)
+            decision = await services.authorizer.authorize(caller, request, arrived_us)
+        except (Invalid, PayloadTooLarge, AgentNotFound):
+            # No commit has vouched for the key, so the store is asked before the caller learns anything.
+            await services.authenticator.authenticate(raw_key, promptly=True)
+            raise
+        except Unauthorized:
+            services.authenticator.forget(raw_key)
+            raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
+        problem = error if isinstance(error, AppError) else unexpected(error)
+        note_failure(services, call.peer, call.headers, problem)
+        services.metrics.refused(problem.code)
+        return error_answer(problem, request_id_header(request_id or request_id_of(())), *admitted)
+    headers = [JSON, request_id_header(request_id or decision.id.encode()), *admitted]
+    if decision.repeated:
+        headers.append((b"idempotency-replayed", b"true"))
+    else:
+        services.metrics.decided(decision.outcome.result, decision.latency_us)
+    return Answer(200, headers, _encode(DecisionView.of(decision)))
+
+
+@asgi(PATH, copy_scope=False)
+async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one tool call. The answer is already in the audit stream when it is sent."""
+    await answer(scope["litestar_app"].state.services, cast("HTTPScope", scope), receive, send)
+
+
+async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """What `authorize` does, for who has the services at hand: every POST comes this way, past the router."""
+    if scope["method"] == "OPTIONS":
+        await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
+    elif scope["method"] == "POST":
+        await send_answer(send, await respond(services, _AsgiCall(scope, receive)))
+    else:
+        problem = not_allowed(scope["method"], _ALLOW)
+        services.metrics.refused(problem.code)
+        await send_answer(send, error_answer(problem))
+
+
+class _AsgiCall:
+    """A call that an ASGI server hands over."""
+
+    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
+        self.headers: list[Header] = list(scope["headers"])
+        self.peer = peer_of(scope)
+        self._receive = receive
+
+    async def body(self) -> bytes:
+        return await read_body(self._receive)
+
+
+_ALLOW = "OPTIONS, POST"
+_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY})
+_encode = msgspec.json.Encoder().encode

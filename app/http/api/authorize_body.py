@@ -1,0 +1,133 @@
+"""The body of an authorize request: bytes in, one tool call to judge out, in one step of decoding."""
+
+import hashlib
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from app.errors import Invalid
+from app.http.bodies import (
+    count_keys,
+    decode_json,
+    keys_written,
+    not_json,
+    require_readable,
+    require_unique_keys,
+    two_spellings,
+)
+from app.http.validation_messages import explain
+from app.model.decisions import AuthorizeRequest, Idempotency
+from app.model.ids import canonical_uuid
+from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.redaction import Redactor
+from app.model.text import FieldError, Name, require_visible
+
+MAX_PARAMETERS_BYTES = 64 * 1024
+MAX_NAMES = MAX_PARAMETERS_BYTES // 5
+"""More names than the parameters have room for: `"":0,` is the shortest."""
+
+MAX_IDEMPOTENCY_KEY = 255
+DEFAULT_ACTION = "authorize"
+_KEY_TYPE = KEY_TYPE.encode()
+
+
+class AuthorizeBody(Struct, frozen=True, kw_only=True):
+    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has."""
+
+    # Both spellings are fields, because this body is decoded in one step.
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
+    required: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
+
+    agent_id: str | UnsetType = UNSET
+    agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
+    tool_name: Name | UnsetType = UNSET
+    toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling
+    action: Name | UnsetType = UNSET
+    parameters: dict[str, Any] | UnsetType = UNSET
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AuthorizeBody).decode
+
+
+def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redactor) -> AuthorizeRequest:
+    """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
+    require_readable(raw)
+    if len(raw) > MAX_PARAMETERS_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
+        raise Invalid.at("$", f"holds more than {MAX_NAMES} names")
+    try:
+        body = _decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _refused(raw, error) from None
+    parameters = {} if body.parameters is UNSET else body.parameters
+    require_unique_keys(raw, _fields_given(body) + count_keys(parameters))
+
+    agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
+    tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
+    action = DEFAULT_ACTION if body.action is UNSET else body.action
+    try:
+        require_visible("tool_name", tool_name)
+        require_visible("action", action)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+    canonical = canonical_uuid(agent_id)
+    if canonical is None:
+        raise Invalid.at("$.agent_id", "must be a UUID")
+
+    if len(raw) > MAX_PARAMETERS_BYTES:
+        _require_short(_encode(parameters))  # before every name in them is looked at
+    recorded = _encode(redactor.redacted(parameters))
+    if _KEY_TYPE in recorded:
+        recorded = without_raw_keys(recorded.decode()).encode()
+    _require_short(recorded)
+    idempotency = None
+    if idempotency_key is not None:
+        idempotency = _idempotency(idempotency_key, (canonical, tool_name, action, parameters))
+    return AuthorizeRequest(canonical, tool_name, action, parameters, recorded, idempotency)
+
+
+def _require_short(parameters: bytes) -> None:
+    if len(parameters) > MAX_PARAMETERS_BYTES:
+        raise Invalid.at(
+            "$.parameters", f"have {len(parameters)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
+        )
+
+
+def _idempotency(key: bytes, asked: tuple[str, str, str, dict[str, Any]]) -> Idempotency:
+    """The digests of the header and of what is asked; the order of names in an object does not matter."""
+    if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
+        raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
+    question = msgspec.json.encode(asked, order="deterministic")
+    return Idempotency(hashlib.sha256(key).hexdigest(), hashlib.sha256(question).hexdigest())
+
+
+def _fields_given(body: AuthorizeBody) -> int:
+    # Written out, because a loop over the struct costs more than decoding it did.
+    return (
+        (body.agent_id is not UNSET)
+        + (body.agentId is not UNSET)
+        + (body.tool_name is not UNSET)
+        + (body.toolName is not UNSET)
+        + (body.action is not UNSET)
+        + (body.parameters is not UNSET)
+    )
+
+
+def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
+    if snake is UNSET:
+        if camel is UNSET:
+            raise Invalid.at(f"$.{name}", f"is missing; {alias} will do as well")
+        return camel
+    if camel is not UNSET and camel != snake:
+        raise two_spellings(name, alias)
+    return snake
+
+
+def _refused(raw: bytes, error: Exception) -> Invalid:
+    """Why `raw` was not decoded; slow, since it is read again for that."""
+    value = decode_json(raw)
+    if not isinstance(error, msgspec.ValidationError):
+        return not_json(error)
+    detail = explain(error, AuthorizeBody, value)
+    return Invalid.at(detail.path, detail.message)

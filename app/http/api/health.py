@@ -1,0 +1,28 @@
+"""/livez and /readyz: for balancers and container engines; they need no key."""
+
+from litestar import get
+from litestar.di import NamedDependency as Handed
+from msgspec import Struct
+
+from app.replica import Services
+from app.store.readiness import require_ready
+
+
+class Health(Struct, frozen=True):
+    """`ok`, or the request is answered with an error instead."""
+
+    status: str
+
+
+@get("/livez")
+async def livez() -> Health:
+    """The process answers; it asks nobody else. If this fails, start the process again."""
+    return Health("ok")
+
+
+@get("/readyz")
+async def readyz(services: Handed[Services]) -> Health:
+    """Decisions can be made: the store takes writes, knows the scripts and has room. Otherwise 503, and why."""
+    await require_ready(services.client)
+    await services.sealing.require_room(services.settings.audit_backlog_max)
+    return Health("ok")

@@ -1,0 +1,158 @@
+"""/v1/policies."""
+
+from typing import Any, ClassVar
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Struct, UnsetType
+
+from app.errors import PolicyNotFound
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.etag import version_header
+from app.http.json_array import answer_list
+from app.http.queries import Query
+from app.model.ids import canonical_uuid
+from app.model.keys import Caller, Scope
+from app.model.policies import Policy, PolicyRule, Priority, Rules
+from app.model.text import FieldError, Name, require_visible
+from app.model.times import rfc3339
+from app.model.versions import Versions
+from app.replica import Services
+
+
+class CreatePolicy(Body, frozen=True):
+    """A new policy of one agent. Higher priorities are asked first."""
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+
+    agent_id: str
+    name: Name
+    rules: Rules
+    priority: Priority = 0
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+        if canonical_uuid(self.agent_id) is None:
+            raise FieldError("agent_id", "must be a UUID")
+
+
+class UpdatePolicy(Body, frozen=True):
+    """What to change; fields that are left out stay. `rules` replaces the whole list."""
+
+    name: Name | UnsetType = UNSET
+    rules: Rules | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.name is not UNSET:
+            require_visible("name", self.name)
+
+
+class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A policy as the API shows it; rules come back as they were given."""
+
+    id: str
+    agent_id: str
+    name: str
+    rules: list[PolicyRule]
+    priority: int
+    enabled: bool
+    version: int
+    created_at: str
+    updated_at: str
+
+    @classmethod
+    def of(cls, policy: Policy) -> "PolicyView":
+        return cls(
+            id=policy.id,
+            agent_id=policy.agent_id,
+            name=policy.name,
+            rules=list(policy.rules),
+            priority=policy.priority,
+            enabled=policy.enabled,
+            version=policy.version,
+            created_at=rfc3339(policy.created_ms),
+            updated_at=rfc3339(policy.updated_ms),
+        )
+
+
+@post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+async def create_policy(
+    data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicyView]:
+    """A new policy governs the agent from the next decision on."""
+    policy = await services.policies.create(
+        caller.workspace_id,
+        canonical_uuid(data.agent_id) or data.agent_id,
+        name=data.name,
+        rules=data.rules,
+        priority=data.priority,
+        enabled=data.enabled,
+        actor_id=caller.key_id,
+    )
+    return _answer(policy)
+
+
+@get("/v1/policies", guards=[requires(Scope.READ)])
+async def list_policies(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[Any]:
+    """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
+    query = Query(request, known=("agent_id", "limit", "offset"), aliases={"agentId": "agent_id"})
+    agent_id = query.uuid("agent_id")
+    policies = services.policies.each(caller.workspace_id, agent_id, query.limit(), query.offset())
+    return await answer_list(policies, PolicyView.of)
+
+
+@get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ)])
+async def get_policy(
+    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicyView]:
+    """One policy as it is now."""
+    return _answer(await services.policies.get(caller.workspace_id, _known(policy_id)))
+
+
+@patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+async def update_policy(
+    policy_id: FromPath[str],
+    data: JSONBody[UpdatePolicy],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+) -> Response[PolicyView]:
+    """The policy has the given fields; every decision asked for from now on knows it."""
+    policy = await services.policies.update(
+        caller.workspace_id,
+        _known(policy_id),
+        name=data.name,
+        rules=data.rules,
+        priority=data.priority,
+        enabled=data.enabled,
+        if_match=if_match,
+        actor_id=caller.key_id,
+    )
+    return _answer(policy)
+
+
+@delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)])
+async def delete_policy(
+    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+) -> None:
+    """The policy and its quotas are gone."""
+    await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match, actor_id=caller.key_id)
+
+
+def _answer(policy: Policy) -> Response[PolicyView]:
+    return Response(PolicyView.of(policy), headers=version_header(policy.version))
+
+
+def _known(policy_id: str) -> str:
+    """The id in its canonical form; what is no id names no policy."""
+    canonical = canonical_uuid(policy_id)
+    if canonical is None:
+        raise PolicyNotFound("No policy has this id")
+    return canonical

@@ -1,0 +1,240 @@
+"""/schema/openapi.json: the API as an OpenAPI 3.1 document, made once from the table of operations.
+
+Schemas are msgspec's own of the very structs that decode bodies and encode answers; `fields` adds what words mean.
+"""
+
+import inspect
+import re
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import Any, get_args
+
+import msgspec
+from litestar import Response, get
+
+from app import errors
+from app.errors import AppError
+from app.http.openapi.examples import ANSWERS, BODIES
+from app.http.openapi.fields import STRUCTS, field_of
+from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
+from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
+from app.http.problems import ErrorBody, Problem
+
+VERSION = "1"
+_REF = "#/components/schemas/{name}"
+_ID = {"type": "string", "format": "uuid"}
+_KEY_SCHEME = "apiKey"
+
+_ABOUT = """Remit decides whether an AI agent may call a tool, and keeps a log in which no answer is missing.
+
+Every request but those for the service's own state carries `Authorization: Bearer svc_…`. A key has scopes:
+`admin` may do everything, `read` may ask for decisions and read. It belongs to a workspace and sees nothing else:
+an id of another workspace is answered as an unknown one.
+
+Bodies are JSON objects of up to 256 KiB and 32 levels below the body, whatever the Content-Type says. Unknown fields
+are refused (in /v1/authorize ignored), and so are unknown query parameters and keys that are given twice. Fields in
+snake_case may be written in camelCase and the other way round where a field's description says so. Times are
+ISO 8601; in answers always UTC with milliseconds.
+
+Every answer has an `X-Request-ID`, the caller's own if it sent one. Where the service bounds how fast a key may ask,
+answers carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+
+An answer of 400 or above has the body of `ErrorBody`. The codes:
+
+| Status | Code | When |
+|---|---|---|
+"""
+
+
+@get("/schema/openapi.json")
+async def openapi_document() -> Response[bytes]:
+    """The document; the same bytes for as long as the process runs."""
+    return Response(_encoded(), media_type=JSON)
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The document as plain values."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    table = "\n".join(f"| {error.status} | `{error.code}` | {sentence_of(error)} |" for error in all_errors())
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Remit", "version": VERSION, "description": _ABOUT + table},
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {
+                _KEY_SCHEME: {"type": "http", "scheme": "bearer", "description": "An API key: svc_ and 32 hex digits."}
+            },
+        },
+    }
+
+
+@cache
+def all_errors() -> list[type[AppError]]:
+    """Every class of `app.errors`, by status; each code stands for one class."""
+    classes = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, AppError)]
+    return sorted(classes, key=lambda error: (error.status, error.code))
+
+
+def sentence_of(error: type[AppError]) -> str:
+    """When it is raised. The base class stands for what nobody foresaw."""
+    text = inspect.getdoc(error) or ""
+    return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
+
+
+@cache
+def _encoded() -> bytes:
+    return msgspec.json.encode(document())
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": _operation_id(operation),
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "security": [] if operation.scope is None else [{_KEY_SCHEME: [operation.scope.value]}],
+        "responses": _responses(operation),
+    }
+    scope = "" if operation.scope is None else f"Needs a key with the scope `{operation.scope.value}`."
+    described["description"] = " ".join(filter(None, (operation.description, scope)))
+    names = re.findall(r"{(\w+)}", operation.path)
+    parameters = [{"name": name, "in": "path", "required": True, "schema": _ID} for name in names]
+    parameters += [_parameter(parameter, "query") for parameter in operation.query]
+    parameters += [_parameter(parameter, "header") for parameter in operation.request_headers]
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body is not None:
+        examples = {name: {"value": value} for name, value in BODIES[operation.body].items()}
+        content = {"schema": _ref(operation.body), "examples": examples}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
+    return described
+
+
+def _operation_id(operation: Operation) -> str:
+    words = re.findall(r"[a-z]+", operation.path.removeprefix("/v1"))
+    return "_".join([operation.method.lower(), *(word for word in words if word != "id")])
+
+
+def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
+    also = "" if parameter.also is None else f" `{parameter.also}` is read as well."
+    return {
+        "name": parameter.name,
+        "in": place,
+        "description": parameter.description + also,
+        "schema": parameter.schema,
+    }
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done." if operation.answer is None else "The answer."}
+    done["headers"] = _headers(headers_of(operation), required=REQUEST_ID)
+    if operation.answer is not None:
+        done["content"] = {media: _answer(operation.answer) for media in operation.media}
+    responses = {str(operation.status): done}
+    by_status: dict[int, list[type[AppError]]] = {}
+    for error in errors_of(operation):
+        by_status.setdefault(error.status, []).append(error)
+    for status, classes in by_status.items():
+        always = {**OF_STATUS.get(status, {}), **REQUEST_ID}
+        responses[str(status)] = {**_refusal(classes), "headers": _headers(always, required=always)}
+    return responses
+
+
+def _headers(headers: dict[str, str], required: Collection[str]) -> dict[str, Any]:
+    return {
+        name: {"description": sentence, "required": name in required, "schema": {"type": "string"}}
+        for name, sentence in headers.items()
+    }
+
+
+def _answer(kind: Any) -> dict[str, Any]:
+    if kind is str:
+        return {"schema": {"type": "string"}}
+    if kind == dict[str, Any]:
+        return {"schema": {"type": "object"}}
+    if items := get_args(kind):
+        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [ANSWERS[items[0]]]}
+    return {"schema": _ref(kind), "example": ANSWERS[kind]}
+
+
+def _refusal(classes: Iterable[type[AppError]]) -> dict[str, Any]:
+    examples, sentences = {}, []
+    for error in classes:
+        sentence = sentence_of(error)
+        details = [{"path": "$.name", "message": "is missing; it must be text of 1 to 255 characters"}]
+        shown = details if error is errors.Invalid else []
+        message = f"{details[0]['path']}: {details[0]['message']}" if shown else sentence
+        examples[error.code] = {"value": {"error": {"code": error.code, "message": message, "details": shown}}}
+        sentences.append(f"`{error.code}`: {sentence}")
+    return {
+        "description": " ".join(sentences),
+        "content": {JSON: {"schema": _ref(ErrorBody), "examples": examples}},
+    }
+
+
+def _ref(kind: type) -> dict[str, str]:
+    return {"$ref": _REF.format(name=kind.__name__)}
+
+
+def _schemas() -> dict[str, Any]:
+    answers = [
+        get_args(operation.answer)[0] if get_args(operation.answer) else operation.answer for operation in OPERATIONS
+    ]
+    kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
+    aliases = {kind.__name__: getattr(kind, "aliases", {}) for kind in BODIES}
+    required = {kind.__name__: getattr(kind, "required", None) for kind in BODIES}
+    for name, schema in schemas.items():
+        schema.pop("title", None)
+        schema["description"] = _first_lines(schema.get("description", ""))
+        if "enum" in schema:
+            schema["type"] = "string"
+        schema.update(STRUCTS.get(name, {}))
+        for alias in aliases.get(name, {}):
+            schema["properties"].pop(alias, None)
+        if names := required.get(name):
+            schema["required"] = list(names)
+        for field, held in schema.get("properties", {}).items():
+            other = [alias for alias, meant in aliases.get(name, {}).items() if meant == field]
+            schema["properties"][field] = _property(name, field, held, other)
+    schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
+    return schemas
+
+
+def _property(struct: str, field: str, schema: dict[str, Any], other_spellings: list[str]) -> dict[str, Any]:
+    description, extra = field_of(struct, field)
+    also = "".join(f" `{alias}` is read as well." for alias in other_spellings)
+    schema = _plain(schema)
+    for word, value in extra.items():
+        schema[word] = {**schema[word], **value} if isinstance(schema.get(word), dict) else value
+    return {**schema, "description": description + also}
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """`anyOf` of simple types as the list of types it means."""
+    members = schema.get("anyOf", ())
+    if not members or not all(set(member) <= {"type", "maxLength"} for member in members):
+        return dict(schema)
+    merged = {word: value for member in members for word, value in member.items()}
+    types = dict.fromkeys(member["type"] for member in members)
+    if "number" in types:
+        types.pop("integer", None)
+    merged["type"] = list(types) if len(types) > 1 else next(iter(types))
+    rest = {word: value for word, value in schema.items() if word != "anyOf"}
+    return {**rest, **merged}
+
+
+def _first_lines(text: str) -> str:
+    """A docstring without the lines that explain fields: `fields` has those."""
+    lines = [line.strip() for line in text.splitlines()]
+    kept = []
+    for line in lines:
+        if re.match(r"\w+(, \w+)*: ", line):
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()

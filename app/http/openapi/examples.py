@@ -1,0 +1,161 @@
+"""One example of everything that goes in or out, shown in the OpenAPI document and on /docs.
+
+Tests decode those that go in and compare those that come out with what the service answers.
+"""
+
+from typing import Any
+
+from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
+from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
+from app.http.api.audit_log import VerificationView
+from app.http.api.authorize import DecisionView
+from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.health import Health
+from app.http.api.policies import CreatePolicy, PolicyView, UpdatePolicy
+from app.model.audit import AuditEntry, Backlog
+from app.model.changes import Change
+
+_AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
+_POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"
+_KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
+_ENTRY = "01931f30-04d5-7a64-a5d9-7b1e2c3d4e04"
+_CREATED, _CHANGED, _DECIDED = "2026-11-20T12:00:00.000Z", "2026-11-20T12:05:00.000Z", "2026-11-20T12:34:56.789Z"
+
+_READS = {"type": "tool_allowlist", "tools": ["booking.read", "flight.*"]}
+_REFUND_RULES = [
+    {"type": "tool_denylist", "tools": ["booking.delete"]},
+    {
+        "type": "parameter_constraint",
+        "tools": ["payment.refund"],
+        "parameters": {"amount": {"min": 1, "max": 500}, "currency": {"enum": ["EUR", "USD"]}},
+        "effect": "escalate",
+    },
+    {"type": "rate_limit", "tools": ["payment.*"], "rateLimit": {"maxCalls": 10, "windowSeconds": 3600}},
+    {
+        "type": "time_based",
+        "tools": ["payment.*"],
+        "timeWindow": {
+            "allowedHours": [9, 10, 11, 14, 15, 16],
+            "allowedDays": [1, 2, 3, 4, 5],
+            "timezone": "Europe/Paris",
+        },
+    },
+]
+_DECISION = {
+    "id": _ENTRY,
+    "allowed": False,
+    "result": "escalated",
+    "policyId": _POLICY,
+    "rule": {"index": 1, "type": "parameter_constraint"},
+    "reason": 'Parameter "amount" is 900, above the maximum 500',
+    "retryAfterSeconds": None,
+    "latencyMs": 0.412,
+    "timestamp": _DECIDED,
+}
+_KEY_FIELDS = {
+    "id": _KEY,
+    "name": "booking agent, production",
+    "prefix": "svc_5eed5eed",
+    "scopes": ["read"],
+    "expiresAt": "2027-01-01T00:00:00.000Z",
+}
+
+BODIES: dict[type, dict[str, Any]] = {
+    AuthorizeBody: {
+        "a refund": {
+            "agent_id": _AGENT,
+            "tool_name": "payment.refund",
+            "action": "authorize",
+            "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+        },
+        "the least there can be": {"agent_id": _AGENT, "tool_name": "booking.read"},
+    },
+    CreateAgent: {"an agent": {"name": "booking agent", "description": "Answers passengers' mail"}},
+    UpdateAgent: {"suspend it": {"status": "suspended"}},
+    CreatePolicy: {
+        "reading is free": {"agent_id": _AGENT, "name": "reads", "rules": [_READS]},
+        "refunds within bounds": {"agent_id": _AGENT, "name": "refunds", "rules": _REFUND_RULES, "priority": 100},
+        "certificates need approval": {
+            "agent_id": _AGENT,
+            "name": "certificates",
+            "rules": [{"type": "approval_required", "tools": ["certificate.issue"]}],
+            "priority": 200,
+            "enabled": True,
+        },
+    },
+    UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
+    CreateApiKey: {
+        "for a PEP": {
+            "name": "booking agent, production",
+            "scopes": ["read"],
+            "expiresAt": "2027-01-01T00:00:00Z",
+        },
+        "an admin": {"name": "deploy pipeline", "scopes": ["admin"]},
+    },
+}
+
+ANSWERS: dict[type, Any] = {
+    DecisionView: _DECISION,
+    AgentView: {
+        "id": _AGENT,
+        "name": "booking agent",
+        "description": "Answers passengers' mail",
+        "status": "active",
+        "version": 1,
+        "createdAt": _CREATED,
+        "updatedAt": _CREATED,
+    },
+    PolicyView: {
+        "id": _POLICY,
+        "agentId": _AGENT,
+        "name": "refunds",
+        "rules": _REFUND_RULES,
+        "priority": 100,
+        "enabled": True,
+        "version": 2,
+        "createdAt": _CREATED,
+        "updatedAt": _CHANGED,
+    },
+    CreatedApiKey: {**_KEY_FIELDS, "createdAt": _CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
+    ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED, "createdAt": _CREATED},
+    AuditEntry: {
+        "id": _ENTRY,
+        "agentId": _AGENT,
+        "keyId": _KEY,
+        "action": "authorize",
+        "toolName": "payment.refund",
+        "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+        **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
+    },
+    Change: {
+        "id": "1795176300000-0",
+        "timestamp": _CHANGED,
+        "actorId": _KEY,
+        "actorName": "deploy pipeline",
+        "kind": "updated",
+        "resourceType": "policy",
+        "resourceId": _POLICY,
+        "before": {"priority": 0, "version": 1},
+        "after": {"priority": 100, "version": 2},
+    },
+    Backlog: {
+        "unsealed": 131,
+        "lagSeconds": 4.2,
+        "lastSequence": 1155,
+        "sealedSequence": 1024,
+        "firstSequence": 1,
+        "segments": 2,
+        "poison": 0,
+    },
+    VerificationView: {
+        "intact": True,
+        "complete": True,
+        "finding": None,
+        "checkpoint": f"01931f2d-0a00-7c11-8d22-6b5a4c3d2e05 2 1024 {'5eed' * 16} {_DECIDED}",
+        "firstSegment": 1,
+        "segments": 2,
+        "entries": 1024,
+        "unsealed": 131,
+    },
+    Health: {"status": "ok"},
+}

@@ -1,0 +1,359 @@
+"""Every operation of the API, one entry each: the OpenAPI document and /docs are made from this table.
+
+A test compares it with the application's routes: a route without an entry fails, and so does an entry without one.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from app.errors import (
+    AgentNotFound,
+    AgentRevoked,
+    ApiKeyExpired,
+    ApiKeyNotFound,
+    AppError,
+    AuditLogDamaged,
+    IdempotencyConflict,
+    InsufficientScope,
+    Invalid,
+    LimitReached,
+    LockedOut,
+    PayloadTooLarge,
+    PolicyNotFound,
+    StoreUnavailable,
+    TooManyRequests,
+    Unauthorized,
+    VersionConflict,
+)
+from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
+from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
+from app.http.api.audit_log import VerificationView
+from app.http.api.authorize import DecisionView
+from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.health import Health
+from app.http.api.policies import CreatePolicy, PolicyView, UpdatePolicy
+from app.http.openapi.parameters import (
+    AGENT_ID,
+    AUDIT_FLOOR,
+    CHANGE_FILTERS,
+    CHECKPOINT,
+    ETAG,
+    EXPORT_FORMAT,
+    FILTERS,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    LAST_EVENT_ID,
+    LIMIT,
+    NEXT_CURSOR,
+    OFFSET,
+    PAGE,
+    RATE,
+    REPLAYED,
+    REQUEST_ID,
+    Parameter,
+)
+from app.model.audit import AuditEntry, Backlog
+from app.model.changes import Change
+from app.model.keys import Scope
+
+JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Operation(Struct, frozen=True):
+    """What one method of one path takes and gives.
+
+    scope: what the key needs, None if no key is needed. answer: the type of the body, None if there is none.
+    media: the types it can have.
+    errors: those that are its own; `errors_of` adds what its scope and body bring with them.
+    headers: names of headers that the answer can carry, each with a sentence. request_headers: those it heeds.
+    """
+
+    method: str
+    path: str
+    summary: str
+    scope: Scope | None
+    tag: str
+    body: Any = None
+    query: tuple[Parameter, ...] = ()
+    status: int = 200
+    answer: Any = None
+    media: tuple[str, ...] = (JSON,)
+    errors: tuple[type[AppError], ...] = ()
+    headers: dict[str, str] = {}
+    request_headers: tuple[Parameter, ...] = ()
+    description: str = ""
+
+
+ADMIN, READ = Scope.ADMIN, Scope.READ
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/authorize",
+        "Ask whether an agent may call a tool",
+        READ,
+        "Decisions",
+        body=AuthorizeBody,
+        answer=DecisionView,
+        request_headers=(IDEMPOTENCY_KEY,),
+        headers=REPLAYED,
+        errors=(AgentNotFound, IdempotencyConflict),
+        description=(
+            "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
+            "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
+            "everything. 503 means that there is no decision: the call must not be made."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/agents",
+        "Create an agent",
+        ADMIN,
+        "Agents",
+        body=CreateAgent,
+        status=201,
+        answer=AgentView,
+        errors=(LimitReached,),
+        headers=ETAG,
+    ),
+    Operation(
+        "GET", "/v1/agents", "List agents, oldest first", READ, "Agents", query=(LIMIT, OFFSET), answer=list[AgentView]
+    ),
+    Operation(
+        "GET",
+        "/v1/agents/{agent_id}",
+        "Read an agent",
+        READ,
+        "Agents",
+        answer=AgentView,
+        errors=(AgentNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/agents/{agent_id}",
+        "Change an agent",
+        ADMIN,
+        "Agents",
+        body=UpdateAgent,
+        answer=AgentView,
+        errors=(AgentNotFound, AgentRevoked, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description="Only the fields that are given change; `{}` changes nothing. The status `revoked` is final.",
+    ),
+    Operation(
+        "DELETE",
+        "/v1/agents/{agent_id}",
+        "Delete an agent with its policies",
+        ADMIN,
+        "Agents",
+        status=204,
+        errors=(AgentNotFound, VersionConflict),
+        request_headers=(IF_MATCH,),
+        description="Its audit entries stay.",
+    ),
+    Operation(
+        "POST",
+        "/v1/policies",
+        "Create a policy",
+        ADMIN,
+        "Policies",
+        body=CreatePolicy,
+        status=201,
+        answer=PolicyView,
+        errors=(AgentNotFound, LimitReached),
+        headers=ETAG,
+        description="It governs every decision that is asked for after the answer.",
+    ),
+    Operation(
+        "GET",
+        "/v1/policies",
+        "List policies in the order in which they are evaluated",
+        READ,
+        "Policies",
+        query=(AGENT_ID, LIMIT, OFFSET),
+        answer=list[PolicyView],
+    ),
+    Operation(
+        "GET",
+        "/v1/policies/{policy_id}",
+        "Read a policy",
+        READ,
+        "Policies",
+        answer=PolicyView,
+        errors=(PolicyNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/policies/{policy_id}",
+        "Change a policy",
+        ADMIN,
+        "Policies",
+        body=UpdatePolicy,
+        answer=PolicyView,
+        errors=(PolicyNotFound, LimitReached, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description=(
+            "Only the fields that are given change; `{}` changes nothing. `rules` replaces the whole list. "
+            "The agent of a policy cannot be changed."
+        ),
+    ),
+    Operation(
+        "DELETE",
+        "/v1/policies/{policy_id}",
+        "Delete a policy",
+        ADMIN,
+        "Policies",
+        status=204,
+        errors=(PolicyNotFound, VersionConflict),
+        request_headers=(IF_MATCH,),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs",
+        "Query the audit log, newest first",
+        READ,
+        "Audit log",
+        errors=(AuditLogDamaged,),
+        query=(*FILTERS, *PAGE),
+        answer=list[AuditEntry],
+        headers={**NEXT_CURSOR, **AUDIT_FLOOR},
+        description=(
+            "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
+            "replica. A page shorter than `limit` is the last."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/export",
+        "Export the audit log as a file, oldest first",
+        READ,
+        "Audit log",
+        errors=(AuditLogDamaged,),
+        query=(*FILTERS, EXPORT_FORMAT),
+        answer=str,
+        media=("application/x-ndjson", "text/csv; charset=utf-8"),
+        headers={"Content-Disposition": "A name for the file."},
+        description=(
+            "One JSON object a line, or CSV with `format=csv`; compressed where Accept-Encoding has gzip. The last "
+            'record is `{"end": …}` or a row that begins with `#end`: a file without it is not whole, for the store '
+            "went away or retention dropped what was to come; ask again. In CSV, a "
+            "cell that a spreadsheet would run as a formula has an apostrophe before it."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/stream",
+        "Follow the audit log as server-sent events",
+        READ,
+        "Audit log",
+        errors=(AuditLogDamaged,),
+        query=FILTERS,
+        answer=str,
+        media=("text/event-stream",),
+        headers=AUDIT_FLOOR,
+        request_headers=(LAST_EVENT_ID,),
+        description=(
+            "Each event's data is an entry and its id the entry's sequence. Without Last-Event-ID it begins with what "
+            "is new; with it, the stream goes on after that event: no gap, no repetition, unless X-Audit-Floor says "
+            "that retention dropped what came next. It ends when the key is revoked, when the replica stops, and when "
+            "retention overtakes it; then connect again."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/status",
+        "Read how far sealing is behind",
+        READ,
+        "Audit log",
+        answer=Backlog,
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/verify",
+        "Verify the chain of the audit log",
+        ADMIN,
+        "Audit log",
+        query=(CHECKPOINT,),
+        answer=VerificationView,
+        description=(
+            "Recomputes the chain from the entries, two thousand segments a request; while `complete` is false and "
+            "nothing is found, ask again with the `checkpoint` of the answer. Keep a checkpoint elsewhere and hand "
+            "it in later: a log that was rewritten as a whole is found out by that alone."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/changes",
+        "Query the trail of changes, newest first",
+        ADMIN,
+        "Changes",
+        query=CHANGE_FILTERS,
+        answer=list[Change],
+        headers=NEXT_CURSOR,
+        description=(
+            "Who created, updated or deleted which agent, policy or API key: written in the same step as the change, "
+            "so that none is missing and none was refused. All filters that are given must match. Ask until an answer "
+            "has no X-Next-Cursor: a page may hold fewer than `limit`."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/api-keys",
+        "Create an API key",
+        ADMIN,
+        "API keys",
+        body=CreateApiKey,
+        status=201,
+        answer=CreatedApiKey,
+        errors=(LimitReached,),
+        description="The raw key is in this answer and nowhere else, ever.",
+    ),
+    Operation(
+        "GET",
+        "/v1/api-keys",
+        "List API keys, oldest first",
+        ADMIN,
+        "API keys",
+        query=(LIMIT, OFFSET),
+        answer=list[ApiKeyView],
+    ),
+    Operation(
+        "DELETE",
+        "/v1/api-keys/{key_id}",
+        "Revoke an API key",
+        ADMIN,
+        "API keys",
+        status=204,
+        errors=(ApiKeyNotFound,),
+        description="Every request that is sent with it after the answer gets 401, from every replica.",
+    ),
+    Operation("GET", "/livez", "Whether the process answers", None, "Service", answer=Health),
+    Operation(
+        "GET", "/readyz", "Whether decisions can be made", None, "Service", answer=Health, errors=(StoreUnavailable,)
+    ),
+    Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
+    Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
+    Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=(HTML,)),
+)
+
+
+def headers_of(operation: Operation) -> dict[str, str]:
+    """Every header that the answer of an operation can carry, with a sentence."""
+    return {**operation.headers, **({} if operation.scope is None else RATE), **REQUEST_ID}
+
+
+def errors_of(operation: Operation) -> list[type[AppError]]:
+    """Everything that an operation can be refused with, by status."""
+    errors: list[type[AppError]] = [AppError, *operation.errors]
+    if operation.scope is not None:
+        errors += (Invalid, Unauthorized, ApiKeyExpired, LockedOut, TooManyRequests, StoreUnavailable)
+    if operation.scope is ADMIN:
+        errors.append(InsufficientScope)
+    if operation.body is not None:
+        errors.append(PayloadTooLarge)
+    return sorted(errors, key=lambda error: error.status)

@@ -1,0 +1,207 @@
+"""/docs: the OpenAPI document as one page, made here: no script, nothing from elsewhere, readable without internet."""
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterable
+from functools import cache
+from html import escape
+from typing import Any
+
+from litestar import MediaType, Response, get
+
+from app.http.openapi.document import document
+from app.http.openapi.parameters import RATE, REQUEST_ID
+
+_EVERYWHERE = {*REQUEST_ID, *RATE}
+"""Headers that the page's introduction speaks of, once."""
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57d0, #8ab4f8) }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr) }
+nav { position: sticky; top: 0; height: 100vh; overflow: auto; box-sizing: border-box; padding: 1rem; font-size: 13px;
+  border-right: 1px solid var(--line) }
+nav a { display: block; padding: 2px 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+main { padding: 1rem 2rem 6rem; max-width: 62rem }
+a { color: var(--link); text-decoration: none } a:hover { text-decoration: underline }
+h2 { margin-top: 3rem } section { border-top: 1px solid var(--line); padding: .5rem 0 1rem }
+h3 { margin: .5rem 0; font-weight: 500 } h4 { margin: 1rem 0 .25rem; font-size: 13px; opacity: .75 }
+code, pre { font: 13px/1.45 ui-monospace, monospace } code { background: var(--soft); padding: 1px 4px }
+pre { background: var(--soft); padding: .75rem; overflow: auto; margin: .25rem 0; white-space: pre-wrap }
+table { border-collapse: collapse; width: 100% } th { font-size: 12px; opacity: .75 }
+td, th { text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line) }
+.method { display: inline-block; min-width: 4em; font: 600 12px ui-monospace, monospace; color: light-dark(#0a5, #5d9) }
+.method.post, .method.patch { color: light-dark(#a60, #fb5) } .method.delete { color: light-dark(#b22, #f77) }
+summary { cursor: pointer; font-size: 13px }
+@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto } main { padding: 1rem } }
+"""
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+# The page needs its own style and nothing else; whatever else stood in it would not be run.
+_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+@get("/docs", media_type=MediaType.HTML)
+async def docs_page() -> Response[str]:
+    """The page; the same for as long as the process runs."""
+    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
+    return Response(page(), media_type=MediaType.HTML, headers=headers)
+
+
+@cache
+def page() -> str:
+    """The whole page."""
+    api = document()
+    schemas = api["components"]["schemas"]
+    operations = [
+        (method.upper(), path, operation)
+        for path, methods in api["paths"].items()
+        for method, operation in methods.items()
+    ]
+    menu, body = [], []
+    for tag in (each["name"] for each in api["tags"]):
+        menu.append(f"<b>{escape(tag)}</b>")
+        body.append(f"<h2>{escape(tag)}</h2>")
+        for method, path, operation in operations:
+            if tag in operation["tags"]:
+                menu.append(f'<a href="#{operation["operationId"]}">{_method(method)} {escape(path)}</a>')
+                body.append(_operation(method, path, operation))
+    menu += ["<b>Schemas</b>", *(f'<a href="#{name}">{name}</a>' for name in schemas)]
+    body += ["<h2>Schemas</h2>", *(_schema(name, schema) for name, schema in schemas.items())]
+    title = escape(api["info"]["title"])
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>"
+        f"<nav>{''.join(menu)}</nav>"
+        f'<main><h1>{title}</h1><p><a href="/schema/openapi.json">OpenAPI document</a></p>'
+        f"{_rich(api['info']['description'])}{''.join(body)}</main></body></html>"
+    )
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    parts = [
+        f'<section id="{operation["operationId"]}"><h3>{_method(method)} <code>{escape(path)}</code></h3>',
+        f"<p><b>{escape(operation['summary'])}.</b> {_inline(operation['description'])}</p>",
+    ]
+    if parameters := operation.get("parameters"):
+        parts.append("<h4>Parameters</h4>")
+        parts.append(_table(("Name", "Type", "Meaning"), (_parameter(each) for each in parameters)))
+    examples: dict[str, Any] = {"": {"value": None}}
+    if body := operation.get("requestBody"):
+        content = body["content"]["application/json"]
+        examples = content["examples"]
+        parts.append(f"<h4>Body: {_type(content['schema'])}</h4>")
+    for name, example in examples.items():
+        curl = escape(curl_line(method, path, example["value"], with_key=bool(operation["security"])))
+        parts.append(
+            f"<details><summary>curl{escape(f': {name}' if name else '')}</summary><pre>{curl}</pre></details>"
+        )
+    parts.append("<h4>Answers</h4>")
+    parts.append(
+        _table(("Status", "Body", "Meaning"), map(_response, *zip(*operation["responses"].items(), strict=True)))
+    )
+    return "".join(parts) + "</section>"
+
+
+def curl_line(method: str, path: str, body: Any, *, with_key: bool) -> str:
+    """A command that works as printed once $REMIT, $KEY and the ids in braces are filled in."""
+    words = ["curl -s" + ("" if method == "GET" else f" -X {method}"), f'"$REMIT{path}"']
+    if with_key:
+        words.append('-H "Authorization: Bearer $KEY"')
+    if body is not None:
+        words.append(f"-d {shlex.quote(json.dumps(body))}")
+    return " ".join(words)
+
+
+def _parameter(parameter: dict[str, Any]) -> tuple[str, ...]:
+    needed = {"path": " (in the path)", "header": " (a header)"}.get(parameter["in"], "")
+    return _code(parameter["name"]), _type(parameter["schema"]), _inline(parameter.get("description", "")) + needed
+
+
+def _response(status: str, response: dict[str, Any]) -> tuple[str, ...]:
+    text = _inline(response["description"])
+    for name, header in response.get("headers", {}).items():
+        if name not in _EVERYWHERE:
+            text += f"<br>{_code(name)}: {_inline(header['description'])}"
+    kind = ""
+    for media, content in response.get("content", {}).items():
+        kind = _type(content["schema"]) if media == "application/json" else _code(media)
+        if "example" in content:
+            shown = escape(json.dumps(content["example"], indent=2, ensure_ascii=False))
+            text += f"<details><summary>example</summary><pre>{shown}</pre></details>"
+    return status, kind, text
+
+
+def _schema(name: str, schema: dict[str, Any]) -> str:
+    rows = [
+        (
+            _code(field),
+            _type(inner),
+            _inline(inner["description"]),
+            "yes" if field in schema.get("required", ()) else "",
+        )
+        for field, inner in schema.get("properties", {}).items()
+    ]
+    table = _table(("Field", "Type", "Meaning", "Required"), rows) if rows else f"<p>{_type(schema)}</p>"
+    return f'<section id="{name}"><h3>{name}</h3>{_rich(schema["description"])}{table}</section>'
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """What a schema accepts, in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f'<a href="#{name}">{name}</a>'
+    if "enum" in schema:
+        return " | ".join(_code(str(word)) for word in schema["enum"])
+    if "anyOf" in schema and "properties" not in schema:
+        return " | ".join(_type(each) for each in schema["anyOf"])
+    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ["anything"])
+    words = [schema.get("format", kind) if kind == "string" else kind for kind in kinds]
+    if "items" in schema:
+        words = [f"list of {_type(schema['items'])}"]
+    elif isinstance(schema.get("additionalProperties"), dict):
+        words = [f"object of {_type(schema['additionalProperties'])}"]
+    return " | ".join(words) + _bounds(schema)
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    """The ranges and the default of a schema, if it has any."""
+    text = ""
+    for least, most in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
+        if most in schema:
+            text += f", {schema.get(least, 0)} to {schema[most]}"
+    default = schema.get("default")
+    return text + (f", default {_code(json.dumps(default))}" if default is not None else "")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = "".join(f"<th>{cell}</th>" for cell in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{header}</tr>{lines}</table>"
+
+
+def _method(method: str) -> str:
+    return f'<span class="method {method.lower()}">{method}</span>'
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def _inline(text: str) -> str:
+    """Text with `code` in it."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _rich(text: str) -> str:
+    """Paragraphs and tables of the little Markdown that descriptions use."""
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        if lines and lines[0].startswith("|"):
+            head, _, *rows = ([_inline(cell.strip()) for cell in line.strip("|").split("|")] for line in lines)
+            blocks.append(_table(head, rows))
+        elif lines:
+            blocks.append(f"<p>{_inline(' '.join(lines))}</p>")
+    return "".join(blocks)

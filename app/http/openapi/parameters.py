@@ -1,0 +1,120 @@
+"""Query parameters as the OpenAPI document describes them; `queries` is what reads them."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from app.http.api.audit_log import DEFAULT_LIMIT
+from app.http.openapi.fields import VISIBLE
+from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.changes import CONSOLE, ResourceType
+from app.model.decisions import Result
+from app.model.exports import Format
+
+
+class Parameter(Struct, frozen=True):
+    """A query parameter, or a header that a request may carry. also: its other spelling."""
+
+    name: str
+    schema: dict[str, Any]
+    description: str
+    also: str | None = None
+
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
+_TIME = {"type": "string", "format": "date-time"}
+
+AGENT_ID = Parameter("agent_id", {"type": "string", "format": "uuid"}, "Only those of this agent.", also="agentId")
+LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "At most so many; all if left out.")
+OFFSET = Parameter(
+    "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."
+)
+FILTERS = (
+    AGENT_ID,
+    Parameter("action", _TEXT, "Only entries with this action."),
+    Parameter("tool_name", _TEXT, "Only entries for this tool.", also="toolName"),
+    Parameter("result", {"type": "string", "enum": [each.value for each in Result]}, "Only entries with this result."),
+    Parameter("from", _TIME, "Only entries at or after this time; without an offset it is UTC."),
+    Parameter("to", _TIME, "Only entries at or before this time; without an offset it is UTC."),
+)
+PAGE = (
+    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many entries."),
+    Parameter("offset", OFFSET.schema, "Skip so many entries first."),
+    Parameter(
+        "cursor",
+        {"type": "integer", "minimum": 1, "maximum": 10**15},
+        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an entry.",
+    ),
+)
+CHANGE_FILTERS = (
+    Parameter(
+        "actor_id",
+        {"type": "string", "pattern": f"^({CONSOLE}|[0-9a-fA-F]{{8}}(-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}})$"},
+        "Only changes that this API key made, or `console`: those made without one.",
+        also="actorId",
+    ),
+    Parameter(
+        "resource_type",
+        {"type": "string", "enum": [each.value for each in ResourceType]},
+        "Only changes of this kind of thing.",
+        also="resourceType",
+    ),
+    Parameter(
+        "resource_id",
+        {"type": "string", "format": "uuid"},
+        "Only changes of the thing with this id.",
+        also="resourceId",
+    ),
+    Parameter("from", _TIME, "Only changes at or after this time; without an offset it is UTC."),
+    Parameter("to", _TIME, "Only changes at or before this time; without an offset it is UTC."),
+    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many changes."),
+    Parameter(
+        "cursor",
+        {"type": "string", "pattern": "^[1-9][0-9]{0,14}-[0-9]{1,15}$"},
+        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.",
+    ),
+)
+_TAG = r'(W/)?"[!#-+\--~]*"'
+_TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
+IF_MATCH = Parameter(
+    "If-Match",
+    {"type": "string", "pattern": _TAGS, "example": '"3"'},
+    "The version that is to be changed, as an ETag showed it; several by comma. At another version nothing is "
+    "changed and the answer is 412. `*` or left out: at any.",
+)
+IDEMPOTENCY_KEY = Parameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    "A name of the caller's for this question. Asked again with it, within 24 hours, the first answer is given again: "
+    "no second entry, no second call in a rate limit. Another question with the same name is 409.",
+)
+REPLAYED = {"Idempotency-Replayed": "`true` where the first answer to the Idempotency-Key is given again."}
+REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}
+OF_STATUS = {
+    401: {"WWW-Authenticate": "Bearer."},
+    429: {"Retry-After": "How long to wait, in seconds."},
+}
+"""Headers that every refusal of a status has."""
+ETAG = {"ETag": "The version, in quotes. Send it as If-Match, so as not to undo what others change in between."}
+RATE = {
+    "X-RateLimit-Limit": "Requests that this key may send in a second. Only where the service has such a bound.",
+    "X-RateLimit-Remaining": "How many of them are left.",
+    "X-RateLimit-Reset": "In how many seconds all of them are back.",
+}
+NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` for the page after this one. Not there on the last page."}
+AUDIT_FLOOR = {"X-Audit-Floor": "Only where retention dropped entries that might have matched: none of them is newer."}
+CHECKPOINT = Parameter(
+    "checkpoint",
+    {"type": "string", "format": "checkpoint"},
+    "The line of an earlier verification: begin there, and require the log to be as it was.",
+)
+EXPORT_FORMAT = Parameter(
+    "format",
+    {"type": "string", "enum": [each.value for each in Format], "default": Format.NDJSON.value},
+    "What to make of the entries.",
+)
+LAST_EVENT_ID = Parameter(
+    "Last-Event-ID",
+    {"type": "string", "pattern": "^[0-9]{1,15}$"},
+    "The id of the last event that was received.",
+)

@@ -1,0 +1,38 @@
+"""What is refused before anything looks at the request: addresses that are locked out, keys that ask too fast."""
+
+import math
+from collections.abc import Sequence
+
+from app.errors import TooManyRequests
+from app.http.answers import Header
+from app.http.authentication import known_caller, require_not_locked_out
+from app.replica import Services
+from app.throttling.request_rate import Allowance
+
+
+def has_bounds(services: Services) -> bool:
+    """Whether anybody could be refused now; the hot path asks no more than this."""
+    return services.request_rates.on or bool(services.auth_failures.locked)
+
+
+def check_rate(services: Services, peer: str | None, headers: Sequence[Header]) -> list[Header]:
+    """What the key may still do, as headers of whatever the answer will be.
+
+    Raises LockedOut or TooManyRequests. A key that this replica has not seen yet is not counted the first time.
+    """
+    require_not_locked_out(services, peer, headers)
+    caller = known_caller(services, headers) if services.request_rates.on else None
+    if caller is None:
+        return []
+    allowance = services.request_rates.take(caller.key_id)
+    if allowance.wait_s:
+        raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
+    return _headers(allowance)
+
+
+def _headers(allowance: Allowance) -> list[Header]:
+    return [
+        (b"x-ratelimit-limit", b"%d" % allowance.per_second),
+        (b"x-ratelimit-remaining", b"%d" % allowance.remaining),
+        (b"x-ratelimit-reset", b"%d" % math.ceil(allowance.full_again_s)),
+    ]

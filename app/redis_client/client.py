@@ -1,0 +1,247 @@
+"""The cold paths' way to the store: redis-py, without its retries, with our one error."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from redis import exceptions
+from redis.client import NEVER_DECODE
+
+from app.errors import StoreUnavailable
+from app.redis_client.cluster import Cluster
+from app.redis_client.scripts import READ_SNAPSHOT, Script
+from app.redis_client.urls import StoreUrl, open_cluster, open_redis
+
+log = logging.getLogger(__name__)
+Value = str | int | bytes
+_Reply = TypeVar("_Reply")
+MIN_TIMEOUT_S = 2.0
+"""Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
+_AT_ONCE = 64
+"""Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
+_WAIT_MS = 1_000
+_DECISIONS_AT_ONCE = 1024
+"""Where decisions go over a client, and not over the link: one that hangs must not keep others from their turn."""
+
+
+class Client:
+    """redis-py behind the few verbs that Remit uses. Replies are text.
+
+    patience_s: how long a call waits for its turn when `at_once` are under way.
+    wait_replicas: a change is not acknowledged before so many replicas of the store have it.
+    """
+
+    def __init__(
+        self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = _AT_ONCE, wait_replicas: int = 0
+    ) -> None:
+        self._redis = redis
+        self._wait_replicas = wait_replicas
+        self._patience_s = patience_s
+        self._turns = asyncio.Semaphore(at_once)
+
+    async def call(self, *args: Value) -> Any:
+        """The reply of one command."""
+        async with self._turn():
+            return await self._redis.execute_command(*args)
+
+    async def change(self, *args: Value) -> Any:
+        """The reply of one command that an admin's change consists of, once the replicas have it.
+
+        Raises StoreUnavailable also where it was made and too few have confirmed it.
+        """
+        async with self._turn():
+            reply, confirmed = await self._send(args, self._wait_replicas)
+        self._require_confirmed(confirmed)
+        return reply
+
+    async def call_each(self, *args: Value) -> list[Any]:
+        """The reply of every node that takes writes: one, unless the store is a cluster."""
+        async with self._turn():
+            if isinstance(self._redis, Cluster):
+                return await self._redis.each(*args)
+            return [await self._redis.execute_command(*args)]
+
+    async def call_bytes(self, *args: Value) -> Any:
+        """The reply of one command as the store gave it: strings are bytes, and whatever has parts is a list."""
+        async with self._turn():
+            # Named in bytes, so that redis-py makes nothing of the reply: a dict of each entry costs what reading does.
+            return await self._redis.execute_command(str(args[0]).encode(), *args[1:], **{NEVER_DECODE: True})
+
+    async def read_pipelined(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
+        """The replies of commands sent in one go; others may write in between. All keys lie in one slot."""
+        options = {NEVER_DECODE: True} if as_bytes else {}
+        async with self._turn():
+            pipeline = self._redis.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command, **options)
+            replies: list[Any] = await pipeline.execute()
+            return replies
+
+    async def read_snapshot(self, *commands: Sequence[Value]) -> list[Any]:
+        """The replies of reading commands as they are at one moment. Each has one key, and all lie in one slot.
+
+        Hashes come as flat lists. To read much this way takes the store three times as long as `read_pipelined`.
+        """
+        keys, heads, words = [], [], []
+        for name, key, *rest in commands:
+            keys.append(str(key))
+            heads += [name, len(rest)]
+            words += rest
+        replies: list[Any] = (await self.run(READ_SNAPSHOT, keys, [*heads, *words]))[1]
+        return replies
+
+    async def run(
+        self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
+    ) -> list[Any]:
+        """The reply of a script, loaded first where the store does not know it yet; its status is always text.
+
+        Of a change: once the replicas have it, as with `change`.
+        """
+        options = {NEVER_DECODE: True} if as_bytes else {}
+        rest = (len(keys), *keys, *args)
+        wait_replicas = self._wait_replicas if script.is_change else 0
+        async with self._turn():
+            try:
+                reply, confirmed = await self._send(("EVALSHA", script.sha, *rest), wait_replicas, **options)
+            except exceptions.NoScriptError:
+                # It certainly did not run, so it may be sent again.
+                reply, confirmed = await self._send(("EVAL", self._source(script), *rest), wait_replicas, **options)
+        if as_bytes and isinstance(reply, list) and reply and isinstance(reply[0], bytes):
+            reply[0] = reply[0].decode(errors="replace")
+        checked = check_reply(script, reply)
+        if script.is_change and checked[0] == "done":
+            self._require_confirmed(confirmed)
+        return checked
+
+    def prepare(
+        self, script: Script, keys: Sequence[str], _varying: int, settled: Sequence[Value]
+    ) -> Callable[..., Awaitable[list[Any]]]:
+        """A call of a script that takes its first arguments; the last ones are settled."""
+
+        async def call(*varying: Value) -> list[Any]:
+            return await self.run(script, keys, [*varying, *settled])
+
+        return call
+
+    async def distrust(self) -> None:
+        """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""
+        await self._redis.aclose()
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+        sentinel = getattr(getattr(self._redis, "connection_pool", None), "sentinel_manager", None)
+        if sentinel is not None:
+            await sentinel.aclose()
+
+    def _source(self, script: Script) -> str:
+        return script.text
+
+    async def _send(self, command: Sequence[Value], wait_replicas: int, **options: Any) -> tuple[Any, int]:
+        """The reply, and how many replicas have confirmed the write; 0 if they are not waited for."""
+        if not wait_replicas:
+            return await self._redis.execute_command(*command, **options), 0
+        # WAIT means the writes of its own connection, so the two leave together.
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.execute_command(*command, **options)
+        pipeline.execute_command("WAIT", wait_replicas, _WAIT_MS)
+        reply, confirmed = await pipeline.execute()
+        return reply, int(confirmed)
+
+    def _require_confirmed(self, confirmed: int) -> None:
+        if confirmed < self._wait_replicas:
+            raise StoreUnavailable(
+                f"The change was made, and {confirmed} of {self._wait_replicas} replicas of the store have confirmed "
+                "it: if the master fails now, it may be lost; look before you repeat it"
+            )
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A connection's worth of the store; everything that redis-py can raise is the one error that callers know."""
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("The store is too slow for all that is asked of it; nothing was done") from None
+        try:
+            yield
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
+            raise StoreUnavailable(describe_fault(error)) from error
+        except (RuntimeError, AttributeError) as error:
+            # What uvloop and redis-py raise where a connection is closed under a command.
+            log.warning("the store's client failed", exc_info=error)
+            raise StoreUnavailable(describe_fault(error)) from error
+        finally:
+            self._turns.release()
+
+
+class DeadlineClient(Client):
+    """The same for what a decision waits for: given up at its deadline, whatever redis-py is doing then.
+
+    What is given up is not cancelled but goes on by itself, so that its connection stays good for others.
+    """
+
+    async def call(self, *args: Value) -> Any:
+        """The reply of one command, if it comes in time."""
+        return await self._in_time(super().call(*args))
+
+    async def run(
+        self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
+    ) -> list[Any]:
+        """The reply of a script, if it comes in time."""
+        return await self._in_time(super().run(script, keys, args, as_bytes=as_bytes))
+
+    async def _in_time(self, work: Coroutine[Any, Any, _Reply]) -> _Reply:
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(_read_outcome)
+        done, _ = await asyncio.wait({task}, timeout=self._patience_s)
+        if not done:
+            raise StoreUnavailable("The store did not answer in time; whether it did what was asked is not known")
+        return task.result()
+
+
+def _read_outcome(task: asyncio.Task[Any]) -> None:
+    """So that nobody logs a failure that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+def check_reply(script: Script, reply: Any) -> list[Any]:
+    """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
+    if not is_reply(script, reply):
+        raise StoreUnavailable(f"The store gave {script.name} a reply that is none of the script's")
+    checked: list[Any] = reply
+    return checked
+
+
+def is_reply(script: Script, reply: Any) -> bool:
+    """Whether the script can give this reply."""
+    return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
+
+
+def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:
+    """A client for the URL; nothing is sent yet.
+
+    timeout_ms: a call without a reply for this long fails; at least two seconds unless `prompt`, which is for
+    what a decision waits for. wait_replicas: of the store, for each change.
+    redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
+    redis+cluster://host:port (rediss+… for TLS).
+    """
+    where = StoreUrl.parse(url)
+    timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
+    kind = DeadlineClient if prompt else Client
+    if where.topology == "cluster":
+        at_once = _DECISIONS_AT_ONCE if prompt else _AT_ONCE
+        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
+    return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s, wait_replicas=wait_replicas)
+
+
+def describe_fault(error: BaseException) -> str:
+    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
+    text = str(error).partition(" ")[0]
+    # redis-py cuts the code off where it has a class for it.
+    code = getattr(error, "status_code", None) or (text if text.isupper() else type(error).__name__)
+    if isinstance(error, exceptions.ResponseError) or code is text:
+        return f"The store refused the command ({code}); nothing was done"
+    return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"

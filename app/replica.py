@@ -1,0 +1,119 @@
+"""What a running replica is made of; `main` builds one, everything else is handed what it needs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from msgspec import Struct, field
+
+from app.audit.backlog import SealingWatch
+from app.audit.log import AuditLog
+from app.authorize.agent_cache import AgentCache
+from app.authorize.authenticator import Authenticator
+from app.authorize.authorizer import Authorizer
+from app.authorize.commit import CommitDecision, Runner
+from app.authorize.store_clock import StoreClock
+from app.gc_freeze import freeze_heap
+from app.metrics import Metrics
+from app.model.ids import Ids
+from app.model.limits import Limits
+from app.model.redaction import Redactor
+from app.pdp import compile_agent
+from app.redis_client.client import Client, open_client
+from app.redis_client.pipelined import PipelinedClient
+from app.redis_client.scripts import COMMIT_DECISION
+from app.redis_client.urls import MasterLocator, StoreUrl
+from app.settings import Settings, SettingsError
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.changes import Changes
+from app.store.policies import Policies
+from app.store.workspaces import Workspaces
+from app.throttling.auth_failures import AuthFailures
+from app.throttling.request_rate import RequestRates
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """The parts of one replica, connected to its store."""
+
+    settings: Settings
+    client: Client
+    workspaces: Workspaces
+    api_keys: ApiKeys
+    authenticator: Authenticator
+    auth_failures: AuthFailures
+    request_rates: RequestRates
+    agents: Agents
+    policies: Policies
+    audit: AuditLog
+    sealing: SealingWatch
+    changes: Changes
+    redactor: Redactor
+    authorizer: Authorizer
+    metrics: Metrics
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the replica is told to stop: answers that have no end of their own end then."""
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, metrics: Metrics | None = None) -> AsyncIterator[Services]:
+    """The parts of a replica, connected to the store that the settings name. Raises StoreUnavailable."""
+    if settings.redis_url is None:
+        raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
+    url = settings.redis_url
+    metrics = metrics or Metrics()
+    client = open_client(url, settings.store_timeout_ms, wait_replicas=settings.wait_replicas)
+    prompt = open_client(url, settings.store_timeout_ms, prompt=True)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(client.close)
+        stack.push_async_callback(prompt.close)
+        where = StoreUrl.parse(url)
+        runner: Runner = prompt
+        if where.topology != "cluster":
+            server = MasterLocator(where) if where.topology == "sentinel" else url
+            link = PipelinedClient(server, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
+            stack.push_async_callback(link.close)
+            await link.open()
+            runner = link
+        ids, clock = Ids(), StoreClock()
+        limits = Limits(
+            agents=settings.agents_max,
+            policies_per_agent=settings.policies_per_agent_max,
+            policies=settings.policies_max,
+            rate_limits_per_agent=settings.rate_limits_per_agent_max,
+            rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
+            keys=settings.keys_max,
+        )
+        api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits)
+        redactor = Redactor(settings.redact.split(","))
+        workspaces = Workspaces(client, ids, api_keys)
+        cache = AgentCache(
+            Agents(prompt, ids),
+            lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
+            settings.agent_cache_bytes,
+            kept=freeze_heap,
+        )
+        authenticator = Authenticator(client, settings.caller_cache_size, prompt)
+        metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
+        metrics.watch("remit_agent_cache_entries", lambda: len(cache))
+        metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))
+        commit = CommitDecision(runner, clock, settings.audit_backlog_max, metrics.answered)
+        if settings.bootstrap_key is not None:
+            await workspaces.ensure_default(settings.bootstrap_key)
+        yield Services(
+            settings=settings,
+            client=client,
+            workspaces=workspaces,
+            api_keys=api_keys,
+            authenticator=authenticator,
+            request_rates=RequestRates(settings.requests_per_second),
+            auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
+            agents=agents,
+            policies=Policies(client, ids, limits),
+            audit=AuditLog(client),
+            sealing=SealingWatch(client),
+            changes=Changes(client),
+            redactor=redactor,
+            authorizer=Authorizer(cache, commit, clock, ids, metrics),
+            metrics=metrics,
+        )

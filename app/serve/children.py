@@ -1,0 +1,119 @@
+"""The processes that `remit serve` starts: replicas on their sockets, and the compactor."""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from app.metrics import ROW_BYTES
+from app.serve.embedded_store import die_with_parent
+from app.serve.worker import DRAIN_SECONDS
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+_RESPAWN_SECONDS = 1.0
+_KILL_SECONDS = DRAIN_SECONDS + 5.0
+
+
+class Child:
+    """One process that is kept running.
+
+    command: arguments of the Python interpreter; descriptors: what it inherits.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], env: dict[str, str], descriptors: Sequence[int]) -> None:
+        self.name = name
+        self._command = [sys.executable, *command]
+        self._env = env
+        self._descriptors = descriptors
+        self.start()
+
+    def start(self) -> None:
+        """It runs, as a process that ends when this one does."""
+        self.process = subprocess.Popen(  # noqa: S603 - our own module
+            self._command,
+            env=self._env,
+            start_new_session=True,  # Ctrl-C is for the supervisor; children are told in order
+            pass_fds=self._descriptors,
+            preexec_fn=die_with_parent(),
+        )
+        self._born = time.monotonic()
+
+    def keep(self) -> None:
+        """Start it again if it has died, but at most once a second."""
+        if self.process.poll() is not None and time.monotonic() - self._born >= _RESPAWN_SECONDS:
+            log.error(
+                "%s (pid %s) ended with %s; starting another", self.name, self.process.pid, self.process.returncode
+            )
+            self.start()
+
+
+class Children:
+    """All children of one `remit serve`. The context ends with all of them gone.
+
+    listeners: one bound socket a replica. They stay open here as well, so that connections to a replica that has
+    died wait for the next one instead of being refused.
+    """
+
+    def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
+        self._listeners = listeners
+        env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}
+        rows = len(listeners)
+        self._shared = os.memfd_create("remit-metrics")
+        os.ftruncate(self._shared, rows * ROW_BYTES)
+        self._replicas = [
+            Child(
+                f"replica {row + 1}",
+                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, row))),
+                env,
+                (listener.fileno(), self._shared),
+            )
+            for row, listener in enumerate(listeners)
+        ]
+        self._compactors = [Child("compactor", ("-m", "app.cli", "compact"), env, ())] if settings.compact else []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(hurry=lambda: False)
+        os.close(self._shared)
+
+    def dead(self) -> list[str]:
+        """Names of those that have ended."""
+        return [child.name for child in self._all() if child.process.poll() is not None]
+
+    def keep(self) -> None:
+        """What has died is started again."""
+        for child in self._all():
+            child.keep()
+
+    def stop(self, hurry: Callable[[], bool]) -> None:
+        """All have ended: first the replicas, which answer what they have accepted, then the compactor.
+
+        hurry: becomes true when nobody wants to wait any longer.
+        """
+        for listener in self._listeners:
+            listener.close()
+        for group in (self._replicas, self._compactors):
+            _end([child for child in group if child.process.poll() is None], hurry)
+
+    def _all(self) -> list[Child]:
+        return [*self._replicas, *self._compactors]
+
+
+def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> None:
+    for child in children:
+        child.process.terminate()
+    deadline = time.monotonic() + _KILL_SECONDS
+    while any(child.process.poll() is None for child in children) and time.monotonic() < deadline and not hurry():
+        time.sleep(0.02)
+    for child in children:
+        if child.process.poll() is None:
+            log.error("%s (pid %s) had to be killed", child.name, child.process.pid)
+            child.process.kill()
+            child.process.wait()

@@ -1,0 +1,244 @@
+"""The embedded store: a Redis or Valkey of our own, as a child on a private socket, durable before it answers."""
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Self
+from urllib.parse import quote
+
+from app.errors import StoreUnavailable
+from app.serve.server_binaries import has_been_served, record_server, server_for
+from app.settings import Settings, SettingsError
+
+log = logging.getLogger(__name__)
+_MAX_SOCKET_PATH = 100
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+_RESPAWN_SECONDS = 1.0
+_BRIEF_SECONDS = 3.0
+_PR_SET_PDEATHSIG = 1
+Say = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def reachable_store(settings: Settings) -> Iterator[str]:
+    """The URL of the store that the settings name; an embedded one runs at least as long as this context.
+
+    If the embedded store of `data_dir` is running already, it is used and left running. Raises SettingsError if
+    there has never been one: to look into an empty store is to look into the wrong directory.
+    """
+    folder = settings.data_path
+    if settings.redis_url is not None:
+        yield settings.redis_url
+    elif (url := running_store(folder)) is not None:
+        yield url
+    elif not has_been_served(folder):
+        message = f"REMIT_DATA_DIR: {folder} holds no store; `remit serve` makes one, REMIT_REDIS_URL names another"
+        raise SettingsError(message)
+    else:
+        with EmbeddedStore(folder) as store:
+            yield store.url
+
+
+def running_store(folder: Path) -> str | None:
+    """The URL of the embedded store that serves `folder` now, None if none does."""
+    path = _socket_path(folder)
+    return _url(path) if _reply(path) is not None else None
+
+
+class EmbeddedStore:
+    """A store process on the files in `folder`; stopped cleanly when the context ends.
+
+    Every write is synced before it is answered. It listens on a socket that only this user can open.
+    pause: called again and again while the start waits; it may raise to end that.
+    Raises SettingsError if the folder cannot be used or another process uses it, or no server can be found.
+    """
+
+    def __init__(self, folder: Path, pause: Callable[[], None] = lambda: time.sleep(0.01)) -> None:
+        self.folder = folder
+        self._pause = pause
+        self.process: subprocess.Popen[bytes] | None = None
+        self._lock: IO[str] | None = None
+        self._born = 0.0
+
+    def __enter__(self) -> Self:
+        try:
+            server_for(self.folder)  # before a folder is made for a store that cannot be started
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _locked(self.folder, self._pause)
+            self.socket_path = _socket_path(self.folder)
+            self.url = _url(self.socket_path)
+            self.start()
+        except OSError as error:
+            self._release()
+            message = f"REMIT_DATA_DIR: {self.folder} cannot be used ({error.strerror}: {error.filename})"
+            raise SettingsError(message) from None
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    def start(self) -> None:
+        """The store has loaded its files and answers; however long that takes, as long as it is at it."""
+        self._spawn()
+        deadline = time.monotonic() + _START_SECONDS
+        while (reply := _reply(self.socket_path)) != b"+PONG":
+            if (
+                self.process is None
+                or self.process.poll() is not None
+                or (reply is None and time.monotonic() > deadline)
+            ):
+                raise StoreUnavailable(f"The embedded store did not start: {self._last_words()}")
+            self._pause()
+
+    def keep(self) -> None:
+        """Start the store again if it has died; what it answered is on disk. Does not wait for it."""
+        if self.process is None or self.process.poll() is None:
+            return
+        if time.monotonic() - self._born < _RESPAWN_SECONDS:
+            return  # it died at once: do not spin
+        pid, code = self.process.pid, self.process.returncode
+        log.error("the embedded store (pid %s) ended with %s; starting it again: %s", pid, code, self._last_words())
+        self._spawn()
+
+    def stop(self) -> None:
+        """The store has written everything and is gone."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def _spawn(self) -> None:
+        server = server_for(self.folder)
+        record_server(self.folder, server)
+        self.socket_path.unlink(missing_ok=True)
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket_path),
+            "unixsocketperm": "700",
+            "dir": str(self.folder.resolve()),
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "logfile": "store.log",
+        }
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        # The store holds the lock too: if we are killed, nobody else opens its files before it has closed them.
+        held = () if self._lock is None else (self._lock.fileno(),)
+        self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
+            [server.path, *words],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            umask=0o077,
+            pass_fds=held,
+            preexec_fn=die_with_parent(),
+        )
+        self._born = time.monotonic()
+
+    def _release(self) -> None:
+        self.stop()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _last_words(self) -> str:
+        """The end of the store's own log, which says why."""
+        path = self.folder / "store.log"
+        with contextlib.suppress(OSError):
+            lines = [line for line in path.read_text(errors="replace").splitlines()[-20:] if line.strip()]
+            return f"{lines[-1]} ({path})" if lines else f"{path} is empty"
+        return f"it wrote no {path}"
+
+
+def die_with_parent() -> Callable[[], None]:
+    """What a child does before it becomes another program: arrange to end when we do, even if we are killed (Linux)."""
+    parent = os.getpid()
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def arrange() -> None:
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                os._exit(1)  # killed in between: nobody would tell us any more
+
+    return arrange
+
+
+def _locked(folder: Path, pause: Callable[[], None]) -> IO[str]:
+    """The folder's lock file, ours until it is closed; what another process is just giving up is waited for."""
+    lock = (folder / "lock").open("a+")
+    began = time.monotonic()
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            holder = lock.read().strip()
+            waited = time.monotonic() - began
+            if waited > (_BRIEF_SECONDS if _is_alive(holder) else _STOP_SECONDS):
+                lock.close()
+                sentence = f"{folder} is in use by another remit (pid {holder}); stop it or name another directory"
+                raise SettingsError(f"REMIT_DATA_DIR: {sentence}") from None
+            pause()
+        else:
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            return lock
+
+
+def _is_alive(pid: str) -> bool:
+    with contextlib.suppress(PermissionError, ValueError):
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _reply(path: Path) -> bytes | None:
+    """What the store says to PING: +PONG, or -LOADING … while it reads its files; None if nobody is there."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        probe.connect(str(path))
+        probe.sendall(b"PING\r\n")
+        return probe.recv(1024).partition(b"\r\n")[0]
+    return None
+
+
+def _url(path: Path) -> str:
+    return f"unix://{quote(str(path))}"
+
+
+def _socket_path(folder: Path) -> Path:
+    """`<folder>/store.sock`, or a short path in a directory of this user's where the system would not take that one."""
+    path = folder.resolve() / "store.sock"
+    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
+        return path
+    short = Path(tempfile.gettempdir()) / f"remit-{os.getuid()}"
+    short.mkdir(mode=0o700, exist_ok=True)
+    held = short.lstat()
+    if held.st_uid != os.getuid() or held.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
+        # Whoever owns it could answer in the store's place.
+        raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
+    return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"

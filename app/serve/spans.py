@@ -1,0 +1,130 @@
+"""A span for each request, made with OpenTelemetry and sent to a collector; `tracing` loads this where it is wanted.
+
+OpenTelemetry's own middleware is not used: it writes the query into the span and any header that a variable names,
+`Authorization` included, fails at a query that is no UTF-8, and takes twice as long as a decision. Here a span holds
+nothing that a caller chose but the trace it belongs to.
+"""
+
+import asyncio
+import contextlib
+import re
+import threading
+from http import HTTPMethod
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from app.http.openapi.operations import OPERATIONS
+
+_UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
+"""Asked all the time, by machines that look at the answer."""
+_LAST_SPANS_SECONDS = 3.0
+"""How long a replica that stops waits for a collector."""
+_SERVER_ERROR = 500
+_METHODS = frozenset(HTTPMethod)
+_FIXED = frozenset(each.path for each in OPERATIONS if "{" not in each.path)
+_WITH_ID = {each.path for each in OPERATIONS} - _FIXED
+_ROUTES = [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path) for path in sorted(_WITH_ID)]
+_of_another = TraceContextTextMapPropagator()
+
+
+def open_provider() -> TracerProvider:
+    """What makes spans and sends them over OTLP, as the OTEL_* variables say; the service is `remit` unless named."""
+    resource = Resource.create()
+    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: "remit"}))
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)  # a signal ends us, which is no exit
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
+
+
+class Traced:
+    """An ASGI application whose requests each have a span, within the caller's trace if there is a `traceparent`."""
+
+    def __init__(self, app: Any, provider: TracerProvider) -> None:
+        self._app = app
+        self._provider = provider
+        self._tracer = provider.get_tracer("remit")
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one ASGI event."""
+        if scope["type"] == "http" and scope["path"] not in _UNTRACED:
+            await self._trace(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, self._flushing(send))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _trace(self, scope: Any, receive: Any, send: Any) -> None:
+        span = self._span_of(scope)
+
+        async def seen(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                _note_status(span, message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, seen)
+        except BaseException as error:
+            # Its class and not its message, which may hold what a caller sent.
+            _note_failure(span, type(error).__name__)
+            raise
+        finally:
+            span.end()
+
+    def _span_of(self, scope: Any) -> Span:
+        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+        route = route_of(scope["path"])
+        parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), "")
+        return self._tracer.start_span(
+            f"{method} {route}",
+            _of_another.extract({"traceparent": parent}),
+            SpanKind.SERVER,
+            {"http.request.method": method, "http.route": route, "url.scheme": scope["scheme"]},
+        )
+
+    def _flushing(self, send: Any) -> Any:
+        """`send`, but before a shutdown is complete the last spans are on their way."""
+
+        async def flushed(message: Any) -> None:
+            if message["type"].startswith("lifespan.shutdown."):
+                await self._flush()
+            await send(message)
+
+        return flushed
+
+    async def _flush(self) -> None:
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def flush() -> None:
+            self._provider.shutdown()
+            with contextlib.suppress(RuntimeError):  # nobody has waited so long
+                loop.call_soon_threadsafe(done.set)
+
+        # A thread that nobody has to wait for: without a collector this takes as long as OpenTelemetry tries again.
+        threading.Thread(target=flush, daemon=True).start()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), _LAST_SPANS_SECONDS)
+
+
+def route_of(path: str) -> str:
+    """The path as the API's description has it, ids replaced by their names; `/…` where there is none."""
+    if path in _FIXED:
+        return path
+    return next((route for pattern, route in _ROUTES if pattern.fullmatch(path)), "/…")
+
+
+def _note_status(span: Span, status: int) -> None:
+    span.set_attribute("http.response.status_code", status)
+    if status >= _SERVER_ERROR:
+        _note_failure(span, str(status))
+
+
+def _note_failure(span: Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)

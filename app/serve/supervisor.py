@@ -1,0 +1,180 @@
+"""`remit serve`: the processes of one machine, started in order, replaced when they die, stopped in order."""
+
+import asyncio
+import contextlib
+import errno
+import http.client
+import json
+import shlex
+import signal
+import socket
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from msgspec.structs import replace
+
+from app.replica import open_services
+from app.serve.children import Children
+from app.serve.embedded_store import EmbeddedStore
+from app.serve.tracing import require_tracing
+from app.settings import Settings, SettingsError
+from app.store.doctor import Severity, check_up
+from app.store.workspaces import DEFAULT
+
+_BACKLOG = 2048
+_TICK_SECONDS = 0.05
+_STOPPING_SECONDS = 2.0
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
+Say = Callable[[str], None]
+
+
+class StartFailed(Exception):
+    """A process of ours ended before the service was up; its own messages say why."""
+
+
+class _Told(Exception):
+    """SIGINT or SIGTERM came before the service was up."""
+
+
+class _Signals:
+    """How often SIGINT or SIGTERM came: once asks the service to drain, twice hurries it.
+
+    The handler only counts: an exception out of it would land in the middle of anything.
+    """
+
+    def __init__(self) -> None:
+        self.told = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        self.told += 1
+
+    def pause(self) -> None:
+        """A moment has passed. Raises _Told if a signal has come: whoever waits while starting stops waiting."""
+        if self.told:
+            raise _Told
+        time.sleep(_TICK_SECONDS)
+
+
+def serve(settings: Settings, say: Say) -> None:
+    """Serve until SIGINT or SIGTERM, then drain: replicas first, the compactor next, the store last.
+
+    say: takes the lines meant for the person who started it.
+    Raises SettingsError if the port or the data directory cannot be used, or what traces need; StoreUnavailable if
+    there is no store, StartFailed if a replica does not start.
+    """
+    require_tracing(settings)
+    signals = _Signals()
+    with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
+        listeners = _listeners(settings, signals.pause)
+        store = None
+        if settings.redis_url is None:
+            store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
+            settings = replace(settings, redis_url=store.url)
+            look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
+            say(f"store     embedded in {store.folder}/, look inside with: {look}")
+        raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
+        children = stack.enter_context(Children(settings, listeners))
+        _wait_until_ready(settings, children, say, signals.pause)
+        _announce(settings, raw_key, say)
+        while not signals.told:
+            if store is not None:
+                store.keep()
+            children.keep()
+            time.sleep(_TICK_SECONDS)
+        children.stop(hurry=lambda: signals.told > 1)
+    say("stopped   every request that was accepted has been answered")
+
+
+async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
+    """What must exist before the first request does; the admin key if one was made just now."""
+    async with open_services(settings) as services:
+        for finding in await check_up(services.client, private=first_start):
+            if finding.severity is not Severity.OK:
+                say(f"{finding.severity:9} {finding.sentence}")
+        if first_start and not await services.workspaces.by_name():
+            _, raw_key = await services.workspaces.create(DEFAULT)
+            # At once, because it is kept nowhere and the start may still fail.
+            say(f"admin key {raw_key} (shown this once; `remit key create` makes more)")
+            return raw_key
+    return None
+
+
+def _announce(settings: Settings, raw_key: str | None, say: Say) -> None:
+    host = _ANYWHERE.get(settings.host, settings.host)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
+    if raw_key is not None:
+        lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
+    say("\n".join(lines))  # in one write: who waits for the first line finds the second
+
+
+def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
+    """A listening socket for each replica; the kernel spreads connections over them. Raises SettingsError."""
+    try:
+        # Replicas share the port among themselves, so the kernel would let a second service in as well.
+        _wait_for_port(settings, pause)
+        listeners = [_bound(settings.host, settings.port, shared=True) for _ in range(settings.workers)]
+    except OSError as error:
+        at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
+        message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
+        raise SettingsError(message) from None
+    for listener in listeners:
+        listener.listen(_BACKLOG)
+    return listeners
+
+
+def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
+    """Nobody listens on the port; a service that is just stopping is waited for. Raises OSError."""
+    deadline = time.monotonic() + _STOPPING_SECONDS
+    while True:
+        try:
+            _bound(settings.host, settings.port, shared=False).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            pause()
+        else:
+            return
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
+    """A replica is ready; whatever keeps it waiting is said. Raises StartFailed if a child ends instead."""
+    said = None
+    while (obstacle := _obstacle(settings)) is not None:
+        if dead := children.dead():
+            raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
+        if obstacle not in ("", said):
+            say(f"waiting   {obstacle}")
+            said = obstacle
+        pause()
+
+
+def _obstacle(settings: Settings) -> str | None:
+    """Why no replica is ready, in the words of /readyz; "" if none answers; None if one is."""
+    connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        if answer.status == http.client.OK:
+            return None
+        return str(json.loads(answer.read())["error"]["message"])
+    except (OSError, http.client.HTTPException, ValueError):
+        return ""
+    finally:
+        connection.close()

@@ -1,0 +1,26 @@
+"""Traces, where they are asked for; where they are not, nothing that makes them is imported."""
+
+from typing import Any
+
+from app.settings import Settings, SettingsError
+
+
+def require_tracing(settings: Settings) -> None:
+    """Raises SettingsError if traces are asked for and what makes them is not installed."""
+    if settings.tracing:
+        _spans()
+
+
+def traced(app: Any, settings: Settings) -> Any:
+    """The application; with a span for each of its requests, if the settings say so. Raises SettingsError."""
+    return _spans().Traced(app, _spans().open_provider()) if settings.tracing else app
+
+
+def _spans() -> Any:
+    try:
+        from app.serve import spans  # noqa: PLC0415 - it and all that it needs is an extra
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("opentelemetry"):
+            raise
+        raise SettingsError("REMIT_TRACING needs the extra `otel`: pip install 'remit[otel]'") from None
+    return spans

@@ -1,1 +1,0 @@
-"""The HTTP server of a worker: uvicorn's protocol, made faster, bounded, and patient when it stops."""

@@ -1,0 +1,185 @@
+"""API keys: created, listed, rotated, revoked."""
+
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from app.errors import ApiKeyNotFound
+from app.model.changes import CONSOLE, snapshots
+from app.model.ids import Ids
+from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
+from app.model.limits import NO_LIMIT, Limits
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record, number_or_none
+from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
+from app.redis_client.store_time import store_time_ms
+from app.store.changes import change_keys, require_actor
+from app.store.keyspace import Keyspace, key_pointer
+from app.store.optimistic import require_room
+from app.store.paging import read_page, read_records
+from app.store.policies import ATTEMPTS, contended
+
+
+class ApiKeys:
+    """The API keys of a workspace. Only the SHA-256 of a raw key is kept."""
+
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
+        self._client = client
+        self._ids = ids
+        self._limits = limits or Limits()
+
+    async def create(
+        self,
+        workspace_id: str,
+        name: str,
+        scopes: tuple[Scope, ...],
+        expires_ms: int | None = None,
+        *,
+        actor_id: str = CONSOLE,
+    ) -> tuple[ApiKey, str]:
+        """A new key and its raw form, which is nowhere kept. Raises LimitReached."""
+        key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client))
+        await self.put(workspace_id, key, raw_key, actor_id=actor_id, keys_max=self._limits.keys)
+        return key, raw_key
+
+    async def put(
+        self,
+        workspace_id: str,
+        key: ApiKey,
+        raw_key: str,
+        *,
+        actor_id: str = CONSOLE,
+        keys_max: int = NO_LIMIT,
+    ) -> None:
+        """The key exists with this raw form; if there is one with its id already, that one. Raises LimitReached."""
+        keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
+        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max]
+        args += _record(key, digest)
+        reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
+        status = check_reply(PUT_KEY, reply)[0]
+        if status in {"revoked", "full"}:
+            await self._client.call("DEL", key_pointer(digest))
+        require_actor(status)
+        require_room(status, "workspace", "API keys", keys_max)
+
+    async def each(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> AsyncIterator[ApiKey]:
+        """The workspace's keys, oldest first, as they are read."""
+        keyspace = Keyspace(workspace_id)
+        ids = await read_page(self._client, keyspace.keys, limit, offset)
+        async for records in read_records(self._client, keyspace.key, ids):
+            for record in records:
+                yield _key_of(record)
+
+    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
+        """The workspace's keys, oldest first."""
+        return [key async for key in self.each(workspace_id, limit, offset)]
+
+    async def rotate(
+        self,
+        workspace_id: str,
+        key_id: str,
+        overlap_ms: int,
+        expires_ms: int | None = None,
+        *,
+        actor_id: str = CONSOLE,
+    ) -> tuple[ApiKey, str, ApiKey]:
+        """A successor with the key's name and scopes, its raw form, and the key, which expires after the overlap.
+
+        expires_ms: of the successor; None = it lives as long as the key was meant to, for ever if that was.
+        Nothing has to run later: both are written at once, and from then on the clock does it. A key that would
+        have expired before the overlap has passed still does. Raises ApiKeyNotFound, LimitReached.
+        """
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            key, record = await self._read(keyspace, key_id)
+            now_ms = await store_time_ms(self._client)
+            until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
+            ends_ms = _as_long_as_meant(record, now_ms) if expires_ms is None else expires_ms
+            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms)
+            digest = await self._point(workspace_id, successor, raw_key)
+            ended = replace(key, expires_ms=until_ms)
+            keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
+            args: list[Value] = [actor_id, *snapshots(key, ended), snapshots(None, successor)[1]]
+            args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
+            args += (successor.id, successor.created_ms, self._limits.keys, *_record(successor, digest))
+            status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
+            if status == "done":
+                return successor, raw_key, ended
+            await self._client.call("DEL", key_pointer(digest))
+            require_actor(status)
+            require_room(status, "workspace", "API keys", self._limits.keys)
+        return contended()
+
+    async def revoke(self, workspace_id: str, key_id: str, *, actor_id: str = CONSOLE) -> None:
+        """The key is gone; no request sent from now on is authenticated by it. Raises ApiKeyNotFound."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            key, record = await self._read(keyspace, key_id)
+            args: list[Value] = [actor_id, snapshots(key, None)[0]]
+            args += ("" if key.expires_ms is None else key.expires_ms, key_id)
+            reply = await self._client.run(REVOKE_KEY, _keys_of(keyspace, key_id, actor_id), args)
+            status = check_reply(REVOKE_KEY, reply)[0]
+            require_actor(status)
+            if status == "done":
+                # The record decided; what is left is only the way to it.
+                await self._client.call("DEL", key_pointer(record["digest"]))
+                return
+        contended()
+
+    async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
+        """The key as it is now, and its record. Raises ApiKeyNotFound."""
+        record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
+        if not record:
+            raise ApiKeyNotFound("No API key has this id")
+        return _key_of(record), record
+
+    def _new(self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int) -> tuple[ApiKey, str]:
+        """A key that nobody has stored yet, and its raw form."""
+        raw_key = new_raw_key()
+        key = ApiKey(
+            id=self._ids.new(now_ms),
+            name=name,
+            prefix=raw_key[:PREFIX_LENGTH],
+            scopes=scopes,
+            created_ms=now_ms,
+            expires_ms=expires_ms,
+        )
+        return key, raw_key
+
+    async def _point(self, workspace_id: str, key: ApiKey, raw_key: str) -> str:
+        """The digest of the raw key, which leads to the key's record from now on.
+
+        Before the record is there: without it the pointer grants nothing, while a record without pointer is no key.
+        """
+        digest = digest_of(raw_key)
+        await self._client.change("SET", key_pointer(digest), f"{workspace_id} {key.id}")
+        return digest
+
+
+def _keys_of(keyspace: Keyspace, key_id: str, actor_id: str) -> list[str]:
+    return [*change_keys(keyspace, actor_id), keyspace.key(key_id), keyspace.keys]
+
+
+def _record(key: ApiKey, digest: str) -> list[Value]:
+    """The fields of a key's record and their values, all but created_ms."""
+    fields: list[Value] = ["id", key.id, "name", key.name, "prefix", key.prefix]
+    fields += ("scopes", ",".join(key.scopes), "digest", digest)
+    return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
+
+
+def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
+    """When a successor made now expires, if it lives as long as the key was meant to before any rotation."""
+    expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
+    return None if expires_ms is None else now_ms + max(0, expires_ms - int(record["created_ms"]))
+
+
+def _key_of(record: dict[str, str]) -> ApiKey:
+    return ApiKey(
+        id=record["id"],
+        name=record["name"],
+        prefix=record["prefix"],
+        scopes=tuple(Scope(scope) for scope in record["scopes"].split(",")),
+        created_ms=int(record["created_ms"]),
+        expires_ms=number_or_none(record.get("expires_ms")),
+        last_used_ms=number_or_none(record.get("last_used_ms")),
+    )

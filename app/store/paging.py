@@ -1,0 +1,36 @@
+"""Hashes and the sorted sets that list them: read a page at a time."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+
+_TOGETHER = 256
+"""Hashes that are read in one step, at most: about a millisecond of the store's time."""
+_FIRST, _STEP_BYTES = 16, 128 * 1024
+"""How many are read first, and how large a step should be: large ones are read by few."""
+
+
+async def read_page(client: Client, index: str, limit: int | None, offset: int) -> list[str]:
+    """Members of a sorted set in its order, `limit` of them (all if None) after the first `offset`."""
+    last = -1 if limit is None else offset + limit - 1
+    members: list[str] = await client.call("ZRANGE", index, offset, last)
+    return members
+
+
+async def read_records(
+    client: Client, name_of: Callable[[str], str], ids: Sequence[str]
+) -> AsyncIterator[list[dict[str, str]]]:
+    """The hashes of these ids in their order, some at a time; those that are gone are left out.
+
+    However many or large they are, the store is asked for a few at a time: it does nothing else while it answers,
+    and decisions wait for it.
+    """
+    start, count = 0, _FIRST
+    while start < len(ids):
+        replies = await client.read_pipelined([("HGETALL", name_of(each)) for each in ids[start : start + count]])
+        records = [record for reply in replies if (record := as_record(reply))]
+        size = sum(len(value) for record in records for value in record.values())
+        start += count
+        count = min(_TOGETHER, 2 * count) if size < _STEP_BYTES else max(1, count // 2)
+        yield records

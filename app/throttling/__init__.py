@@ -1,0 +1,1 @@
+"""What is refused before it is looked at: rates and failed authentications."""

@@ -1,0 +1,132 @@
+"""Addresses from which too many authentications fail: what comes from there without a known key is refused.
+
+What it is for: whoever sends keys that do not exist makes us ask the store each time. It does not protect the keys;
+128 random bits do. It promises, in every replica for itself:
+
+- one address costs the store a bounded number of look-ups a minute, but for what was under way when the bound was met;
+- a key that the replica has seen working is never refused for what others at the same address do;
+- memory is bounded: the addresses that failed longest ago are forgotten first.
+"""
+
+import ipaddress
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+log = logging.getLogger(__name__)
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+ADDRESSES_MAX = 10_000
+_MINUTE_S = 60.0
+_SUBNET_BITS = 64
+_HOPS_MAX = 20
+
+
+class AuthFailures:
+    """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
+
+    per_minute: 0 = nobody is locked out. proxies: whose X-Forwarded-For is believed.
+    locked: the addresses that are refused now and until when; the hot path looks no further while it is empty.
+    """
+
+    def __init__(
+        self,
+        per_minute: int,
+        proxies: Iterable[Network] = (),
+        addresses_max: int = ADDRESSES_MAX,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._per_minute = per_minute
+        self._proxies = tuple(proxies)
+        self._addresses_max = addresses_max
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._has_warned = False
+        self.locked: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
+        """One more authentication has failed that came from here."""
+        origin = self.origin(peer, forwarded) if self._per_minute else None
+        if origin is None:
+            return
+        now = self._clock()
+        left, since = self._left.pop(origin, (float(self._per_minute), now))
+        # Not below 0: what was under way when the bucket ran dry does not prolong the lockout.
+        left = max(0, min(self._per_minute, left + (now - since) * self._per_minute / _MINUTE_S) - 1)
+        self._left[origin] = left, now
+        self.locked.pop(origin, None)
+        if left < 1:
+            self.locked[origin] = now + (1 - left) * _MINUTE_S / self._per_minute
+        while len(self._left) > self._addresses_max:
+            forgotten, _ = self._left.popitem(last=False)
+            self.locked.pop(forgotten, None)
+
+    def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:
+        """How long it is until another authentication may fail that comes from here; 0 = no time."""
+        now = self._clock()
+        while self.locked and next(iter(self.locked.values())) <= now:
+            self.locked.popitem(last=False)
+        if not self.locked:
+            return 0.0
+        return max(0.0, self.locked.get(self.origin(peer, forwarded) or "", now) - now)
+
+    def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
+        """Who is counted for a request: an IPv4 address or an IPv6 network of 64 bits; None = nobody.
+
+        peer: the other end of the connection. forwarded: the values of X-Forwarded-For. Each proxy adds at the right
+        whom it was asked by, so what stands right of the first that is no proxy of ours is true and the rest is not.
+        Where no proxy is named but the header is there, all callers may have the proxy's address in common: nobody is
+        counted then, rather than everybody refused for what one of them does.
+        """
+        address = _address(peer)
+        if address is None:
+            return None
+        if not self._proxies:
+            if forwarded:
+                self._warn_once(address)
+                return None
+            return _counted(address)
+        hops = ",".join(forwarded).split(",")[-_HOPS_MAX:]
+        while self._is_proxy(address) and hops:
+            before = _address(hops.pop().strip())
+            if before is None:
+                break
+            address = before
+        return _counted(address)
+
+    def _is_proxy(self, address: Address) -> bool:
+        return any(address in network for network in self._proxies)
+
+    def _warn_once(self, address: Address) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s forwards requests, but REMIT_TRUSTED_PROXIES is not set: failed authentications are not throttled",
+                address,
+            )
+
+
+def _address(text: str | None) -> Address | None:
+    """The address that `text` gives, with or without a port; an IPv4 address in IPv6 clothes is one of IPv4."""
+    if text is None:
+        return None
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _counted(address: Address) -> str:
+    """Whoever has one address of IPv6 mostly has 2^64 of them."""
+    if address.version == 4:  # noqa: PLR2004 - the other one is 6
+        return str(address)
+    return str(ipaddress.IPv6Network((int(address), _SUBNET_BITS), strict=False))

@@ -1,0 +1,106 @@
+"""The compactor: when it seals, for whom, and how it ends."""
+
+import asyncio
+
+import pytest
+from audit_entries import START_MS, Writer
+
+from app.audit.compactor import Compactor
+from app.audit.lease import LEASE_MS
+from app.redis_client.store_time import store_time_ms
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES
+
+
+@pytest.fixture
+async def writer(client, workspace_id):
+    await client.call("HSET", WORKSPACES, f"name of {workspace_id}", workspace_id)
+    yield Writer(client, workspace_id)
+    await client.call("HDEL", WORKSPACES, f"name of {workspace_id}")
+
+
+@pytest.fixture
+def compactor(client):
+    return Compactor(client, Settings(audit_segment_entries=16, audit_seal_after_seconds=10))
+
+
+async def sealed_sequence(writer):
+    return int(await writer.client.call("HGET", writer.keyspace.audit_head, "sequence") or 0)
+
+
+async def test_whole_segments_are_sealed_at_once_and_the_rest_waits(writer, compactor):
+    """40 young entries are two segments of 16; the last 8 stay in the stream until they are old enough."""
+    now_ms = await store_time_ms(writer.client)
+    await writer.append(40, timeMs=now_ms)
+    assert await compactor.sweep()
+    assert await sealed_sequence(writer) == 32
+    assert not await compactor.sweep()
+
+
+@pytest.mark.parametrize(("age_ms", "sealed"), [(9_000, 0), (11_000, 3), (-11_000, 3)], ids=["young", "old", "future"])
+async def test_an_entry_that_waited_long_enough_is_sealed_with_what_there_is(writer, compactor, age_ms, sealed):
+    """Age is by the store's clock; one that stepped back must not hold sealing up."""
+    now_ms = await store_time_ms(writer.client)
+    await writer.append(3, timeMs=now_ms - age_ms)
+    await compactor.sweep()
+    assert await sealed_sequence(writer) == sealed
+
+
+async def test_a_lease_of_another_is_respected_and_ends(writer, compactor):
+    """It saves work only: with it gone, or never there, sealing is as right as before."""
+    await writer.append(16)
+    long_enough_ms = 3_600_000  # even if the machine's clock is stepped meanwhile
+    await writer.client.call("SET", writer.keyspace.audit_lease, "another", "PX", long_enough_ms)
+    await compactor.sweep()
+    assert await sealed_sequence(writer) == 0
+    await writer.client.call("DEL", writer.keyspace.audit_lease)
+    await compactor.sweep()
+    assert await sealed_sequence(writer) == 16
+    assert 0 < await writer.client.call("PTTL", writer.keyspace.audit_lease) <= LEASE_MS
+
+
+async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writer, compactor, client, ids):
+    """A log that somebody broke is reported; the others go on."""
+    broken = Writer(client, ids.new(0))
+    name = "! sorts first"
+    await client.call("HSET", WORKSPACES, name, broken.keyspace.workspace.split("{")[1].split("}")[0])
+    await broken.append(16)
+    await client.call("SET", broken.keyspace.audit_head, "not a hash")
+    await writer.append(16)
+    try:
+        await compactor.sweep()
+        assert await sealed_sequence(writer) == 16
+    finally:
+        await client.call("HDEL", WORKSPACES, name)
+
+
+async def test_whatever_one_workspace_holds_the_others_are_sealed(writer, compactor, client, ids, monkeypatch, caplog):
+    """Also what nobody has thought of: the compactor would meet it again after every restart."""
+    other = Writer(client, ids.new(0))
+    other_id = other.keyspace.workspace.split("{")[1].split("}")[0]
+    await client.call("HSET", WORKSPACES, "! sorts first", other_id)
+    await other.append(16)
+    await writer.append(16)
+    seal_next = compactor._sealer.seal_next
+
+    async def failing(workspace_id):
+        if workspace_id == other_id:
+            raise ZeroDivisionError("unexpected")
+        return await seal_next(workspace_id)
+
+    monkeypatch.setattr(compactor._sealer, "seal_next", failing)
+    try:
+        await compactor.sweep()
+        assert await sealed_sequence(writer) == 16
+        assert "unexpected" in caplog.text
+    finally:
+        await client.call("HDEL", WORKSPACES, "! sorts first")
+
+
+async def test_stopping_finishes_the_segment_and_no_more(writer, client):
+    """Whoever sets the flag waits for one segment at most."""
+    await writer.append(64, timeMs=START_MS)
+    stopped = asyncio.Event()
+    compactor = Compactor(client, Settings(audit_segment_entries=16), on_sealed=lambda _, __: stopped.set())
+    await compactor.run(stopped)
+    assert await sealed_sequence(writer) == 16

@@ -1,0 +1,245 @@
+"""The compiled agents that a replica keeps."""
+
+import asyncio
+import threading
+
+import pytest
+
+from app.authorize.agent_cache import AgentCache
+from app.errors import AgentNotFound, StoreUnavailable
+from app.model.agents import Agent
+from app.model.policies import Policy, ToolAllowlist
+
+W = "workspace"
+
+
+def agent(agent_id, version="1"):
+    return Agent(id=agent_id, name="a", created_ms=0, updated_ms=0, version=version)
+
+
+def policy(tools):
+    rules = (ToolAllowlist(tools=["t"] * tools),)
+    return Policy(id="p", agent_id="a", name="p", rules=rules, created_ms=0, updated_ms=0, version=1)
+
+
+class Shelf:
+    """Where agents are loaded from: as slowly as a test wants, and it counts."""
+
+    def __init__(self) -> None:
+        self.loads: list[str] = []
+        self.held: dict[str, tuple[Agent, list[Policy]] | Exception] = {}
+        self.open = asyncio.Event()
+        self.open.set()
+
+    def put(self, agent_id, *, version="1", tools=1):
+        self.held[agent_id] = (agent(agent_id, version), [policy(tools)])
+
+    async def load(self, _, agent_id):
+        self.loads.append(agent_id)
+        held = self.held.get(agent_id, AgentNotFound("none"))
+        await self.open.wait()
+        if isinstance(held, Exception):
+            raise held
+        return held
+
+
+class Compiled:
+    """What is made of an agent; each one is another object."""
+
+    def __init__(self, made_of, policies) -> None:
+        self.version = made_of.version
+        self.policies = policies
+
+
+@pytest.fixture
+def shelf():
+    return Shelf()
+
+
+@pytest.fixture
+def cache(shelf):
+    return AgentCache(shelf, Compiled, 1_000_000)
+
+
+async def test_what_was_loaded_is_recalled(cache, shelf):
+    """The same object, without asking again; by workspace and by agent."""
+    shelf.put("a")
+    assert cache.recall(W, "a") is None
+
+    loaded = await cache.load(W, "a")
+
+    assert cache.recall(W, "a") is loaded
+    assert cache.recall("another", "a") is None
+    assert cache.recall(W, "b") is None
+    assert shelf.loads == ["a"]
+
+
+async def test_an_agent_that_many_miss_at_once_is_loaded_once(cache, shelf):
+    """They all get the same object; another agent is loaded meanwhile."""
+    shelf.put("a")
+    shelf.put("b")
+    shelf.open.clear()
+    waiting = [asyncio.create_task(cache.load(W, name)) for name in "aaaba"]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    shelf.open.set()
+
+    loaded = await asyncio.gather(*waiting)
+
+    assert sorted(shelf.loads) == ["a", "b"]
+    assert len(set(map(id, loaded))) == 2
+
+
+async def test_one_who_gives_up_does_not_take_the_load_from_the_others(cache, shelf):
+    """A client that disconnects cancels its own request, not that of whoever waits beside it."""
+    shelf.put("a")
+    shelf.open.clear()
+    first, second = (asyncio.create_task(cache.load(W, "a")) for _ in range(2))
+    await asyncio.sleep(0)
+
+    first.cancel()
+    await asyncio.sleep(0)
+    shelf.open.set()
+
+    assert (await second).version == "1"
+    assert shelf.loads == ["a"]
+    assert first.cancelled()
+
+
+@pytest.mark.parametrize("failure", [AgentNotFound("none"), StoreUnavailable("away")])
+async def test_a_failure_is_everybodys_and_is_not_remembered(cache, shelf, failure):
+    """Who asks afterwards gets what is there then."""
+    shelf.held["a"] = failure
+    outcomes = await asyncio.gather(*(cache.load(W, "a") for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in outcomes] == [type(failure)] * 3
+    assert shelf.loads == ["a"]
+
+    shelf.put("a")
+    assert (await cache.load(W, "a")).version == "1"
+
+
+async def test_a_load_that_fails_after_everybody_gave_up_is_not_logged(cache, shelf, caplog):
+    """Its error has nobody to go to."""
+    shelf.held["a"] = StoreUnavailable("away")
+    shelf.open.clear()
+    waiting = asyncio.create_task(cache.load(W, "a"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    shelf.open.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert not cache._loads
+    assert "never retrieved" not in caplog.text
+
+
+async def test_only_what_is_stale_is_dropped(cache, shelf):
+    """Whoever finds out late that an old version was stale does not throw away the new one."""
+    shelf.put("a")
+    old = await cache.load(W, "a")
+    shelf.put("a", version="2")
+    cache.drop(W, "a", old)
+    assert cache.recall(W, "a") is None
+    new = await cache.load(W, "a")
+
+    cache.drop(W, "a", old)
+    cache.drop(W, "b", old)
+
+    assert cache.recall(W, "a") is new
+    assert new.version == "2"
+
+
+async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
+    """What is asked for stays."""
+    cache = AgentCache(shelf, Compiled, 3 * 2_100)
+    for name in "abc":
+        shelf.put(name)
+        await cache.load(W, name)
+    cache.recall(W, "a")
+
+    shelf.put("d")
+    await cache.load(W, "d")
+
+    assert [cache.recall(W, name) is not None for name in "abcd"] == [True, False, True, True]
+    assert cache.bytes_held <= 3 * 2_100
+    assert len(cache) == 3
+
+
+async def test_large_policies_take_the_place_of_many(shelf):
+    """The JSON of the rules counts, so memory is bounded whatever agents look like."""
+    cache = AgentCache(shelf, Compiled, 20_000)
+    for name in "abcde":
+        shelf.put(name)
+        await cache.load(W, name)
+    shelf.put("large", tools=3_000)
+
+    await cache.load(W, "large")
+
+    assert [cache.recall(W, name) is not None for name in ("a", "b", "c", "large")] == [False, False, False, True]
+    assert cache.bytes_held <= 20_000
+
+
+async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_place(shelf):
+    """One giant must not make every other agent be loaded again with each of its calls."""
+    cache = AgentCache(shelf, Compiled, 20_000)
+    shelf.put("a")
+    await cache.load(W, "a")
+    shelf.put("giant", tools=10_000)
+
+    assert (await cache.load(W, "giant")).version == "1"
+
+    assert cache.recall(W, "giant") is None
+    assert cache.recall(W, "a") is not None
+
+
+async def test_a_version_that_was_kept_goes_when_the_next_is_too_large(shelf):
+    """The old one would only be found stale again and again."""
+    cache = AgentCache(shelf, Compiled, 20_000)
+    shelf.put("a")
+    await cache.load(W, "a")
+    shelf.put("a", version="2", tools=10_000)
+
+    await cache.load(W, "a")
+
+    assert cache.recall(W, "a") is None
+    assert (len(cache), cache.bytes_held) == (0, 0)
+
+
+async def test_loading_again_does_not_count_twice(cache, shelf):
+    """The bytes held are those of the entries that are there."""
+    shelf.put("a")
+    await cache.load(W, "a")
+    once = cache.bytes_held
+    await cache.load(W, "a")
+    assert cache.bytes_held == once
+
+    cache.drop(W, "a", cache.recall(W, "a"))
+    assert (len(cache), cache.bytes_held) == (0, 0)
+
+
+async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
+    """As the setting allows it."""
+    cache = AgentCache(shelf, Compiled, 0)
+    shelf.put("a")
+    assert (await cache.load(W, "a")).version == "1"
+    assert cache.recall(W, "a") is None
+    assert cache.bytes_held == 0
+
+
+@pytest.mark.parametrize(("tools", "on_the_loop"), [(1, True), (10_000, False)])
+async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, on_the_loop):
+    """Everybody else is answered meanwhile. The JSON of the rules tells, whatever is in it."""
+    cache = AgentCache(shelf, lambda _agent, _policies: threading.get_ident(), 1_000_000)
+    shelf.put("a", tools=tools)
+    assert (await cache.load(W, "a") == threading.get_ident()) is on_the_loop
+
+
+async def test_whoever_minds_the_heap_is_told_what_stays(shelf):
+    """After each agent that is kept, and not for one that is gone when its call is answered."""
+    kept = []
+    cache = AgentCache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))
+    for agent_id, tools in (("a", 1), ("b", 1), ("large", 10_000)):
+        shelf.put(agent_id, tools=tools)
+        await cache.load(W, agent_id)
+    assert kept == [1, 2]

@@ -1,0 +1,119 @@
+"""The hot path's own few lines: where a decision is made, and what happens when it is stale."""
+
+import threading
+
+import pytest
+
+import app.authorize.authorizer
+from app.authorize.authorizer import ATTEMPTS, Authorizer
+from app.authorize.commit import Stale
+from app.authorize.store_clock import StoreClock
+from app.errors import StoreUnavailable
+from app.metrics import Metrics
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result
+from app.model.ids import Ids
+from app.model.keys import Caller, Scope
+
+CALLER = Caller("w", "k", frozenset({Scope.READ}))
+REQUEST = AuthorizeRequest("a", "t", "authorize", {}, b"{}")
+DENIED = Outcome(Result.DENIED, None, None, "default deny")
+
+
+class Agent:
+    """A compiled agent of which only the cost of a decision matters."""
+
+    version = "v"
+
+    def __init__(self, *, quick=True):
+        self.quick = quick
+
+    def is_quick(self, request):
+        return self.quick
+
+
+class Cache:
+    """Holds one agent; counts how often it was dropped and loaded."""
+
+    def __init__(self, agent):
+        self.agent, self.drops, self.loads = agent, 0, 0
+
+    def recall(self, workspace_id, agent_id):
+        return self.agent
+
+    async def load(self, workspace_id, agent_id):
+        self.loads += 1
+        self.agent = Agent()
+        return self.agent
+
+    def drop(self, workspace_id, agent_id, stale):
+        assert stale is self.agent
+        self.drops += 1
+        self.agent = None
+
+
+class Commit:
+    """Gives these answers in turn, the last one for ever."""
+
+    def __init__(self, *answers):
+        self.answers, self.ids = list(answers), []
+
+    async def __call__(self, caller, request, version, plan, decision_id, arrived_us):
+        self.ids.append(decision_id)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer or Decision(decision_id, plan.outcome, None, 0, 0)
+
+
+@pytest.fixture
+def decided(monkeypatch):
+    """Every decision that is made: in which thread, at which time."""
+    made = []
+
+    def decide(agent, request, now_us):
+        made.append((threading.current_thread(), now_us))
+        return Plan(DENIED)
+
+    monkeypatch.setattr(app.authorize.authorizer, "decide", decide)
+    return made
+
+
+def authorizer(cache, commit):
+    return Authorizer(cache, commit, StoreClock(), Ids(), Metrics())
+
+
+@pytest.mark.parametrize("quick", [True, False])
+async def test_only_a_call_that_could_hold_the_loop_is_decided_in_a_thread(decided, quick):
+    """Decision 0010: everybody else's call goes on meanwhile."""
+    await authorizer(Cache(Agent(quick=quick)), Commit(None)).authorize(CALLER, REQUEST, 0)
+
+    [(thread, _)] = decided
+    assert (thread is threading.current_thread()) is quick
+
+
+async def test_a_stale_version_is_loaded_anew_and_keeps_the_decisions_id(decided):
+    """The retry is the same decision."""
+    cache, commit = Cache(Agent()), Commit(Stale(5, version_moved=True), None)
+
+    decision = await authorizer(cache, commit).authorize(CALLER, REQUEST, 0)
+
+    assert (cache.drops, cache.loads) == (1, 1)
+    assert commit.ids == [decision.id, decision.id]
+
+
+async def test_a_clock_that_moved_is_read_again_and_nothing_is_loaded(decided):
+    """The second plan is made for the store's time."""
+    cache = Cache(Agent())
+
+    await authorizer(cache, Commit(Stale(1234, version_moved=False), None)).authorize(CALLER, REQUEST, 0)
+
+    assert (cache.drops, cache.loads) == (0, 0)
+    assert decided[1][1] == 1234
+
+
+async def test_a_decision_that_stays_stale_is_given_up(decided):
+    """I6: 503 rather than an answer from policies that are no more."""
+    commit = Commit(Stale(5, version_moved=True))
+
+    with pytest.raises(StoreUnavailable):
+        await authorizer(Cache(Agent()), commit).authorize(CALLER, REQUEST, 0)
+
+    assert len(commit.ids) == ATTEMPTS

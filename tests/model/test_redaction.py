@@ -1,0 +1,179 @@
+"""Which values the log may keep, and that a reason never shows the others."""
+
+import re
+
+import msgspec
+import pytest
+from both_sides import REDACTOR, agent, policy_of, request
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.model.decisions import Result
+from app.model.redaction import Redactor
+from app.pdp import compile_agent, decide
+
+SECRET_NAMES = [
+    *("password", "Password", "PASSWORD", "userPassword", "user_password", "passwordHash", "password1", "old-password"),
+    *("passWord", "pass_word", "token", "accessToken", "ACCESS_TOKEN", "x-csrf-token", "token2", "apikey", "apiKey"),
+    *("api_key", "API_KEY", "APIKey", "X-Api-Key", "OPENAI_API_KEY", "accesskey", "accessKey", "privatekey"),
+    *("Authorization", "proxy-authorization", "clientSecret", "client secret", "credentials", "credential.value"),
+    *("pin", "cardPIN", "otp_code", "cvv", "SSN", "cookie", "Set-Cookie", "passphrase", "ключ.token", "пароль_token"),
+    *("passwords", "secrets", "app-secrets", "dbPasswords", "apiKeys", "API_KEYS"),
+]
+PLAIN_NAMES = [
+    *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
+    *("authorized", "author", "cookiecutter", "passport", "compass", "hairpin", "mapIn", "tokens_per_second"),
+    *("session", "bypass", "key", "api", "keyapi", "", "_", "…", "sso", "credent", "passwordless"),
+]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_name_that_holds_a_secret_word_is_secret(name):
+    """Whole words, however the name joins them."""
+    assert REDACTOR.is_secret(name)
+
+
+@pytest.mark.parametrize("name", PLAIN_NAMES)
+def test_a_name_that_merely_contains_the_letters_is_not(name):
+    """`max_tokens` is a number worth keeping."""
+    assert not REDACTOR.is_secret(name)
+
+
+def test_words_are_the_settings_own():
+    """Who lists other words gets those alone."""
+    redactor = Redactor(["salary", "home address", ""])
+
+    assert [redactor.is_secret(name) for name in ("baseSalary", "homeAddress", "address", "password")] == [
+        *(True, True, False, False)
+    ]
+
+
+def test_no_words_make_nothing_secret():
+    """An empty setting switches redaction off."""
+    assert Redactor([]).redacted({"password": "x"}) == {"password": "x"}
+
+
+def test_values_under_secret_names_are_replaced_wherever_they_stand():
+    """Nested in objects and arrays, and whole objects and arrays under a secret name."""
+    parameters = {
+        "user": {"password": "hunter2", "name": "ann"},
+        "calls": [{"headers": {"Authorization": "Bearer x", "Accept": "*/*"}}, [{"otp": 123456}], "token"],
+        "credentials": {"user": "ann", "key": ["a", "b"]},
+        "auth.token": None,
+        "max_tokens": 5,
+    }
+
+    assert REDACTOR.redacted(parameters) == {
+        "user": {"password": "[REDACTED]", "name": "ann"},
+        "calls": [{"headers": {"Authorization": "[REDACTED]", "Accept": "*/*"}}, [{"otp": "[REDACTED]"}], "token"],
+        "credentials": "[REDACTED]",
+        "auth.token": "[REDACTED]",
+        "max_tokens": 5,
+    }
+
+
+def test_policies_see_the_real_values_because_redaction_copies():
+    """What it is given stays as it is."""
+    parameters = {"a": [{"password": "hunter2"}], "b": {"c": 1}}
+
+    kept = REDACTOR.redacted(parameters)
+
+    assert parameters == {"a": [{"password": "hunter2"}], "b": {"c": 1}}
+    assert kept["a"] == [{"password": "[REDACTED]"}]
+
+
+def test_parameters_without_secrets_are_not_copied():
+    """Most calls hold none, and the hot path pays for what it copies."""
+    parameters = {"a": [{"b": [1, {}]}], "c": {"d": {}}}
+    assert REDACTOR.redacted(parameters) is parameters
+
+
+def test_what_is_remembered_of_names_is_bounded():
+    """Callers choose names, so they must not fill the memory; the answer is the same without a memory of it."""
+    redactor = Redactor(["token"])
+    for number in range(10_050):
+        redactor.is_secret(f"name{number}")
+    redactor.is_secret("token" + "_x" * 40)
+
+    assert len(redactor._verdicts) == 10_000
+    assert redactor.is_secret("late_token")
+    assert not redactor.is_secret("late_name")
+
+
+names = st.lists(st.sampled_from(["user", "Auth", "key", "api", "token", "name", "x"]), min_size=1, max_size=4)
+joints = st.sampled_from(["", "_", "-", ".", " "])
+documents = st.recursive(
+    st.just("VALUE") | st.integers() | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.builds(lambda parts, joint: joint.join(parts), names, joints), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "api_key", "b.token", "d"]), documents, max_size=4))
+def test_redaction_keeps_everything_else_and_the_shape(parameters):
+    """Read beside the original, only values under secret names differ, and those are all replaced."""
+
+    def compare(kept, given_value):
+        if isinstance(given_value, dict):
+            assert list(kept) == list(given_value)
+            for name, inner in given_value.items():
+                if REDACTOR.is_secret(name):
+                    assert kept[name] == "[REDACTED]"
+                else:
+                    compare(kept[name], inner)
+        elif isinstance(given_value, list):
+            assert len(kept) == len(given_value)
+            for kept_item, given_item in zip(kept, given_value, strict=True):
+                compare(kept_item, given_item)
+        else:
+            assert kept == given_value
+
+    compare(REDACTOR.redacted(parameters), parameters)
+
+
+pieces = ["token", "Token", "TOKEN", "api", "Key", "pin", "s", "O", "1", "_", "-", ".", "é", "Σ", "ΚΩΔΙΚΌΣ", "ς", "İ"]
+
+
+@given(st.lists(st.sampled_from(pieces), max_size=8).map("".join))
+def test_a_name_is_secret_if_and_only_if_whole_words_of_it_are(name):
+    """However fast the answer is found: every run of words, joined, against every word of the settings."""
+    redactor = Redactor(["token", "api_key", "pin", "pins", "o_1", "κωδικός"])
+    words = [
+        word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+", name)
+    ]  # as the class says that a name has words
+    runs = {"".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)}
+    assert redactor.is_secret(name) == bool(runs & {"token", "apikey", "pin", "pins", "o1", "κωδικός"})
+
+
+constraint = st.sampled_from(
+    [
+        {"regex": "^WANTED$"},
+        {"enum": ["WANTED", 7777777]},
+        {"min": 8888888, "max": 9999999},
+        {"regex": "", "max": 1111111},
+    ]
+)
+value = st.sampled_from(["GIVEN", 5555555, 5555555.5, True, None, ["GIVEN"], {"GIVEN": "GIVEN"}, "GIVEN" * 99])
+
+
+@given(st.sampled_from(["password", "auth.token", "a.pin.b", "apiKey"]), constraint, value)
+def test_a_secret_never_stands_in_a_reason(name, wanted, given_value):
+    """Neither what was given nor what is wanted: a reason is stored and shown."""
+    rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {name: wanted}}]
+    body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
+    compiled = compile_agent(agent(), [policy_of(body)], REDACTOR.is_secret)
+
+    outcome = decide(compiled, request("t", {name: given_value}), 0).outcome
+
+    assert outcome.result is Result.DENIED
+    for shown in ("GIVEN", "WANTED", "5555555", "7777777", "8888888", "9999999", "1111111", "true", "null"):
+        assert shown not in outcome.reason
+
+
+def test_json_of_redacted_parameters_holds_no_secret():
+    """What goes to the store is this text."""
+    parameters = {"a": {"b": [{"refresh_token": "hunter2"}, {"DB_PASSWORD": {"deep": "hunter2"}}]}}
+    assert b"hunter2" not in msgspec.json.encode(REDACTOR.redacted(parameters))

@@ -1,0 +1,107 @@
+"""A cluster refuses what a single server lets pass: keys of other slots, and keys that were not declared."""
+
+import asyncio
+
+import pytest
+from deciding import MINUTE, Scene, everything, quota
+from servers import Store, free_port
+
+from app.authorize.authenticator import Authenticator
+from app.errors import AgentNotFound, Unauthorized
+from app.model.agents import AgentStatus
+from app.model.policies import RateLimit, RateLimited
+from app.redis_client.client import open_client
+from app.redis_client.pipelined import PipelinedClient
+from app.store.policies import Policies
+from app.store.workspaces import Workspaces
+
+LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
+WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
+
+
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def cluster(request, tmp_path_factory):
+    """A cluster of one node that has every slot: it checks slots as a large one does."""
+    binary = request.getfixturevalue(f"{request.param}_store").binary
+    # Left to itself it would take its port plus 10,000, which may not exist.
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    store = Store(binary, tmp_path_factory.mktemp("cluster"), *options)
+    try:
+        asyncio.run(take_all_slots(store.url))
+        yield store
+    finally:
+        store.stop()
+
+
+async def take_all_slots(url):
+    client = open_client(url, 250)
+    await client.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    async with asyncio.timeout(20):
+        while "cluster_state:ok" not in await client.call("CLUSTER", "INFO"):  # noqa: ASYNC110 - it alone knows when
+            await asyncio.sleep(0.05)
+    await client.close()
+
+
+@pytest.fixture(params=["redis-py's cluster client", "the link"])
+async def path(request, cluster):
+    """Cold paths over redis-py's cluster client; decisions over it, or over the link to the node."""
+    client = open_client(cluster.url.replace("redis://", "redis+cluster://").removesuffix("/0"), 250)
+    link = PipelinedClient(cluster.url, 2_000)
+    await link.open()
+    yield client, client if request.param != "the link" else link
+    await link.close()
+    await client.close()
+
+
+async def test_every_operation_stays_within_one_slot(path, workspace_id):
+    """I12: everything that is done in a workspace, with more than one key in every script."""
+    client, runner = path
+    scene = await Scene(client, runner, workspace_id).enter()
+    policies, callers = Policies(client, scene.ids), Authenticator(client, 10)
+    await callers.authenticate(scene.raw_key)
+    made = await policies.create(workspace_id, scene.agent.id, name="p", rules=[LIMIT, WIDER])
+    scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
+    await asyncio.gather(*(scene.commit(quota("a", 5, MINUTE), quota("b", 5, MINUTE)) for _ in range(10)))
+    assert len(await scene.entries()) == 10
+
+    await policies.update(workspace_id, made.id, rules=[WIDER])
+    await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED)
+    assert [each.id for each in await policies.list_page(workspace_id)] == [made.id]
+    assert [each.id for each in await scene.agents.list_page(workspace_id)] == [scene.agent.id]
+    assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id))[1]] == [made.id]
+    other = await policies.create(workspace_id, scene.agent.id, name="q", rules=[LIMIT])
+    await policies.delete(workspace_id, other.id)
+    await scene.agents.delete(workspace_id, scene.agent.id)
+    with pytest.raises(AgentNotFound):
+        await scene.agents.load(workspace_id, scene.agent.id)
+    await scene.keys.revoke(workspace_id, scene.key.id)
+    with pytest.raises(Unauthorized):
+        await callers.authenticate(scene.raw_key)
+
+
+async def test_workspaces_are_made_and_found_across_slots(path, ids):
+    """Their names are in one place and their keys in another, one step after the other."""
+    client, _ = path
+    scene = Scene(client, client, ids.new(0))
+    workspaces = Workspaces(client, ids, scene.keys)
+    name = ids.new(0)
+    workspace_id, raw_key = await workspaces.create(name)
+
+    assert await workspaces.find(name) == workspace_id
+    assert (await Authenticator(client, 10).authenticate(raw_key)).workspace_id == workspace_id
+
+
+async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id):
+    """As the server computes it."""
+    client, runner = path
+    node = open_client(cluster.url, 250)
+    scene = await Scene(client, runner, workspace_id).enter()
+    await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=[LIMIT])
+    scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
+    await scene.commit(quota("a", 5, MINUTE))
+
+    names = list(await everything(node, f"remit:{{{workspace_id}}}:*"))
+
+    assert len(names) >= 8
+    assert len({await node.call("CLUSTER", "KEYSLOT", name) for name in names}) == 1
+    await node.close()

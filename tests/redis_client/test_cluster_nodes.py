@@ -1,0 +1,91 @@
+"""What is asked of a whole store is asked of every master of a cluster."""
+
+import contextlib
+import gc
+
+import pytest
+import redis
+from servers import Store, free_port
+
+from app.audit.log import AuditLog
+from app.errors import StoreUnavailable
+from app.redis_client.client import open_client
+from app.redis_client.scripts import SCRIPTS
+from app.store.doctor import Severity, check_up
+from app.store.readiness import require_ready
+
+SLOTS = 16_384
+
+
+@pytest.fixture(scope="module")
+def masters(server, tmp_path_factory):
+    """Three masters that share the slots."""
+    binary = server("redis")
+    options = [("--cluster-enabled", "yes", "--cluster-port", str(free_port())) for _ in range(3)]
+    running = [Store(binary, tmp_path_factory.mktemp("master"), *each) for each in options]
+    nodes = [redis.Redis(port=each.port, decode_responses=True) for each in running]
+    bus = options[0][-1]
+    for number, node in enumerate(nodes):
+        node.execute_command("CLUSTER", "ADDSLOTSRANGE", number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1)
+        node.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        node.execute_command("CLUSTER", "MEET", "127.0.0.1", running[0].port, bus)
+    while any("cluster_state:ok" not in str(node.execute_command("CLUSTER", "INFO")) for node in nodes) or any(
+        len(node.execute_command("CLUSTER", "SLOTS")) != 3 for node in nodes
+    ):
+        pass
+    yield running
+    for node in nodes:
+        node.close()
+    for each in running:
+        with contextlib.suppress(ProcessLookupError):
+            each.stop()
+
+
+@pytest.fixture
+async def client(masters):
+    opened = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 250)
+    yield opened
+    await opened.close()
+
+
+async def test_every_master_answers(client, masters):
+    """As many replies as masters."""
+    assert await client.call_each("PING") == ["PONG"] * 3 or await client.call_each("PING") == [True] * 3
+
+
+async def test_scripts_that_one_master_has_lost_are_loaded_again(client, masters):
+    """A failover puts a node in charge that has never seen them."""
+    with redis.Redis(port=masters[2].port) as forgetful:
+        await require_ready(client)
+        forgetful.script_flush()
+        await require_ready(client)
+        assert all(forgetful.script_exists(*(script.sha for script in SCRIPTS)))
+
+
+async def test_the_checkup_tells_the_worst_of_any_master(client, masters):
+    """One node that evicts is enough to lose a workspace's quotas."""
+    with redis.Redis(port=masters[1].port) as node:
+        before = {finding.subject: finding.severity for finding in await check_up(client, private=True)}
+        assert before["eviction"] is Severity.OK
+        node.config_set("maxmemory-policy", "allkeys-lru")
+        after = {finding.subject: finding.severity for finding in await check_up(client, private=True)}
+        assert after["eviction"] is Severity.BROKEN
+        assert before.keys() == after.keys()
+
+
+async def test_the_state_of_sealing_is_read_from_the_workspaces_master(client, masters):
+    """Nothing in it is asked of a node that no key names."""
+    assert (await AuditLog(client).backlog("a workspace")).unsealed == 0
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_cluster_without_one_of_its_masters_is_not_ready(masters):
+    """The slots of that master have nobody; by default the whole cluster stops then."""
+    client = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 250)
+    await require_ready(client)
+    masters[2].kill()
+    with pytest.raises(StoreUnavailable):
+        await require_ready(client)
+    await client.close()
+    del client
+    gc.collect()  # redis-py leaves the connections of a cluster that it has given up on; not for the next test to find

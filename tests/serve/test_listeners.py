@@ -1,0 +1,62 @@
+"""A listening socket that is about to close."""
+
+import socket
+import sys
+from contextlib import closing
+
+import pytest
+
+from app.serve.listeners import last_to_come, let_in
+
+ESTABLISHED, SYN_SENT = 1, 2
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield made
+
+
+def knock(listener):
+    """A connection that has just been asked for; on loopback the kernel has answered by then, if it does."""
+    connection = socket.socket()
+    connection.setblocking(False)
+    connection.connect_ex(listener.getsockname())
+    return closing(connection)
+
+
+def state_of(connection):
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+
+
+def test_who_was_let_in_before_is_handed_over(listener):
+    """They have sent their requests already."""
+    with knock(listener) as early:
+        early.send(b"GET")
+
+        came = last_to_come(listener)
+
+        assert [each.recv(3) for each in came] == [b"GET"]
+        for each in came:
+            each.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
+def test_who_comes_later_is_neither_let_in_nor_refused_until_there_is_somebody_again(listener):
+    """A connection that nobody will accept would be reset after its request was sent."""
+    last_to_come(listener)
+    with knock(listener) as late:
+        assert state_of(late) == SYN_SENT
+
+    let_in(listener)
+
+    with knock(listener) as later:
+        assert state_of(later) == ESTABLISHED
+
+
+def test_a_listener_without_a_filter_lets_in_as_before(listener):
+    """What a worker does first, it also does on a new socket."""
+    let_in(listener)
+
+    with knock(listener) as connection:
+        assert state_of(connection) == ESTABLISHED

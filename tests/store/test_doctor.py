@@ -1,0 +1,189 @@
+"""What `remit doctor` and the start say of a store: each finding with its severity and a sentence to act on."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from servers import Store, clean_env
+
+from app.redis_client.client import open_client
+from app.redis_client.replies import as_record
+from app.store.doctor import Severity, _clock, _memory, _role, _version, check_up
+
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def own_store(request, server, tmp_path_factory):
+    """A durable store whose settings a test may change."""
+    running = Store(server(request.param), tmp_path_factory.mktemp("checkup"), *DURABLE)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+async def set_up(own_store):
+    """Changes settings of the store for as long as the test runs."""
+    client, before = open_client(own_store.url, 250), {}
+
+    async def change(**settings: str) -> None:
+        for name, value in settings.items():
+            option = name.replace("_", "-")
+            before.setdefault(option, as_record(await client.call("CONFIG", "GET", option))[option])
+            await client.call("CONFIG", "SET", option, value)
+
+    change.client = client
+    yield change
+    for option, value in before.items():
+        await client.call("CONFIG", "SET", option, value)
+    await client.close()
+
+
+def doctor(url: str, *arguments: str) -> subprocess.CompletedProcess:
+    env = clean_env() | {"REMIT_REDIS_URL": url}
+    command = [sys.executable, "-m", "app.cli", "doctor", *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+async def found(client, subject: str):
+    [finding] = [each for each in await check_up(client, private=True) if each.subject == subject]
+    return finding
+
+
+async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
+    """Every subject is looked at, every one is ok."""
+    findings = await check_up(set_up.client, private=True)
+    assert [finding.subject for finding in findings] == [
+        "version",
+        "role",
+        "eviction",
+        "memory",
+        "durability",
+        "replication",
+        "scripts",
+        "clock",
+    ]
+    assert {finding.severity for finding in findings} == {Severity.OK}
+
+
+@pytest.mark.parametrize(
+    ("settings", "subject", "severity", "words"),
+    [
+        ({"maxmemory_policy": "allkeys-lru"}, "eviction", "broken", "allkeys-lru: when memory runs out, quotas and"),
+        ({"maxmemory_policy": "volatile-ttl"}, "eviction", "broken", "set noeviction"),
+        ({"appendonly": "no"}, "durability", "risk", "appendonly is off: a crash of the store loses policies"),
+        ({"appendfsync": "everysec"}, "durability", "risk", "loses the last second; always loses nothing"),
+        ({"appendfsync": "no"}, "durability", "risk", "loses whatever the system had not written yet"),
+        ({"maxmemory": "1mb"}, "memory", "risk", "MiB are used; when it is full, every decision is refused"),
+    ],
+)
+async def test_a_setting_that_loses_something_is_found_and_said(set_up, settings, subject, severity, words):
+    """What is lost is in the sentence, and what to set instead."""
+    await set_up(**settings)
+    finding = await found(set_up.client, subject)
+    assert finding.severity == severity
+    assert words in finding.sentence
+
+
+async def test_a_replica_is_no_store_to_run_on(set_up):
+    """It takes no writes."""
+    await set_up.client.call("REPLICAOF", "127.0.0.1", "1")
+    try:
+        assert (await found(set_up.client, "role")).severity is Severity.BROKEN
+    finally:
+        await set_up.client.call("REPLICAOF", "NO", "ONE")
+
+
+async def test_a_master_with_replicas_and_no_minimum_is_a_risk(own_store, set_up, tmp_path):
+    """Cut off, it would go on answering what a new master does not know."""
+    assert (await found(set_up.client, "replication")).severity is Severity.OK
+    replica = Store(own_store.binary, tmp_path, "--replicaof", f"127.0.0.1 {own_store.port}")
+    try:
+        while (await set_up.client.call("INFO", "replication"))["connected_slaves"] == 0:
+            await set_up.client.call("PING")
+        assert (await found(set_up.client, "replication")).severity is Severity.RISK
+        await set_up(min_replicas_to_write="1")
+        assert (await found(set_up.client, "replication")).severity is Severity.OK
+    finally:
+        replica.stop()
+
+
+async def test_a_user_who_may_not_read_the_settings_is_told_what_they_must_be(own_store, set_up):
+    """Managed stores hide CONFIG; the checkup goes on without."""
+    await set_up.client.call("ACL", "SETUSER", "curious", "on", ">secret", "~*", "+@all", "-config")
+    client = open_client(own_store.url.replace("://", "://curious:secret@"), 250)
+    findings = {finding.subject: finding for finding in await check_up(client, private=True)}
+    await client.close()
+    assert findings["eviction"].severity is findings["durability"].severity is Severity.RISK
+    assert "must be noeviction" in findings["eviction"].sentence
+
+
+@pytest.mark.parametrize(
+    ("info", "severity"),
+    [
+        ({"redis_version": "6.2.20"}, "broken"),
+        ({"redis_version": "7.0.15"}, "risk"),
+        ({"redis_version": "7.2.10"}, "risk"),
+        ({"redis_version": "7.2.11"}, "ok"),
+        ({"redis_version": "8.2.1"}, "risk"),
+        ({"redis_version": "8.2.2"}, "ok"),
+        ({"redis_version": "8.4.0"}, "ok"),
+        ({"redis_version": "7.2.4", "valkey_version": "7.2.12"}, "broken"),
+        ({"redis_version": "7.2.4", "valkey_version": "8.0.5"}, "risk"),
+        ({"redis_version": "7.2.4", "valkey_version": "8.1.4"}, "ok"),
+        ({"redis_version": "7.2.4", "valkey_version": "9.1.0"}, "ok"),
+        ({}, "broken"),
+    ],
+)
+def test_a_version_that_is_too_old_or_has_a_known_hole_is_said(info, severity):
+    """The hole lets whoever may send scripts out of their sandbox."""
+    assert _version(info, private=False).severity == severity
+
+
+def test_a_hole_that_nobody_can_reach_is_not_said():
+    """The embedded store listens on a socket of this user's alone."""
+    assert _version({"redis_version": "7.0.15"}, private=True).severity is Severity.OK
+
+
+def test_without_a_limit_of_its_own_the_machines_memory_counts():
+    """A store that fills the machine is ended by it."""
+    machine = {"maxmemory": "0", "total_system_memory": "1000"}
+    assert _memory(machine | {"used_memory": "801"}).severity is Severity.RISK
+    assert _memory(machine | {"used_memory": "799"}).severity is Severity.OK
+    assert _memory({}).severity is Severity.OK
+    assert _role({}).severity is Severity.OK
+
+
+async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
+    """The store's clock decides; who reads another one is surprised."""
+    monkeypatch.setattr("app.store.doctor.time.time", lambda: 0.0)
+    finding = await _clock(set_up.client)
+    assert finding.severity is Severity.RISK
+    assert "s ahead of this machine's" in finding.sentence
+
+
+def test_the_doctor_ends_with_0_where_nothing_is_broken(own_store):
+    """A risk is for a person to weigh; a line each, `--json` for scripts."""
+    ran = doctor(own_store.url)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = [line.split(maxsplit=2) for line in ran.stdout.splitlines()]
+    assert ["OK", "durability", "every answer is on disk before it is given"] in lines
+    read = json.loads(doctor(own_store.url, "--json").stdout)
+    assert [each["subject"] for each in read] == [subject for _, subject, _ in lines]
+    assert {"subject": "eviction", "severity": "ok", "sentence": "nothing is evicted"} in read
+
+
+async def test_the_doctor_ends_with_1_where_something_is_broken(own_store, set_up):
+    """So that a deployment can stop there."""
+    await set_up(maxmemory_policy="allkeys-random")
+    ran = doctor(own_store.url)
+    assert ran.returncode == 1
+    assert "BROKEN  eviction" in ran.stdout
+
+
+def test_the_doctor_ends_with_1_and_a_sentence_where_there_is_no_store():
+    """Nothing listens on port 1."""
+    ran = doctor("redis://127.0.0.1:1/0")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("Error: The store cannot be reached")

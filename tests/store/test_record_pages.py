@@ -1,0 +1,59 @@
+"""Records are read in the order of their names, a few at a time."""
+
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+from app.store.paging import read_records
+
+
+class Counting:
+    """A client that remembers how many commands ran in one step."""
+
+    def __init__(self, client) -> None:
+        self._client = client
+        self.steps: list[int] = []
+
+    async def read_pipelined(self, commands):
+        self.steps.append(len(commands))
+        return await self._client.read_pipelined(commands)
+
+
+async def test_however_long_a_list_is_the_store_reads_a_few_records_in_one_step(client, workspace_id):
+    """A hundred thousand policies in one step would keep every decision waiting past its deadline."""
+    name_of = Keyspace(workspace_id).policy
+    for n in range(1_000):
+        if n % 3:
+            await client.call("HSET", name_of(str(n)), "n", n)
+    counting = Counting(client)
+
+    chunks = [records async for records in read_records(counting, name_of, [str(n) for n in range(1_000)])]
+
+    assert [int(record["n"]) for records in chunks for record in records] == [n for n in range(1_000) if n % 3]
+    assert len(chunks) == len(counting.steps)
+    assert max(counting.steps) == 256
+    assert sum(counting.steps) == 1_000
+
+
+async def test_large_records_are_read_by_few(client, workspace_id):
+    """A step is as large as it should be, or a single record."""
+    name_of = Keyspace(workspace_id).policy
+    for n in range(100):
+        await client.call("HSET", name_of(str(n)), "rules", "x" * 100_000)
+    counting = Counting(client)
+
+    chunks = [records async for records in read_records(counting, name_of, [str(n) for n in range(100)])]
+
+    assert sum(map(len, chunks)) == 100
+    assert counting.steps[0] == 16
+    assert max(counting.steps[5:]) <= 2
+
+
+async def test_no_names_are_no_question(client):
+    """Nothing is sent."""
+    counting = Counting(client)
+    assert [records async for records in read_records(counting, str, [])] == []
+    assert counting.steps == []
+
+
+def test_a_record_is_a_dict_however_the_reply_came():
+    """Flat from the link, already paired from redis-py."""
+    assert as_record(["a", "1", "b", "2"]) == as_record({"a": "1", "b": "2"}) == {"a": "1", "b": "2"}

@@ -1,0 +1,105 @@
+"""One agent judged twice: by the decision point, its plans closed in plain Python, and by the mirror."""
+
+from typing import Any
+
+import msgspec
+from mirror import naive
+
+from app.model.agents import Agent, AgentStatus
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
+from app.model.policies import Policy, Rules, quota_fingerprints
+from app.model.redaction import Redactor
+from app.pdp import compile_agent, decide
+from app.settings import Settings
+
+REDACTOR = Redactor(Settings().redact.split(","))
+DEFAULTS = {"priority": 0, "enabled": True}
+
+
+def request(tool_name: str, parameters: dict[str, Any] | None = None, action: str = "authorize") -> AuthorizeRequest:
+    return AuthorizeRequest("agent", tool_name, action, parameters or {}, b"")
+
+
+def agent(status: str = "active") -> Agent:
+    return Agent(id="agent", name="a", status=AgentStatus(status), created_ms=0, updated_ms=0, version="v")
+
+
+def policy_of(body: dict[str, Any]) -> Policy:
+    """The policy of a body of the API with its `id` and `createdAt`."""
+    return Policy(
+        id=body["id"],
+        agent_id="agent",
+        name=body["name"],
+        rules=tuple(msgspec.convert(body["rules"], Rules)),
+        priority=body["priority"],
+        enabled=body["enabled"],
+        created_ms=body["createdAt"],
+        updated_ms=body["createdAt"],
+        version=1,
+    )
+
+
+class Ledger:
+    """What the commit does with a plan: the first full quota decides, and only an allowed call takes all of them."""
+
+    def __init__(self) -> None:
+        self.admitted: dict[tuple[str, str], list[int]] = {}
+
+    def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
+        """The final outcome, and the wait of the longest if a quota is full."""
+        assert plan.holds_from_us <= now_us < plan.holds_until_us
+        waits = []
+        outcome = None
+        for quota in plan.quotas:
+            times = self.admitted.get((quota.policy_id, quota.fingerprint), [])
+            if len(times) >= quota.max_calls and (wait := times[-quota.max_calls] + quota.window_us - now_us) > 0:
+                outcome = outcome or quota.when_full
+                waits.append(wait)
+        outcome = outcome or plan.outcome
+        if outcome.result is Result.ALLOWED:
+            for quota in plan.quotas:
+                self.admitted.setdefault((quota.policy_id, quota.fingerprint), []).append(now_us)
+        return outcome, max(waits, default=None)
+
+
+class BothSides:
+    """An agent and its policies (bodies of the API, each with `id` and `createdAt`); time must not run backwards."""
+
+    def __init__(self, policies: list[dict[str, Any]], status: str = "active") -> None:
+        self.status = status
+        self.bodies = {body["id"]: DEFAULTS | body for body in policies}
+        self.ledger = Ledger()
+        self.mirror_admitted: dict[naive.Bucket, list[int]] = {}
+        self._compile()
+
+    def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
+        self.bodies[policy_id] = self.bodies[policy_id] | fields
+        self._compile()
+
+    def fill(self, policy_id: str, index: int, now_us: int) -> None:
+        """The rate limit has admitted as many calls as it may, just now."""
+        body = self.bodies[policy_id]
+        times = [now_us] * body["rules"][index]["rateLimit"]["maxCalls"]
+        fingerprint = quota_fingerprints(policy_of(body).rules)[index]
+        self.ledger.admitted.setdefault((policy_id, fingerprint), []).extend(times)
+        self.mirror_admitted.setdefault(naive.bucket(body, index), []).extend(times)
+
+    def judge(self, tool_name: str, parameters: dict[str, Any], now_us: int) -> tuple[naive.Answer, Outcome]:
+        """What the decision point answers, in the mirror's words and in its own."""
+        plan = decide(self.compiled, request(tool_name, parameters), now_us)
+        outcome, retry_us = self.ledger.close(plan, now_us)
+        index = None if outcome.rule is None else outcome.rule.index
+        return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
+
+    def judge_by_mirror(self, tool_name: str, parameters: dict[str, Any], now_us: int) -> naive.Answer:
+        call = {"tool_name": tool_name, "parameters": parameters}
+        policies = list(self.bodies.values())
+        answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted)
+        if answer.result == "allowed":
+            for bucket in naive.takes(policies, call):
+                self.mirror_admitted.setdefault(bucket, []).append(now_us)
+        return answer
+
+    def _compile(self) -> None:
+        policies = [policy_of(body) for body in self.bodies.values()]
+        self.compiled = compile_agent(agent(self.status), policies, REDACTOR.is_secret)

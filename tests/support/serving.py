@@ -1,0 +1,114 @@
+"""`remit serve` as a person or a service manager runs it: its words, its children, its end."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+from servers import clean_env, free_port
+
+REPLICA, STORE, COMPACTOR = "app.serve.worker", "unixsocket:", "app.cli compact"
+
+
+class Service:
+    """One `remit serve`; what it says goes to files, so that it can be read at any time."""
+
+    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "app.cli"), **env: str) -> None:
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
+        self._command = [sys.executable, *program, "serve", *arguments]
+        self.data_dir = folder / "data"
+        self.env = clean_env() | {"REMIT_PORT": str(self.port), "REMIT_DATA_DIR": str(self.data_dir)} | env
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def launch(self, **options) -> "Service":
+        """The process runs; it may not serve yet. What it said before is forgotten."""
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(self._command, env=self.env, stdout=out, stderr=err, **options)
+        return self
+
+    def start(self) -> "Service":
+        """It serves when this returns."""
+        self.launch()
+        self.until(lambda: "\nserving " in "\n" + self.said, "it serves")
+        return self
+
+    def ended(self) -> int:
+        """Its exit code, once it has ended by itself."""
+        return self.process.wait(30)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code after the signal."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.ended()
+
+    def until(self, claim, what: str, seconds: float = 30) -> None:
+        """Return when `claim()` is true; fail if it does not become so, or if the process ends before."""
+        deadline = time.monotonic() + seconds
+        while not claim():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"not so: {what}\n{self.said}\n{self.complained}")
+            time.sleep(0.02)
+
+    @property
+    def said(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def complained(self) -> str:
+        return self._err.read_text()
+
+    @property
+    def key(self) -> str:
+        """The admin key that the first start printed."""
+        return re.search(r"^admin key (svc_[0-9a-f]{32}) ", self.said, re.MULTILINE)[1]
+
+    def children(self, kind: str = "") -> list[int]:
+        """Pids of the children whose command line holds `kind`."""
+        return [pid for pid, command in children_of(self.process.pid).items() if kind in command]
+
+    def client(self, key: str, **options) -> httpx.Client:
+        return httpx.Client(base_url=self.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=10, **options)
+
+    def answers(self) -> bool:
+        """Whether decisions can be made now."""
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{self.base_url}/readyz", timeout=2).status_code == 200
+        return False
+
+
+def children_of(parent: int) -> dict[int, str]:
+    """Command lines of the children of a process by pid; zombies do not count."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            state, ppid = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if int(ppid) == parent and state != "Z":
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def is_running(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def all_gone(pids: list[int], seconds: float = 30) -> bool:
+    """Whether every one of these processes ends in time."""
+    deadline = time.monotonic() + seconds
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(is_running, pids))
+
+
+def kill(pid: int) -> None:
+    """As a power cut would: no chance to do anything more."""
+    os.kill(pid, signal.SIGKILL)

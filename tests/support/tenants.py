@@ -1,0 +1,90 @@
+"""A workspace of a test's own, reached over HTTP as its admin, as a reader, and without a key."""
+
+import asyncio
+import threading
+import uuid
+
+from servers import Replica
+
+from app.model.ids import Ids
+from app.redis_client.client import open_client
+from app.store.api_keys import ApiKeys
+from app.store.keyspace import Keyspace
+from app.store.workspaces import Workspaces
+
+FREE = {"type": "tool_allowlist", "tools": ["*"]}
+
+
+class Tenant:
+    """A new workspace on `store`, and clients of it that talk to `replica`."""
+
+    def __init__(self, store_url: str, replica: Replica) -> None:
+        self.replica = replica
+        self.store_url = store_url
+        self.id, self.admin_key = _in_a_loop_of_its_own(_create_workspace(store_url))
+        self.admin = replica.client(self.admin_key)
+        self.read_key = self.new_key(["read"])["key"]
+        self.reader = replica.client(self.read_key)
+
+    def close(self):
+        self.admin.close()
+        self.reader.close()
+
+    def new_key(self, scopes, **fields):
+        """A key's creation as it was answered."""
+        return self._made("/v1/api-keys", {"name": "a key", "scopes": scopes, **fields})
+
+    def let_expire(self, key_id):
+        """The key's time has come, as if somebody had waited for it."""
+        _in_a_loop_of_its_own(_let_expire(self.store_url, Keyspace(self.id).key(key_id)))
+
+    def new_agent(self, **fields):
+        return self._made("/v1/agents", {"name": "an agent", **fields})
+
+    def new_policy(self, agent_id, *rules, **fields):
+        """A policy of these rules; one that allows everything without them."""
+        body = {"agent_id": agent_id, "name": "a policy", "rules": list(rules) or [FREE], **fields}
+        return self._made("/v1/policies", body)
+
+    def authorize(self, agent_id, tool="file.read", **fields):
+        """The answer to one tool call."""
+        answer = self.reader.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": tool, **fields})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def log(self, **filters):
+        """The log's entries, newest first."""
+        answer = self.reader.get("/v1/audit-logs", params=filters)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def _made(self, path, body):
+        answer = self.admin.post(path, json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+
+async def _create_workspace(store_url):
+    client = open_client(store_url, 250)
+    try:
+        ids = Ids()
+        return await Workspaces(client, ids, ApiKeys(client, ids)).create(f"test {uuid.uuid4()}")
+    finally:
+        await client.close()
+
+
+async def _let_expire(store_url, key):
+    client = open_client(store_url, 250)
+    try:
+        await client.call("HSET", key, "expires_ms", 1)
+    finally:
+        await client.close()
+
+
+def _in_a_loop_of_its_own(coroutine):
+    # Fixtures of asynchronous tests run while a loop does, so this one gets a thread.
+    done = []
+    thread = threading.Thread(target=lambda: done.append(asyncio.run(coroutine)))
+    thread.start()
+    thread.join()
+    return done[0]

@@ -1,0 +1,84 @@
+"""What is left out of garbage collections, and goes all the same when nobody uses it."""
+
+import gc
+import weakref
+
+import pytest
+
+from app.gc_freeze import freeze_heap
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest
+from app.model.policies import (
+    ApprovalRequired,
+    Constraint,
+    ParameterConstraint,
+    Policy,
+    RateLimit,
+    RateLimited,
+    TimeBased,
+    TimeWindow,
+)
+from app.pdp import compile_agent, decide
+
+RULES = (
+    ParameterConstraint(tools=["t"], parameters={"a.b": Constraint(regex="^x$", enum=["x"], max=3)}),
+    TimeBased(tools=["t"], time_window=TimeWindow(allowed_hours=list(range(24)))),
+    RateLimited(tools=["*"], rate_limit=RateLimit(5, 60)),
+    ApprovalRequired(tools=["u"]),
+)
+
+
+@pytest.fixture
+def no_collections():
+    """The collector does nothing by itself, and sees everything again afterwards."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+def compiled():
+    """An agent that has decided about one tool and another."""
+    agent = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="1")
+    policy = Policy(id="p", agent_id="a", name="p", rules=RULES, created_ms=0, updated_ms=0, version=1)
+    made = compile_agent(agent, [policy], lambda _: False)
+    for tool in ("t", "u"):
+        decide(made, AuthorizeRequest("a", tool, "authorize", {"a": {"b": "y"}}, b"{}"), 0)
+    return made
+
+
+def test_what_lives_is_not_walked_through_again(no_collections):
+    """A full collection has nothing to look at."""
+    made = compiled()
+
+    freeze_heap()
+
+    walked = gc.get_objects()
+    assert not any(each is part for each in walked for part in (made.agent, made._views, made._tiers))
+
+
+def test_a_compiled_agent_that_was_set_aside_goes_with_its_last_user(no_collections):
+    """It holds no cycle, which nothing would ever find."""
+    made = compiled()
+    freeze_heap()
+    gone = weakref.ref(made)
+
+    del made
+
+    assert gone() is None
+
+
+def test_what_young_cycles_hold_is_not_set_aside(no_collections):
+    """It would stay for ever."""
+
+    class Part: ...
+
+    part = Part()
+    part.itself = part
+    gone = weakref.ref(part)
+    del part
+
+    freeze_heap()
+
+    assert gone() is None

@@ -1,0 +1,187 @@
+"""Who is locked out, for how long, and who is never."""
+
+import ipaddress
+import logging
+
+import pytest
+
+from app.settings import Settings, SettingsError
+from app.throttling.auth_failures import AuthFailures
+
+PER_MINUTE = 6
+OTHER = "192.0.2.2"
+HERE = "192.0.2.1"
+PROXIES = [ipaddress.ip_network(each) for each in ("10.0.0.0/8", "fd00::/8")]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lockouts(clock):
+    return AuthFailures(PER_MINUTE, clock=clock)
+
+
+def fail(lockouts, times, peer=HERE, forwarded=()):
+    for _ in range(times):
+        lockouts.note(peer, forwarded)
+
+
+def test_an_address_is_locked_out_when_its_failures_are_used_up(lockouts):
+    """One less than the bound is nothing; the last one locks."""
+    fail(lockouts, PER_MINUTE - 1)
+    assert lockouts.wait_s(HERE, ()) == 0
+    fail(lockouts, 1)
+    assert lockouts.wait_s(HERE, ()) == 10
+
+
+def test_waiting_as_long_as_told_gives_one_more_attempt(lockouts, clock):
+    """A sixth of a minute for each of six a minute."""
+    fail(lockouts, PER_MINUTE)
+    clock.now += 9.9
+    assert lockouts.wait_s(HERE, ()) == pytest.approx(0.1)
+    clock.now += 0.1
+    assert lockouts.wait_s(HERE, ()) == 0
+    fail(lockouts, 1)
+    assert lockouts.wait_s(HERE, ()) == pytest.approx(10)
+
+
+def test_a_minute_without_failures_forgives_everything(lockouts, clock):
+    """And no more than everything: a quiet year buys no thousand failures."""
+    fail(lockouts, PER_MINUTE)
+    clock.now += 365 * 86_400
+    fail(lockouts, PER_MINUTE - 1)
+    assert lockouts.wait_s(HERE, ()) == 0
+    fail(lockouts, 1)
+    assert lockouts.wait_s(HERE, ()) == 10
+
+
+def test_failures_under_way_when_the_bound_is_met_do_not_prolong_it(lockouts):
+    """A thousand at once lock out for as long as six do."""
+    fail(lockouts, 1000)
+    assert lockouts.wait_s(HERE, ()) == 10
+
+
+def test_others_are_not_slowed(lockouts):
+    """Each address has its own bucket."""
+    fail(lockouts, 1000)
+    fail(lockouts, PER_MINUTE - 1, OTHER)
+    assert lockouts.wait_s(OTHER, ()) == 0
+
+
+def test_nothing_is_looked_up_while_nobody_is_locked_out(lockouts, clock):
+    """`locked` is empty before, and again when the time has passed for everybody."""
+    assert not lockouts.locked
+    fail(lockouts, PER_MINUTE)
+    clock.now += 5
+    fail(lockouts, PER_MINUTE, OTHER)
+    assert list(lockouts.locked) == [HERE, OTHER]
+    clock.now += 5
+    assert lockouts.wait_s(OTHER, ()) == 5
+    assert list(lockouts.locked) == [OTHER]
+    clock.now += 5
+    assert lockouts.wait_s("198.51.100.1", ()) == 0
+    assert not lockouts.locked
+
+
+def test_memory_is_bounded_and_the_oldest_are_forgotten(clock):
+    """However many addresses somebody has."""
+    lockouts = AuthFailures(1, addresses_max=100, clock=clock)
+    for number in range(10_000):
+        lockouts.note(str(ipaddress.ip_address(number)), ())
+    assert len(lockouts) == len(lockouts.locked) == 100
+    assert lockouts.wait_s(str(ipaddress.ip_address(9_999)), ()) == 60
+    assert lockouts.wait_s(str(ipaddress.ip_address(9_899)), ()) == 0
+
+
+def test_without_a_bound_nobody_is_counted(clock):
+    """0 switches it off."""
+    lockouts = AuthFailures(0, clock=clock)
+    fail(lockouts, 1000)
+    assert (len(lockouts), lockouts.wait_s(HERE, ())) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
+        ("192.0.2.1", "::ffff:192.0.2.1"),
+        ("192.0.2.1", "192.0.2.1:4711"),
+        ("2001:db8::1", "[2001:db8::1]:4711"),
+        ("2001:db8::1", "2001:0DB8::1"),
+    ],
+)
+def test_these_are_the_same_origin(lockouts, one, other):
+    """A network of 64 bits is one caller's; ports and spellings make no other."""
+    assert lockouts.origin(one, ()) == lockouts.origin(other, ()) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("2001:db8:1:2::1", "2001:db8:1:3::1"), ("192.0.2.1", "192.0.2.2"), ("::1", "127.0.0.1")]
+)
+def test_these_are_not_the_same_origin(lockouts, one, other):
+    """Neighbours are others."""
+    assert lockouts.origin(one, ()) != lockouts.origin(other, ())
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "origin"),
+    [
+        ("10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.1, 10.0.0.2"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.1", "10.0.0.2"], "192.0.2.1"),
+        ("10.0.0.1", ["203.0.113.9, 192.0.2.1, 10.0.0.2"], "192.0.2.1"),
+        ("fd00::1", ["2001:db8::7"], "2001:db8::/64"),
+        ("::ffff:10.0.0.1", ["192.0.2.1:55"], "192.0.2.1"),
+        # What a proxy of ours cannot have written is not believed.
+        ("192.0.2.9", ["203.0.113.9"], "192.0.2.9"),
+        ("10.0.0.1", ["203.0.113.9, not an address"], "10.0.0.1"),
+        ("10.0.0.1", ["203.0.113.9, "], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["10.0.0.3"], "10.0.0.3"),
+        ("10.0.0.1", [", ".join(["203.0.113.9"] + ["10.0.0.2"] * 1000)], "10.0.0.2"),
+        (None, ["192.0.2.1"], None),
+        ("", ["192.0.2.1"], None),
+    ],
+)
+def test_the_origin_is_the_last_that_a_trusted_proxy_names(clock, peer, forwarded, origin):
+    """From the right, over our own proxies, to the first address that is none: what stands left of it anybody wrote."""
+    assert AuthFailures(PER_MINUTE, PROXIES, clock=clock).origin(peer, forwarded) == origin
+
+
+def test_an_unnamed_proxy_does_not_lock_out_everybody_behind_it(lockouts, caplog):
+    """Its callers have one address in common, so nobody is counted, and the log says once what to set."""
+    with caplog.at_level(logging.WARNING):
+        fail(lockouts, 1000, "10.0.0.1", ["192.0.2.1"])
+    assert lockouts.wait_s("10.0.0.1", ["192.0.2.1"]) == 0
+    assert [record.getMessage() for record in caplog.records] == [
+        "10.0.0.1 forwards requests, but REMIT_TRUSTED_PROXIES is not set: failed authentications are not throttled"
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", ["10.0.0.300", "10.0.0.1/8", "proxy.example", "10.0.0.1,,10.0.0.2", "*", "\N{SNOWMAN}"]
+)
+def test_a_proxy_that_is_no_address_stops_the_start(given):
+    """10.0.0.1/8 names a host and a network at once; which was meant is not guessed."""
+    with pytest.raises(SettingsError, match="REMIT_TRUSTED_PROXIES must be addresses or networks by comma"):
+        Settings.from_env({"REMIT_TRUSTED_PROXIES": given})
+
+
+def test_proxies_are_addresses_and_networks_of_both_kinds():
+    """By comma, spaces around them as one likes; none if it is empty."""
+    assert Settings.from_env({"REMIT_TRUSTED_PROXIES": ""}).proxies == []
+    given = Settings.from_env({"REMIT_TRUSTED_PROXIES": "10.0.0.7, 192.168.0.0/16,fd00::/8"}).proxies
+    assert [str(each) for each in given] == ["10.0.0.7/32", "192.168.0.0/16", "fd00::/8"]

@@ -1,0 +1,80 @@
+"""How fast one key may ask."""
+
+import pytest
+
+from app.throttling.request_rate import RequestRates
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def rates(clock):
+    return RequestRates(4, clock=clock)
+
+
+def test_a_second_s_requests_may_come_at_once_and_no_more(rates):
+    """The fifth is refused and told when the next may come."""
+    allowances = [rates.take("k") for _ in range(5)]
+    assert [each.wait_s for each in allowances] == [0, 0, 0, 0, 0.25]
+    assert [each.remaining for each in allowances] == [3, 2, 1, 0, 0]
+    assert [each.full_again_s for each in allowances] == [0.25, 0.5, 0.75, 1, 1]
+
+
+def test_no_span_holds_more_than_a_second_s_requests_and_those_that_came_back(rates, clock):
+    """Asked a hundred times a second for ten seconds: 4 at once and 4 a second."""
+    admitted = 0
+    for _ in range(1000):
+        admitted += rates.take("k").wait_s == 0
+        clock.now += 0.01
+    assert admitted == 4 + 4 * 10 - 1
+
+
+def test_what_is_refused_costs_nothing(rates, clock):
+    """Who goes on asking while refused waits no longer for it."""
+    for _ in range(1000):
+        rates.take("k")
+    clock.now += 0.25
+    assert rates.take("k").wait_s == 0
+
+
+def test_a_quiet_day_buys_no_more_than_a_second_s_requests(rates, clock):
+    """The bucket does not overflow."""
+    rates.take("k")
+    clock.now += 86_400
+    assert [rates.take("k").wait_s for _ in range(5)] == [0, 0, 0, 0, 0.25]
+
+
+def test_keys_do_not_slow_each_other(rates):
+    """Each has its own bucket."""
+    for _ in range(1000):
+        rates.take("k")
+    assert rates.take("other").wait_s == 0
+
+
+def test_memory_is_bounded(clock):
+    """The key that asked longest ago is forgotten."""
+    rates = RequestRates(1, keys_max=100, clock=clock)
+    for number in range(1000):
+        rates.take(str(number))
+    assert len(rates) == 100
+    assert rates.take("999").wait_s > 0
+    assert rates.take("0").wait_s == 0
+
+
+def test_zero_is_no_bound():
+    """Then nobody asks at all."""
+    assert not RequestRates(0).on
+    assert RequestRates(1).on
