@@ -14,6 +14,7 @@ WRITES        last use of a valid key, at most once a second
 TIME          O(1)
 HOLDS         I7 a revoked key gets no decision
 ]]
+assert(#KEYS == 1 and #ARGV == 1, 'ARITY')
 local caller_key = KEYS[1]
 local time_us = tonumber(ARGV[1])
 if not time_us then

@@ -51,9 +51,13 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local decision_id, body_digest = ARGV[5], ARGV[9]
+local arrived_us, holds_from_us, holds_until_us = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local decision_id, action, tool_name, parameters, body_digest = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local version, backlog_max, agent_id, key_id = ARGV[10], tonumber(ARGV[11]), ARGV[12], ARGV[13]
+local result, policy_id, rule, reason = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
+assert(quotas >= 0 and #ARGV == 17 + 6 * quotas, 'ARITY')
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -76,9 +80,9 @@ if first_answer then
   local asked = call('HGET', first_answer, 'body_digest')
   if asked then return refuse(asked == body_digest and 'repeated' or 'conflict') end
 end
-if call('HGET', agent, 'version') ~= ARGV[10] then return refuse('stale') end
-if time_us < tonumber(ARGV[3]) or time_us >= tonumber(ARGV[4]) then return refuse('moved') end
-if call('XLEN', audit_stream) >= tonumber(ARGV[11]) then return refuse('backlog') end
+if call('HGET', agent, 'version') ~= version then return refuse('stale') end
+if time_us < holds_from_us or time_us >= holds_until_us then return refuse('moved') end
+if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
 -- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
@@ -103,18 +107,17 @@ for i = 1, quotas do
   end
 end
 
-local result, policy_id, rule, reason = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
 if full > 0 then
   local at = 14 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
-local latency_us = math.max(0, time_us - tonumber(ARGV[2]))
+local latency_us = math.max(0, time_us - arrived_us)
 local sequence = tostring(tonumber(last[1] or 0) + 1)
 
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
 call('XADD', audit_stream, sequence .. '-0',
-  'id', decision_id, 'timeMs', time_ms_text, 'agentId', ARGV[12], 'keyId', ARGV[13],
-  'action', ARGV[6], 'toolName', ARGV[7], 'parameters', ARGV[8], 'result', result,
+  'id', decision_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id,
+  'action', action, 'toolName', tool_name, 'parameters', parameters, 'result', result,
   'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us))
 call('HSET', commits, 'sequence', sequence, 'time_us', time_text)
 if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end

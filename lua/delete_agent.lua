@@ -25,6 +25,7 @@ WRITES        everything named
 TIME          O(P log N), P policies of the agent, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
+assert(#KEYS >= 6 and #ARGV >= 4 and (#ARGV - 4) % 2 == 0, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, agents, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -23,18 +23,20 @@ WRITES        everything named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]
+assert(#KEYS >= 4 and #ARGV == 2 + #KEYS, 'ARITY')
 local audit_head, audit_segment, audit_data, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local number, sha256 = ARGV[1], ARGV[2]
+local number, sha256, next_sequence, floor_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local unarchived, ended_part = ARGV[5], ARGV[6]
 
 local head = redis.call('HMGET', audit_head, 'segment', 'floor_segment', 'archived')
 if tonumber(head[2] or 1) ~= tonumber(number) then return {'kept', number} end
 if tonumber(head[1] or 0) <= tonumber(number) then return {'kept', number} end
-if ARGV[5] ~= '1' and tonumber(head[3] or 0) < tonumber(number) then return {'kept', number} end
+if unarchived ~= '1' and tonumber(head[3] or 0) < tonumber(number) then return {'kept', number} end
 if redis.call('HGET', audit_segment, 'sha256') ~= sha256 then return {'kept', number} end
 
 redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(number) + 1),
-  'floor_sequence', ARGV[3], 'floor_ms', ARGV[4], 'floor_sha256', sha256)
+  'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256)
 for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[2 + i]) end
-if ARGV[6] ~= '' then redis.call('HDEL', audit_parts, ARGV[6]) end
+if ended_part ~= '' then redis.call('HDEL', audit_parts, ended_part) end
 redis.call('DEL', audit_segment, audit_data)
 return {'dropped', number}

@@ -17,6 +17,7 @@ HOLDS         I8 an acknowledged change binds: this keeps others waiting and pro
 
 It ends by itself: who dies between this and the deletion keeps nobody from anything for long.
 ]]
+assert(#KEYS == 2 and #ARGV == 1, 'ARITY')
 local caller_key, agent, actor_id = KEYS[1], KEYS[2], ARGV[1]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)

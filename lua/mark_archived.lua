@@ -15,6 +15,7 @@ WRITES        the head's field archived, never backwards
 TIME          O(1)
 HOLDS         I9 nothing is dropped before it is archived
 ]]
+assert(#KEYS == 2 and #ARGV == 2, 'ARITY')
 local audit_head, audit_segment = KEYS[1], KEYS[2]
 local number, sha256 = ARGV[1], ARGV[2]
 

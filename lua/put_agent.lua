@@ -29,6 +29,7 @@ WRITES        changes, agent, agents
 TIME          O(log N), N agents
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
+assert(#KEYS == 4 and #ARGV >= 7 and (#ARGV - 7) % 2 == 0, 'ARITY')
 local caller_key, changes, agent, agents = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version, id, agents_max = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])

@@ -24,6 +24,7 @@ WRITES        changes, key, keys
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
+assert(#KEYS == 4 and #ARGV >= 5 and (#ARGV - 5) % 2 == 0, 'ARITY')
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, after, id, created_ms, keys_max = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 

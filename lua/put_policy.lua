@@ -49,6 +49,7 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The agent's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
+assert(#KEYS >= 6 and #ARGV == 17, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]

@@ -19,6 +19,7 @@ WRITES        audit_poison, stream
 TIME          O(N), N entries of one segment at most
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
+assert(#KEYS == 3 and #ARGV >= 3 and (#ARGV - 3) % 2 == 0, 'ARITY')
 local audit_stream, audit_head, audit_poison = KEYS[1], KEYS[2], KEYS[3]
 local built_upon, sequence, foreign = ARGV[1], ARGV[2], tonumber(ARGV[3])
 

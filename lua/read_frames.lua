@@ -15,6 +15,7 @@ WRITES        nothing
 TIME          O(S + B), S segments, B bytes of what is read, at most bytes_max and one segment
 HOLDS         I5 entries are immutable
 ]]
+assert(#KEYS % 2 == 0 and #ARGV == 1 + #KEYS / 2, 'ARITY')
 local bytes_left = tonumber(ARGV[1])
 local segments = {}
 for i = 1, #KEYS / 2 do

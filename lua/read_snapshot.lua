@@ -15,6 +15,7 @@ HOLDS         I8 an acknowledged change binds every later decision
 
 Not MULTI, which a store at its `maxmemory` refuses whatever is in it.
 ]]
+assert(#ARGV >= 2 * #KEYS, 'ARITY')
 local replies, at = {}, 2 * #KEYS + 1
 for i = 1, #KEYS do
   local words = tonumber(ARGV[2 * i])

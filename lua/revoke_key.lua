@@ -20,6 +20,7 @@ WRITES        everything named
 TIME          O(log N), N keys
 HOLDS         I7 a revoked key gets no decision, I13 no change without its entry in the trail
 ]]
+assert(#KEYS == 4 and #ARGV == 4, 'ARITY')
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, expires_ms, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -30,6 +30,7 @@ WRITES        changes, the key's expiry and, at its first rotation, what that wa
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
+assert(#KEYS == 5 and #ARGV >= 10 and (#ARGV - 10) % 2 == 0, 'ARITY')
 local caller_key, changes, key, successor, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local actor_id, before, after, successor_after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local expires_ms, until_ms, id, successor_id, created_ms = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]

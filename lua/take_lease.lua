@@ -16,9 +16,10 @@ HOLDS         I9 none of it: a lease saves work, seal_segment is what keeps two 
 
 A script because a store at its `maxmemory` refuses SET, and then above all there is something to be sealed.
 ]]
-local audit_lease, holder = KEYS[1], ARGV[1]
+assert(#KEYS == 1 and #ARGV == 2, 'ARITY')
+local audit_lease, holder, lease_ms = KEYS[1], ARGV[1], ARGV[2]
 
 local holds = redis.call('GET', audit_lease)
 if holds and holds ~= holder then return {'taken'} end
-redis.call('SET', audit_lease, holder, 'PX', ARGV[2])
+redis.call('SET', audit_lease, holder, 'PX', lease_ms)
 return {'held'}

@@ -1,15 +1,14 @@
-"""A script's header is its contract: it says what `app/redis_client/scripts.py` declares and what the body does."""
+"""A script's header is its only declaration: `app/redis_client/scripts.py` reads it, and the body keeps to it."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from app.redis_client.scripts import LUA, SCRIPTS
+from app.redis_client.scripts import LUA, SCRIPTS, parse_script
 
 FILES = sorted(LUA.glob("*.lua"))
 INVARIANTS = (Path(__file__).parents[2] / "docs/invariants.md").read_text()
-LINE = re.compile(r"^(KEYS|ARGV)\[(.+?)\]\s+(\w+)", re.MULTILINE)
 CALL = re.compile(r"\bcall\(\s*'([A-Z]+)'(?:\s*,\s*([^,)]+))?")
 KEYLESS = {"TIME"}
 FORBIDDEN = {"KEYS", "SCAN", "HSCAN", "SSCAN", "ZSCAN", "RANDOMKEY", "EVAL", "EVALSHA", "FLUSHDB", "FLUSHALL", "SELECT"}
@@ -33,45 +32,70 @@ def section(text, name):
     return found[1]
 
 
-def indexed(kind, fixed, repeated, last=()):
-    """The lines a header must have: `KEYS[1]` and so on, `KEYS[4+i]` for what repeats, `KEYS[#KEYS]` at the end."""
-    every = len(repeated)
-    step = f"{every}i" if every > 1 else "i"
-    lines = [(kind, str(n), name) for n, name in enumerate(fixed, 1)]
-    before = len(fixed) - every
-    lines += [(kind, f"{before + n}+{step}" if before + n else step, name) for n, name in enumerate(repeated, 1)]
-    return lines + [(kind, f"#{kind}", name) for name in last]
-
-
 scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 
 
-def test_every_file_is_declared_and_every_declaration_has_a_file():
-    """Nothing in lua/ that nobody can run, and nothing declared that is not there."""
-    assert [path.stem for path in FILES] == sorted(script.name for script in SCRIPTS)
+def test_every_script_of_the_folder_is_read():
+    """Nothing in lua/ that nobody can run."""
+    assert [script.name for script in SCRIPTS] == [path.stem for path in FILES]
+    assert all(script.replies and script.width for script in SCRIPTS)
+
+
+HEADER = """#!lua flags=no-writes
+--[[
+look_up: say what is there.
+
+KEYS[1]       first           string
+KEYS[1+i]     other           string
+KEYS[#KEYS]   last            string; may be left out
+
+ARGV[1]       limit           how many
+ARGV[2i]      field           of other i
+ARGV[1+2i]    value           of it
+
+RETURNS       {status, count}
+  found       count of them
+  missing     nothing is there
+WRITES        nothing
+]]
+return {'found', 1}
+"""
+
+
+def test_a_header_says_everything_that_a_caller_must_know():
+    """Names in order, those that repeat, the one that may come last, statuses, width and flags."""
+    script = parse_script("look_up", HEADER)
+
+    assert (script.keys, script.repeated_keys, script.last_keys) == (("first",), ("other",), ("last",))
+    assert (script.args, script.repeated_args) == (("limit",), ("field", "value"))
+    assert (script.replies, script.width, script.flags) == (("found", "missing"), 2, "no-writes")
+    assert not script.is_change
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ("#!lua", "#! lua"),
+        ("look_up:", "other_name:"),
+        ("KEYS[1] ", "KEYS[2] "),
+        ("KEYS[1+i]", "KEYS[2+i]"),
+        ("ARGV[1] ", "ARGV[0] "),
+        ("ARGV[1+2i]", "ARGV[2+2i]"),
+        ("RETURNS", "GIVES"),
+        ("KEYS[#KEYS]   last", "ARGV[#ARGV]   last"),
+    ],
+)
+def test_a_header_that_counts_wrong_is_refused(was, is_now):
+    """A slip must not shift every argument after it."""
+    with pytest.raises(ValueError, match=r"lua/look_up\.lua: "):
+        parse_script("look_up", HEADER.replace(was, is_now, 1))
 
 
 @scripts
-def test_the_first_line_lets_no_undeclared_key_pass(script):
-    """Without `#!lua` a cluster would let a script write to other slots, and memory limits would not bind it."""
-    first_line = f"#!lua flags={script.flags}" if script.flags else "#!lua"
-    assert script.text.startswith(f"{first_line}\n--[[\n{script.name}: ")
-
-
-@scripts
-def test_keys_and_arguments_are_those_of_the_declaration(script):
-    """Names, order and numbers, those that repeat included."""
-    lines = LINE.findall(header(script.text))
-    keys = indexed("KEYS", script.keys, script.repeated_keys, script.last_keys)
-    assert lines == keys + indexed("ARGV", script.args, script.repeated_args)
-
-
-@scripts
-def test_replies_are_those_of_the_declaration(script):
-    """Every status, and as many elements as `width` says."""
-    returns = section(script.text, "RETURNS")
-    assert len(re.match(r"\{([^}]*)\}", returns)[1].split(",")) == script.width
-    assert tuple(re.findall(r"^  (\w+) ", returns, re.MULTILINE)) == script.replies
+def test_every_argument_is_named_before_its_first_use(script):
+    """`ARGV[7]` in the middle of a body says nothing to who reads it there."""
+    lines = body(script.text).splitlines()
+    assert [line for line in lines if re.search(r"(ARGV|KEYS)\[\d+\]", line) and not line.startswith("local ")] == []
 
 
 @scripts
