@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CLIENT := clients/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 help: ## show this help
@@ -12,6 +13,11 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 
 test: $(VENV)/dev.stamp ## set up and run every test this machine can run
 	$(BIN)/pytest $(ARGS)
+
+test-clients: test-client-core ## set up and run the tests of clients/, against a service of this tree
+
+test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those that need no framework
+	cd $(CLIENT) && .venv/bin/mypy && .venv/bin/pytest $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
 	$(BIN)/ruff format --check .
@@ -40,12 +46,14 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) pyproject.toml $(AS_DEV) --extra otel --group build --output-file requirements/image-otel.txt
 	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) --group audit --output-file requirements/audit.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --group core --output-file requirements/core.txt
 
 audit: $(VENV)/audit.stamp ## look for known holes in all that is locked; asks PyPI, so it needs the network
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
 
 LOCKED = $(sort $(wildcard requirements/*.txt))
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-header
+LOCK = $(BIN)/uv pip compile $(LOCK_OPTIONS)
 AS_DEV = --constraint requirements/dev.txt
 
 # The two stamps are levels of one environment: tests need all that running needs.
@@ -64,10 +72,17 @@ $(VENV)/audit.stamp: requirements/audit.txt | $(VENV)/venv.stamp
 	$(VENV)/audit/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/audit.txt
 	@touch $@
 
+# The clients have environments of their own: nothing that they need is installed beside the service.
+$(CLIENT)/.venv/core.stamp: $(CLIENT)/requirements/core.txt $(CLIENT)/pyproject.toml
+	$(PYTHON) -m venv $(CLIENT)/.venv
+	$(CLIENT)/.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	$(CLIENT)/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
+	@touch $@
+
 $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or later; name one with make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test check bench bench-quick cluster-demo fmt lock audit
+.PHONY: help run test test-clients test-client-core check bench bench-quick cluster-demo fmt lock audit
 .DEFAULT_GOAL := help

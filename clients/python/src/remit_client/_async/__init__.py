@@ -1,0 +1,1 @@
+"""The source of both clients: `unasync.py` makes `remit_client._sync` of this folder."""

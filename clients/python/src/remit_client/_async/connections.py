@@ -1,0 +1,69 @@
+"""One exchange with the service: whatever goes wrong in it is Unavailable."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import httpx
+
+from remit_client._async.io import ClientOfEachLoop, HttpClient, deadline
+from remit_client.errors import MalformedAnswer
+from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings
+
+
+class AsyncConnections:
+    """Connections that stay open; a forked process gets its own, or it would read what its parent asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._clients = ClientOfEachLoop()
+        self._process = os.getpid()
+
+    async def exchange(self, call: Call[Any], content: bytes | None, until: float) -> tuple[int, httpx.Headers, bytes]:
+        """Status, headers and body. until: of time.monotonic(). Raises Unavailable, MalformedAnswer."""
+        settings = self._settings
+        try:
+            with deadline(until - time.monotonic()):
+                client = self._client()
+                request = client.build_request(
+                    call.method,
+                    settings.url(call),
+                    content=content,
+                    headers=settings.headers_of(call),
+                    timeout=settings.limits(call),
+                )
+                response = await client.send(request, stream=True)
+                try:
+                    body = bytearray()
+                    async for chunk in response.aiter_bytes():
+                        body += chunk
+                        if len(body) > MAX_ANSWER_BYTES:
+                            raise MalformedAnswer(f"{settings.base}{call.path} answered with more than 64 MiB.")
+                        if time.monotonic() > until:
+                            raise TimeoutError
+                finally:
+                    await response.aclose()
+        except (httpx.HTTPError, OSError, TimeoutError) as error:
+            raise settings.unreachable(error) from error
+        except (RuntimeError, httpx.StreamError) as error:
+            raise settings.interrupted(error) from error
+        if time.monotonic() > until:
+            raise settings.late()
+        return response.status_code, response.headers, bytes(body)
+
+    async def aclose(self) -> None:
+        """The connections that were opened here are closed."""
+        client = self._clients.pop()
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> HttpClient:
+        if self._process != os.getpid():
+            self._process, self._clients = os.getpid(), ClientOfEachLoop()
+        client = self._clients.get()
+        if client is None:
+            client = HttpClient(**self._settings.options)
+            self._clients.put(client)
+        return client

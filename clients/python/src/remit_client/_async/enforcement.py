@@ -1,0 +1,96 @@
+"""What stands between an agent and its tools: the core under the guard and every adapter."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from remit_client.errors import ApprovalPending, Denied, RemitError, Unavailable
+from remit_client.models import Decision, Json
+
+if TYPE_CHECKING:
+    from remit_client._async.client import AsyncRemit
+
+Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
+SETTLED = ("approved", "consumed")
+logger = logging.getLogger("remit_client")
+
+
+class AsyncEnforcer:
+    """Lets the calls of one agent through that Remit allows, and raises for all others.
+
+    context: what the caller vouches for; a function is called for every decision.
+    wait: seconds that an escalated call waits for a person.
+    on_unavailable: "allow" lets calls through without a decision while Remit cannot be reached, with a warning each.
+    """
+
+    def __init__(
+        self,
+        remit: AsyncRemit,
+        agent: str,
+        *,
+        context: Context = None,
+        wait: float = 0.0,
+        on_unavailable: Literal["deny", "allow"] = "deny",
+        report_outcome: bool = False,
+    ) -> None:
+        if on_unavailable not in ("deny", "allow"):
+            raise ValueError('on_unavailable is "deny" or "allow"')
+        self.remit = remit
+        self.agent = agent
+        self.reports_outcome = report_outcome
+        self._context = context
+        self._wait = wait
+        self._on_unavailable = on_unavailable
+
+    async def check(self, tool: str, parameters: Json, context: Json | None = None) -> Decision:
+        """The decision that allows this call. Raises Denied, ApprovalPending or another RemitError: do not run it.
+
+        context: of this call, such as {"session": …}; what the enforcer was given outranks it.
+        """
+        given = self._context() if callable(self._context) else self._context
+        vouched = {**(context or {}), **(given or {})}
+        try:
+            decision = await self.remit.authorize(self.agent, tool, parameters, context=vouched or None)
+        except Unavailable as error:
+            if self._on_unavailable != "allow":
+                raise
+            logger.warning('%s The tool "%s" runs without a decision: on_unavailable="allow".', error, tool)
+            return Decision("", allowed=True, result="unavailable", reason=str(error))
+        if decision.result == "escalated":
+            decision = await self._ask_a_person(tool, parameters, vouched, decision)
+        if not decision.allowed:
+            raise Denied(tool, decision)
+        return decision
+
+    async def report(self, decision: Decision, status: str) -> None:
+        """The log knows what became of the call, if that is wanted; a failure of this is logged and changes nothing."""
+        if not (self.reports_outcome and decision.id):
+            return
+        try:
+            await self.remit.report_outcome(decision, status)
+        except RemitError as error:
+            logger.warning("What became of decision %s was not reported: %s", decision.id, error)
+
+    async def _ask_a_person(self, tool: str, parameters: Json, context: Json, decision: Decision) -> Decision:
+        """The decision after a person has said yes. Raises Denied or ApprovalPending."""
+        until = time.monotonic() + self._wait
+        asked = None
+        while decision.result == "escalated":
+            left = until - time.monotonic()
+            if decision.approval is None or left <= 0 or decision.approval.id == asked:
+                raise ApprovalPending(tool, decision)
+            asked = decision.approval.id
+            try:
+                approval = await self.remit.approval(asked, wait=left)
+            except RemitError as error:
+                raise ApprovalPending(tool, decision) from error
+            if approval.status == "pending":
+                raise ApprovalPending(tool, decision)
+            if approval.status not in SETTLED:
+                raise Denied(tool, decision, approval)
+            # The very same question again: the approval is for this call alone, and policies are judged anew.
+            decision = await self.remit.authorize(self.agent, tool, parameters, context=context or None)
+        return decision

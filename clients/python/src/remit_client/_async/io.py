@@ -1,0 +1,55 @@
+"""What differs between the two clients, here with an event loop. `_sync/io.py` is its twin and written by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+import httpx
+
+HttpClient = httpx.AsyncClient
+pause = anyio.sleep
+
+
+def deadline(seconds: float) -> AbstractContextManager[Any]:
+    """Ends what is inside with TimeoutError after so many seconds."""
+    return anyio.fail_after(max(0.0, seconds))
+
+
+class ClientOfEachLoop:
+    """An HTTP client for every event loop that asks: connections of one loop cannot be used on another."""
+
+    def __init__(self) -> None:
+        self._clients: WeakKeyDictionary[object, HttpClient] = WeakKeyDictionary()
+        self._elsewhere: HttpClient | None = None
+
+    def get(self) -> HttpClient | None:
+        """This loop's client, if it has one."""
+        loop = _loop()
+        return self._elsewhere if loop is None else self._clients.get(loop)
+
+    def put(self, client: HttpClient) -> None:
+        """This loop's client is this one."""
+        loop = _loop()
+        if loop is None:
+            self._elsewhere = client
+        else:
+            self._clients[loop] = client
+
+    def pop(self) -> HttpClient | None:
+        """This loop's client, which it has no longer."""
+        loop = _loop()
+        if loop is None:
+            client, self._elsewhere = self._elsewhere, None
+            return client
+        return self._clients.pop(loop, None)
+
+
+def _loop() -> object | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:  # trio
+        return None

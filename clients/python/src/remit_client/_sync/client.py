@@ -1,0 +1,147 @@
+# Written by unasync.py from _async/client.py; change that.
+"""The client: sends calls, within a deadline, on connections that stay open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from remit_client import calls
+from remit_client._sync.connections import Connections
+from remit_client._sync.enforcement import Enforcer, Context
+from remit_client._sync.guard import Guard
+from remit_client._sync.io import pause
+from remit_client.errors import Unavailable
+from remit_client.models import Approval, Decision, Json
+from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, encode, interpret, new_idempotency_key
+
+T = TypeVar("T")
+FIRST_PAUSE_S = 0.05
+
+
+class Remit:
+    """Asks Remit; open it once and share it.
+
+    url, key: else REMIT_URL and REMIT_API_KEY.
+    timeout: seconds for a whole answer, retries included; connect_timeout: for the connection alone.
+    retries: how often a question is repeated after a failure. Above 0 every decision carries an Idempotency-Key, which
+    the store of the service keeps for 24 hours.
+    http_options: of httpx.Client, such as `proxy`, `verify`, `cert`, `limits` or `transport`.
+
+    Whatever goes wrong raises a RemitError; nothing here ever says that a call is allowed without an answer that does.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout: float = ANSWER_S,
+        connect_timeout: float = CONNECT_S,
+        retries: int = 0,
+        http_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._settings = Settings(
+            url, key, timeout=timeout, connect_timeout=connect_timeout, retries=retries, http_options=http_options
+        )
+        self._connections = Connections(self._settings)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings!r})"
+
+    def __enter__(self) -> Remit:  # noqa: PYI034 - Self is of Python 3.11
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The connections are closed; the next call opens new ones."""
+        self._connections.close()
+
+    def authorize(
+        self,
+        agent: str,
+        tool: str,
+        parameters: Json | None = None,
+        *,
+        context: Json | None = None,
+        action: str | None = None,
+        approval_id: str | None = None,
+    ) -> Decision:
+        """The decision on one call of a tool, whatever it is: run the tool only if `.allowed`.
+
+        agent: its id or alias. context: what the caller vouches for and the agent cannot choose, such as
+        {"session": …, "user": …}. Raises Unavailable, Refused, MalformedAnswer; TypeError where something is not JSON.
+        """
+        key = new_idempotency_key() if self._settings.retries else None
+        return self.send(calls.authorize(agent, tool, parameters, context, action, approval_id, key))
+
+    def guard(
+        self,
+        agent: str,
+        tool: str,
+        parameters: Json | None = None,
+        *,
+        context: Context = None,
+        wait: float = 0.0,
+        on_unavailable: Literal["deny", "allow"] = "deny",
+        report_outcome: bool = False,
+    ) -> Guard:
+        """A decorator, or the context of an `with`, in which the tool runs only if it is allowed.
+
+        The parameters of a decorated function are those of the tool. Denied raises Denied; escalated waits up to `wait`
+        seconds for a person and then raises ApprovalPending. Without an answer it raises, unless `on_unavailable` is
+        "allow". `report_outcome` tells the log what became of the call, in a request of its own.
+        """
+        enforcer = Enforcer(
+            self, agent, context=context, wait=wait, on_unavailable=on_unavailable, report_outcome=report_outcome
+        )
+        return Guard(enforcer, tool, parameters)
+
+    def approval(self, approval_id: str, *, wait: float = 0.0) -> Approval:
+        """The approval as it is now, or, while it is pending, as it is within `wait` seconds."""
+        until = time.monotonic() + wait
+        while True:
+            left = until - time.monotonic()
+            try:
+                approval = self.send(calls.get_approval(approval_id, left))
+            except Unavailable:
+                if left < 1:
+                    raise
+                pause(0.5)  # a replica that restarts; the approval is in the store
+                continue
+            if approval.status != "pending" or time.monotonic() >= until:
+                return approval
+
+    def approve(self, approval_id: str, *, note: str | None = None, **grant: Any) -> Approval:
+        """The call may run; `uses`, `valid_seconds` may grant less than the policy does."""
+        return self.send(calls.approve(approval_id, note, **grant))
+
+    def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
+        """The call may not run."""
+        return self.send(calls.deny(approval_id, note))
+
+    def cancel(self, approval_id: str) -> Approval:
+        """The question is taken back."""
+        return self.send(calls.cancel(approval_id))
+
+    def report_outcome(self, decision: Decision | str, status: str) -> None:
+        """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""
+        self.send(calls.report_outcome(decision if isinstance(decision, str) else decision.id, status))
+
+    def send(self, call: Call[T]) -> T:
+        """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError where something is not JSON."""
+        content = encode(call.body)
+        until = time.monotonic() + self._settings.deadline(call)
+        attempts, pause_s = self._settings.attempts(call), FIRST_PAUSE_S
+        while True:
+            try:
+                return interpret(call, self._settings, *self._connections.exchange(call, content, until))
+            except Unavailable:
+                attempts -= 1
+                if attempts == 0 or time.monotonic() + pause_s >= until:
+                    raise
+            pause(pause_s)
+            pause_s *= 2

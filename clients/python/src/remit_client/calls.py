@@ -1,0 +1,177 @@
+"""The endpoints, each as the request that it takes; `client.send(call)` sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy
+from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
+
+POLL_S = 30.0
+
+
+def authorize(
+    agent: str,
+    tool: str,
+    parameters: Json | None = None,
+    context: Json | None = None,
+    action: str | None = None,
+    approval_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Decision]:
+    """May this call be made? `agent` is an id or an alias."""
+    body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": parameters or {}}
+    if context:
+        body["context"] = context
+    if action is not None:
+        body["action"] = action
+    if approval_id is not None:
+        body["approval_id"] = approval_id
+    return Call(
+        "POST",
+        "/v1/authorize",
+        Decision.read,
+        body=body,
+        repeatable=idempotency_key is not None,
+        idempotency_key=idempotency_key,
+    )
+
+
+def report_outcome(decision_id: str, status: str) -> Call[Any]:
+    """What became of an allowed call: `executed`, `failed` or `not_executed`; once."""
+    return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body={"status": status})
+
+
+def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
+    """An approval as it is; with `wait`, as it is once somebody has decided, or after so many seconds."""
+    wait = max(0.0, min(wait, POLL_S))
+    query = {"wait": f"{wait:g}"} if wait else {}
+    path = f"/v1/approvals/{segment(approval_id)}"
+    return Call("GET", path, Approval.read, query=query, wait_seconds=wait, repeatable=True)
+
+
+def list_approvals(
+    status: str | None = None, agent: str | None = None, limit: int | None = None
+) -> Call[list[Approval]]:
+    """The workspace's approvals."""
+    query = given(status=status, agent_id=agent, limit=limit)
+    return Call("GET", "/v1/approvals", listed(Approval.read), query=query, repeatable=True)
+
+
+def approve(
+    approval_id: str,
+    note: str | None = None,
+    uses: int | None = None,
+    valid_seconds: int | None = None,
+    accept_hidden: bool | None = None,
+) -> Call[Approval]:
+    """The call may run, so often and so long; never with the key that asked."""
+    body = given(note=note, uses=uses, validSeconds=valid_seconds, acceptHidden=accept_hidden)
+    return Call("POST", f"/v1/approvals/{segment(approval_id)}/approve", Approval.read, body=body)
+
+
+def deny(approval_id: str, note: str | None = None) -> Call[Approval]:
+    """The call may not run."""
+    return Call("POST", f"/v1/approvals/{segment(approval_id)}/deny", Approval.read, body=given(note=note))
+
+
+def cancel(approval_id: str) -> Call[Approval]:
+    """The question is taken back, by the key that asked it."""
+    return Call("POST", f"/v1/approvals/{segment(approval_id)}/cancel", Approval.read, body={})
+
+
+def create_agent(name: str, **fields: Any) -> Call[Agent]:
+    """A new agent, active and without policies; `alias`, `groups`, `description` as the API has them."""
+    return Call("POST", "/v1/agents", Agent.read, body={"name": name, **fields})
+
+
+def list_agents(limit: int | None = None, offset: int | None = None, **filters: Any) -> Call[list[Agent]]:
+    """The workspace's agents, oldest first."""
+    query = given(limit=limit, offset=offset, **filters)
+    return Call("GET", "/v1/agents", listed(Agent.read), query=query, repeatable=True)
+
+
+def get_agent(agent: str) -> Call[Agent]:
+    """One agent."""
+    return Call("GET", f"/v1/agents/{segment(agent)}", Agent.read, repeatable=True)
+
+
+def update_agent(agent: str, **changes: Any) -> Call[Agent]:
+    """The agent has these fields from now on."""
+    return Call("PATCH", f"/v1/agents/{segment(agent)}", Agent.read, body=changes)
+
+
+def delete_agent(agent: str) -> Call[None]:
+    """The agent and its policies are gone; its log stays."""
+    return Call("DELETE", f"/v1/agents/{segment(agent)}", nothing)
+
+
+def create_policy(agent: str | None, name: str, rules: Sequence[Json], **fields: Any) -> Call[Policy]:
+    """A new policy, in force at once. `agent` is None where a `group` or the whole workspace has it."""
+    body = given(agent_id=agent) | {"name": name, "rules": list(rules), **fields}
+    return Call("POST", "/v1/policies", Policy.read, body=body)
+
+
+def list_policies(agent: str | None = None, **filters: Any) -> Call[list[Policy]]:
+    """Policies in the order in which they are evaluated."""
+    query = given(agent_id=agent, **filters)
+    return Call("GET", "/v1/policies", listed(Policy.read), query=query, repeatable=True)
+
+
+def get_policy(policy_id: str) -> Call[Policy]:
+    """One policy."""
+    return Call("GET", f"/v1/policies/{segment(policy_id)}", Policy.read, repeatable=True)
+
+
+def update_policy(policy_id: str, **changes: Any) -> Call[Policy]:
+    """The policy has these fields from now on."""
+    return Call("PATCH", f"/v1/policies/{segment(policy_id)}", Policy.read, body=changes)
+
+
+def delete_policy(policy_id: str) -> Call[None]:
+    """The policy is gone."""
+    return Call("DELETE", f"/v1/policies/{segment(policy_id)}", nothing)
+
+
+def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
+    """A new key; its secret is in this answer and nowhere else."""
+    body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}
+    return Call("POST", "/v1/api-keys", ApiKey.read, body=body)
+
+
+def list_api_keys() -> Call[list[ApiKey]]:
+    """The workspace's keys, without their secrets."""
+    return Call("GET", "/v1/api-keys", listed(ApiKey.read), repeatable=True)
+
+
+def revoke_api_key(key_id: str) -> Call[None]:
+    """The key is refused from now on."""
+    return Call("DELETE", f"/v1/api-keys/{segment(key_id)}", nothing)
+
+
+def list_audit_logs(**filters: Any) -> Call[list[AuditEntry]]:
+    """Decisions, newest first; filters as the API has them (`since` is its `from`)."""
+    if "since" in filters:
+        filters["from"] = filters.pop("since")
+    return Call("GET", "/v1/audit-logs", listed(AuditEntry.read), query=given(**filters), repeatable=True)
+
+
+def list_changes(**filters: Any) -> Call[list[Any]]:
+    """Who changed what, newest first."""
+    return Call("GET", "/v1/changes", listed(as_it_is), query=given(**filters), repeatable=True)
+
+
+def verify_audit_logs(**filters: Any) -> Call[Any]:
+    """What a check of the log's hash chain finds."""
+    return Call("GET", "/v1/audit-logs/verify", as_it_is, query=given(**filters), repeatable=True, wait_seconds=60)
+
+
+def audit_status() -> Call[Any]:
+    """How much of the log is sealed, and how far behind that is."""
+    return Call("GET", "/v1/audit-logs/status", as_it_is, repeatable=True)
+
+
+def any_other(method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Call[Any]:
+    """An endpoint that has no function here yet; the answer is its JSON."""
+    return Call(method, path, as_it_is, query=query or {}, body=body, repeatable=method == "GET")

@@ -1,0 +1,223 @@
+"""How a call looks on the wire and what an answer means; knows nothing of sockets, so both clients share it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from remit_client.errors import MalformedAnswer, Refused, RemitError, Throttled, Unavailable
+from remit_client.models import NotAnAnswer
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+CONNECT_S = 1.0
+ANSWER_S = 2.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_KEY = re.compile(r"[\x21-\x7e]{1,512}")
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One request: `read` makes a typed answer of the JSON that comes back.
+
+    wait_seconds: how much longer than usual the answer may take, for long polls.
+    repeatable: sending it twice changes nothing, or it carries an Idempotency-Key.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    wait_seconds: float = 0.0
+    repeatable: bool = False
+    idempotency_key: str | None = None
+
+
+class Settings:
+    """Where the service is and who asks. The key stands in no repr and no message."""
+
+    def __init__(
+        self,
+        url: str | None,
+        key: str | None,
+        *,
+        timeout: float,
+        connect_timeout: float,
+        retries: int,
+        http_options: Mapping[str, Any] | None,
+    ) -> None:
+        url = url or os.environ.get("REMIT_URL")
+        key = key or os.environ.get("REMIT_API_KEY")
+        if not url:
+            raise ValueError("No address: pass url, or set REMIT_URL, such as http://127.0.0.1:8080")
+        if not key:
+            raise ValueError("No API key: pass key, or set REMIT_API_KEY")
+        if not _KEY.fullmatch(key):
+            raise ValueError("The API key must be visible ASCII characters without spaces; it is not shown here")
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("The URL of Remit must be http://host:port or https://host")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("The URL of Remit holds no user, password, query or fragment; the key goes into key")
+        if not (timeout > 0 and connect_timeout > 0 and retries >= 0):
+            raise ValueError("timeout and connect_timeout must be above 0, retries 0 or more")
+        self.base = url.rstrip("/")
+        self.timeout = timeout
+        self.connect_timeout = connect_timeout
+        self.retries = retries
+        self.authorize_url = httpx.URL(f"{self.base}/v1/authorize")
+        self._headers = {"Authorization": f"Bearer {key}", "User-Agent": "remit-client", "Accept": "application/json"}
+        self._post_headers = {**self._headers, "Content-Type": "application/json"}
+        self.options: dict[str, Any] = {"follow_redirects": False, **(http_options or {})}
+        if parts.scheme == "http":  # loading the certificates of the machine takes longer than a hundred decisions
+            self.options.setdefault("verify", False)
+
+    def __repr__(self) -> str:
+        return self.base
+
+    def url(self, call: Call[Any]) -> httpx.URL:
+        """The address of a call."""
+        if call.path == "/v1/authorize" and not call.query:
+            return self.authorize_url
+        url = httpx.URL(self.base + call.path)
+        given = {name: value for name, value in call.query.items() if value is not None}
+        return url.copy_merge_params(given) if given else url
+
+    def limits(self, call: Call[Any]) -> httpx.Timeout:
+        """Seconds that each step of a call may take; the whole has `deadline`."""
+        return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout)
+
+    def deadline(self, call: Call[Any]) -> float:
+        """Seconds that a call may take, its retries included."""
+        return self.timeout + call.wait_seconds
+
+    def attempts(self, call: Call[Any]) -> int:
+        """How often a call may be sent: more than once only if that cannot count twice."""
+        return 1 + self.retries if call.repeatable else 1
+
+    def unreachable(self, error: Exception) -> Unavailable:
+        """What is raised when no answer has come. The text of the cause may name addresses, never headers."""
+        if isinstance(error, httpx.TimeoutException | TimeoutError):
+            return self.late()
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        return Unavailable(f"Remit at {self.base} cannot be reached ({why}). Check REMIT_URL and that it is running.")
+
+    def late(self) -> Unavailable:
+        """What is raised when the answer has not come in time."""
+        return Unavailable(
+            f"Remit at {self.base} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
+            "Check that it is healthy (GET /readyz), or raise timeout."
+        )
+
+    def interrupted(self, error: Exception) -> Unavailable:
+        """What is raised when the event loop or the client was closed under a call."""
+        return Unavailable(
+            f"The call to Remit was interrupted ({error}). Await it on an event loop that keeps running, and close the "
+            "client after the last call."
+        )
+
+    def headers_of(self, call: Call[Any]) -> dict[str, str]:
+        """The headers of a request; never to be shown."""
+        headers = self._post_headers if call.body is not None else self._headers
+        return headers if call.idempotency_key is None else {**headers, "Idempotency-Key": call.idempotency_key}
+
+
+def new_idempotency_key() -> str:
+    """A key that no other question has."""
+    return uuid.uuid4().hex
+
+
+def segment(name: str) -> str:
+    """A name of a caller's as one segment of a path: no slash or dot in it can lead elsewhere."""
+    return quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
+
+
+def encode(body: Any) -> bytes | None:
+    """JSON of a body. Raises TypeError or ValueError where it holds what JSON cannot say, NaN and infinity included."""
+    return None if body is None else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+
+
+def interpret(call: Call[T], settings: Settings, status: int, headers: httpx.Headers, content: bytes) -> T:
+    """The answer, or the exception that says why there is none."""
+    if httpx.codes.is_success(status):
+        try:
+            return call.read(json.loads(content) if content else None)
+        except (NotAnAnswer, ValueError, RecursionError, AttributeError, TypeError) as error:
+            raise MalformedAnswer(
+                f"{settings.base}{call.path} answered {status} with something that is no answer of Remit's ({error}). "
+                "Check that REMIT_URL is Remit's address and that no proxy answers in its place."
+            ) from error
+    raise _failure(settings, call, status, headers, content)
+
+
+def _failure(settings: Settings, call: Call[Any], status: int, headers: httpx.Headers, content: bytes) -> RemitError:
+    code, message, details = _problem(content)
+    where = f"{call.method} {settings.base}{call.path}"
+    if httpx.codes.is_redirect(status):
+        return MalformedAnswer(
+            f"{where} answered with a redirect ({status}), which is not followed: set REMIT_URL to it."
+        )
+    if status == httpx.codes.TOO_MANY_REQUESTS:
+        seconds = _seconds(headers.get("retry-after"))
+        wait = "" if seconds is None else f" Try again in {seconds:g} s."
+        return Throttled(f"Remit answers no more questions of this key for now: {message}.{wait}", code, seconds)
+    if httpx.codes.is_server_error(status):
+        return Unavailable(f"{where} answered {status} {code}: {message}. There is no decision; try again later.")
+    if status == httpx.codes.UNAUTHORIZED:
+        return Refused(
+            f"Remit does not accept the API key ({code}): {message}. Set REMIT_API_KEY to a key that is in use.",
+            status,
+            code,
+        )
+    return Refused(f"{where} was refused with {status} {code}: {message}", status, code, details)
+
+
+def _problem(content: bytes) -> tuple[str, str, list[object]]:
+    """Code, message and details of an error's body; a proxy's page has none of them."""
+    try:
+        error = json.loads(content)["error"]
+        return str(error["code"]), str(error["message"]).rstrip("."), list(error.get("details") or ())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return "UNKNOWN", "no explanation was given", []
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return None if header is None else max(0.0, float(header))
+    except ValueError:
+        return None
+
+
+def listed(read: Callable[[Any], U]) -> Callable[[Any], list[U]]:
+    """Reads an array of what `read` reads."""
+
+    def read_list(answer: Any) -> list[U]:
+        if not isinstance(answer, list):
+            raise NotAnAnswer("no JSON array")
+        return [read(one) for one in answer]
+
+    return read_list
+
+
+def as_it_is(answer: Any) -> Any:
+    """Whatever came."""
+    return answer
+
+
+def nothing(answer: Any) -> None:
+    """204."""
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,82 @@
+"""Every way in which there is no `allowed`: what the service does, and what the caller must see.
+
+The tests of the clients and of every adapter run all of them.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from service import answer, problem
+
+from remit_client import ApprovalPending, Denied, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
+
+YES = {"id": "1", "allowed": True, "result": "allowed", "reason": "fine", "policyId": None, "rule": None}
+NO = YES | {"allowed": False, "result": "denied", "reason": "it is late", "nextAction": "none"}
+ASK = YES | {"allowed": False, "result": "escalated", "reason": "a person must see this"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """answers: what the service says, or the name of a fault. raised: what the caller gets; says: in its text."""
+
+    name: str
+    answers: tuple[bytes | None, ...] | str
+    raised: type[RemitError]
+    says: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CASES = [
+    Case("down", "closed port", Unavailable, "Check REMIT_URL"),
+    Case("unresolvable", "no such host", Unavailable, "Check REMIT_URL"),
+    Case("slow", (None,), Unavailable, "did not answer within"),
+    Case("stops in the middle", (answer(200, YES)[:-8],), Unavailable, "did not answer within"),
+    Case(
+        "closes in the middle",
+        (b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{"allowed":',),
+        MalformedAnswer,
+        "REMIT_URL",
+    ),
+    Case("no HTTP", (b"SSH-2.0-OpenSSH_9.2\r\n",), Unavailable, "Check REMIT_URL"),
+    Case("401", (problem(401, "UNAUTHORIZED"),), Refused, "REMIT_API_KEY"),
+    Case("401 expired", (problem(401, "API_KEY_EXPIRED"),), Refused, "REMIT_API_KEY"),
+    Case("403", (problem(403, "INSUFFICIENT_SCOPE"),), Refused, "INSUFFICIENT_SCOPE"),
+    Case("404 agent", (problem(404, "AGENT_NOT_FOUND"),), Refused, "AGENT_NOT_FOUND"),
+    Case("409", (problem(409, "IDEMPOTENCY_STALE"),), Refused, "IDEMPOTENCY_STALE"),
+    Case("413", (problem(413, "PAYLOAD_TOO_LARGE"),), Refused, "PAYLOAD_TOO_LARGE"),
+    Case("429", (problem(429, "RATE_LIMITED", "Retry-After: 3"),), Throttled, "Try again in 3 s"),
+    Case("429 of a proxy", (answer(429, raw=b"slow down"),), Throttled, "no explanation"),
+    Case("500", (problem(500, "INTERNAL_ERROR"),), Unavailable, "try again later"),
+    Case("502 of a proxy", (answer(502, raw=b"<html>"),), Unavailable, "try again later"),
+    Case("503", (problem(503, "STORE_UNAVAILABLE"),), Unavailable, "try again later"),
+    Case("redirect", (answer(302, None, "Location: http://127.0.0.1:1/"),), MalformedAnswer, "redirect"),
+    Case("204", (answer(204, raw=b""),), MalformedAnswer, "REMIT_URL"),
+    Case("html", (answer(200, raw=b"<html>welcome</html>"),), MalformedAnswer, "REMIT_URL"),
+    Case("not UTF-8", (answer(200, raw=b"\xff\xfe{}"),), MalformedAnswer, "REMIT_URL"),
+    Case("null", (answer(200, None),), MalformedAnswer, "no JSON object"),
+    Case("array", (answer(200, [YES]),), MalformedAnswer, "no JSON object"),
+    Case("deep", (answer(200, raw=b"[" * 100_000),), MalformedAnswer, "REMIT_URL"),
+    Case("empty object", (answer(200, {}),), MalformedAnswer, "no decision"),
+    Case("allowed is a string", (answer(200, YES | {"allowed": "true"}),), MalformedAnswer, "no decision"),
+    Case("allowed is 1", (answer(200, YES | {"allowed": 1}),), MalformedAnswer, "no decision"),
+    Case("says both", (answer(200, YES | {"result": "denied"}),), MalformedAnswer, "no decision"),
+    Case("says both the other way", (answer(200, NO | {"result": "allowed"}),), MalformedAnswer, "no decision"),
+    Case("unknown result", (answer(200, YES | {"result": "maybe"}),), MalformedAnswer, "no decision"),
+    Case("no id", (answer(200, YES | {"id": None}),), MalformedAnswer, "id is missing"),
+    Case("denied", (answer(200, NO),), Denied, "do not repeat"),
+    Case("escalated", (answer(200, ASK),), ApprovalPending, "once it is approved"),
+]
+
+
+def address(case: Case, faulty) -> str:
+    """Where a service with this fault is."""
+    if case.answers == "closed port":
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            return f"http://127.0.0.1:{taken.getsockname()[1]}"
+    if case.answers == "no such host":
+        return "http://remit.invalid:8080"
+    return faulty(*case.answers).url

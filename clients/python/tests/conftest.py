@@ -1,0 +1,67 @@
+"""One service for all tests; every test makes an agent of its own."""
+
+import contextlib
+
+import pytest
+from service import ADMIN_KEY, FaultyServer, Service
+
+from remit_client import AsyncRemit, Remit, calls
+
+RULES = [
+    {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 0, "max": 500}}},
+    {"type": "approval_required", "tools": ["mail.send"]},
+    {"type": "parameter_constraint", "tools": ["mail.send"], "parameters": {"to": {"required": True}}},
+]
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    running = Service(tmp_path_factory.mktemp("remit"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def admin(service):
+    """A client that may do everything."""
+    with Remit(service.url, ADMIN_KEY, timeout=20) as remit:
+        yield remit
+
+
+@pytest.fixture(scope="session")
+def asking_key(admin):
+    """The key of an agent's runtime."""
+    return admin.send(calls.create_api_key("runtime", ["read"])).key
+
+
+@pytest.fixture
+def remit(service, asking_key):
+    with Remit(service.url, asking_key, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+async def async_remit(service, asking_key):
+    async with AsyncRemit(service.url, asking_key, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(admin):
+    """An agent that may refund up to 500 and may send mail when a person approves it; the id of it."""
+    made = admin.send(calls.create_agent("refund-bot"))
+    admin.send(calls.create_policy(made.id, "refunds and mail", RULES))
+    return made.id
+
+
+@pytest.fixture
+def faulty():
+    """Starts servers that answer what they are told to."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*answers):
+            server = FaultyServer(*answers)
+            stack.callback(server.close)
+            return server
+
+        yield start

@@ -1,0 +1,24 @@
+"""The Python of a page of docs/clients, run as it stands there; and what the page says comes out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def code_of(page: str) -> str:
+    """All Python blocks of a page as one program."""
+    return "\n".join(text for kind, text in blocks(page) if kind == "python")
+
+
+def output_of(page: str) -> str:
+    """What the page says that the program prints."""
+    return "".join(text for kind, text in blocks(page) if kind == "text")
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Kind and text of every fenced block."""
+    return BLOCK.findall((ROOT / "docs/clients" / page).read_text())

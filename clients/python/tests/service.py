@@ -1,0 +1,144 @@
+"""A real Remit on a store of its own, and a server that fails in every way a network has."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import httpx
+
+ADMIN_KEY = "svc_" + "5eed" * 8
+ROOT = Path(__file__).parents[3]
+COMMAND = os.environ.get("REMIT_COMMAND", str(ROOT / ".venv/bin/remit"))
+STARTS = 5
+
+
+class Service:
+    """`remit serve` with the embedded store in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "service.log"
+        for _ in range(STARTS):
+            self.url = f"http://127.0.0.1:{_free_port()}"
+            with self.log.open("w") as log:
+                self.process = subprocess.Popen(
+                    [COMMAND, "serve"], env=self._env(folder), stdout=log, stderr=log, start_new_session=True
+                )
+            if self._ready():
+                return
+            self.stop()  # somebody was faster at the port
+        raise RuntimeError(f"the service did not start: {self.log.read_text()[-2000:]}")
+
+    def _env(self, folder: Path) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
+        return inherited | {
+            "REMIT_DATA_DIR": str(folder / "data"),
+            "REMIT_PORT": self.url.rpartition(":")[2],
+            "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
+            "REMIT_AUTH_FAILURES_PER_MINUTE": "0",
+        }
+
+    def _ready(self) -> bool:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and self.process.poll() is None:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{self.url}/readyz", timeout=1, verify=False).status_code == 200:
+                    return True
+            time.sleep(0.05)
+        return False
+
+    def stop(self) -> None:
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+            return
+        self.process.kill()
+        self.process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answer(status: int, body: object = None, *headers: str, raw: bytes | None = None) -> bytes:
+    """One HTTP answer, as bytes."""
+    content = raw if raw is not None else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(content)}", "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+def problem(status: int, code: str, *headers: str) -> bytes:
+    """One of Remit's errors."""
+    return answer(status, {"error": {"code": code, "message": f"This is {code}", "details": []}}, *headers)
+
+
+class FaultyServer:
+    """Answers each request with the next of `answers`, the last one again and again; None says nothing at all.
+
+    asked: the requests so far, as bytes. drips: seconds between two bytes of a body.
+    """
+
+    def __init__(self, *answers: bytes | None) -> None:
+        self.answers = list(answers)
+        self.asked: list[bytes] = []
+        self.drips = 0.0
+        self.was_asked = threading.Event()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                self._open.append(connection)
+                threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+
+    def _converse(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while request := _read_request(connection):
+                self.asked.append(request)
+                self.was_asked.set()
+                said = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+                if said is None:
+                    continue
+                head, split, body = said.partition(b"\r\n\r\n")
+                connection.sendall(head + split)
+                for byte in [body[at : at + 1] for at in range(len(body))] if self.drips else [body]:
+                    connection.sendall(byte)
+                    time.sleep(self.drips)
+                if b"Content-Length" not in said:
+                    connection.close()
+                    return
+
+    def close(self) -> None:
+        for one in [self._socket, *self._open]:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+def _read_request(connection: socket.socket) -> bytes:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        chunk = connection.recv(65536)
+        if not chunk:
+            return b""
+        got += chunk
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = next(
+        (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0
+    )
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body

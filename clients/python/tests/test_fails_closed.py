@@ -1,0 +1,205 @@
+"""The tool runs only if Remit says so: every other case, for both clients, as decorator and as context manager."""
+
+import asyncio
+import logging
+import os
+import time
+
+import pytest
+from cases import CASES, NO, YES, address
+from service import answer, problem
+
+from remit_client import AsyncRemit, Denied, Remit, RemitError, Unavailable
+
+KEY = "svc_" + "0" * 32
+HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_tool_does_not_run_without_a_yes(case, faulty):
+    ran = []
+    with Remit(address(case, faulty), KEY, **HURRY) as remit:
+        guarded = remit.guard("bot", "tool")(lambda: ran.append(1))
+        with pytest.raises(case.raised, match=case.says) as raised:
+            guarded()
+        with pytest.raises(case.raised), remit.guard("bot", "tool", {"a": 1}):
+            ran.append(2)
+    assert not ran
+    assert KEY not in f"{raised.value!s}{raised.value!r}{raised.value.for_agent()}{remit!r}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_an_async_tool_does_not_run_without_a_yes(case, faulty):
+    ran = []
+
+    async def tool():
+        ran.append(1)
+
+    async with AsyncRemit(address(case, faulty), KEY, **HURRY) as remit:
+        with pytest.raises(case.raised, match=case.says) as raised:
+            await remit.guard("bot", "tool")(tool)()
+        with pytest.raises(case.raised):
+            async with remit.guard("bot", "tool", {"a": 1}):
+                ran.append(2)
+    assert not ran
+    assert KEY not in f"{raised.value!s}{raised.value!r}{raised.value.for_agent()}{remit!r}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_only_a_missing_decision_is_let_through_on_request(case, faulty, caplog):
+    """`on_unavailable="allow"` is for outages: not for 4xx, not for 429, not for answers nobody understands."""
+    ran = []
+    with Remit(address(case, faulty), KEY, **HURRY) as remit, caplog.at_level(logging.WARNING, "remit_client"):
+        guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
+        if case.raised is Unavailable:
+            guarded()
+        else:
+            with pytest.raises(case.raised):
+                guarded()
+    assert bool(ran) == (case.raised is Unavailable)
+    assert bool(caplog.records) == bool(ran), "who lets calls through is told about each"
+
+
+def test_allowing_without_an_answer_must_be_written_out(faulty):
+    with Remit(faulty(None).url, KEY) as remit, pytest.raises(ValueError, match="on_unavailable"):
+        remit.guard("bot", "tool", on_unavailable="Allow")
+
+
+async def test_a_cancelled_task_does_not_run_its_tool(faulty):
+    ran = []
+
+    async def tool():
+        ran.append(1)
+
+    server = faulty(None)
+    async with AsyncRemit(server.url, KEY, timeout=30) as remit:
+        task = asyncio.create_task(remit.guard("bot", "tool")(tool)())
+        await asyncio.to_thread(server.was_asked.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not ran
+
+
+async def test_an_answer_to_a_cancelled_question_is_not_taken_for_the_next(faulty):
+    """The connection of a cancelled call is closed, or the next call would read its answer."""
+    server = faulty(None, answer(200, NO))
+    async with AsyncRemit(server.url, KEY, timeout=5) as remit:
+        task = asyncio.create_task(remit.authorize("bot", "first"))
+        await asyncio.to_thread(server.was_asked.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(Denied):
+            async with remit.guard("bot", "second"):
+                raise AssertionError
+    assert b"second" in server.asked[-1]
+
+
+def test_a_closed_loop_runs_no_tool(faulty):
+    ran = []
+
+    async def tool():
+        ran.append(1)
+
+    server = faulty(None)
+    remit = AsyncRemit(server.url, KEY, timeout=30)
+    guarded = remit.guard("bot", "tool")(tool)
+
+    async def begin():
+        task = asyncio.get_running_loop().create_task(guarded())
+        await asyncio.to_thread(server.was_asked.wait, 10)
+        return task
+
+    loop = asyncio.new_event_loop()
+    task = loop.run_until_complete(begin())
+    loop.close()
+    assert not task.done() or task.exception()
+    task._log_destroy_pending = False
+    del task
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        guarded()
+    never = guarded()
+    with pytest.raises(RuntimeError, match="loop is closed"):
+        loop.run_until_complete(never)
+    never.close()
+    assert not ran
+
+
+def test_an_async_client_serves_one_loop_after_another(faulty):
+    """As scripts do that call asyncio.run for every question."""
+    server = faulty(answer(200, YES))
+    remit = AsyncRemit(server.url, KEY)
+    for _ in range(3):
+        assert asyncio.run(remit.authorize("bot", "tool")).allowed
+
+
+def test_a_forked_process_has_connections_of_its_own(faulty):
+    """Sharing one, a child could read the answer to a question of its parent."""
+    server = faulty(answer(200, YES))
+    remit = Remit(server.url, KEY)
+    remit.authorize("bot", "before the fork")
+    before = remit._connections._client()
+    child = os.fork()
+    if not child:
+        os._exit(0 if remit._connections._client() is not before else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_late_answer_is_no_answer(faulty):
+    """A server that goes on dripping stays within every read's timeout, and still is too late."""
+    server = faulty(answer(200, YES))
+    server.drips = 0.1
+    ran = []
+    with Remit(server.url, KEY, timeout=0.5) as remit:
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match="did not answer within"):
+            remit.guard("bot", "tool")(lambda: ran.append(1))()
+        assert time.monotonic() - began < 5, "the whole answer would have taken 8 s"
+    assert not ran
+
+
+@pytest.mark.parametrize("what", [float("nan"), float("inf"), {1, 2}, object(), b"bytes"], ids=repr)
+def test_what_json_cannot_say_is_not_asked(what, faulty):
+    """A parameter that Remit cannot see is not judged, so the tool does not run, outage or not."""
+    server, ran = faulty(None), []
+    with Remit(server.url, KEY) as remit:
+        guarded = remit.guard("bot", "tool", on_unavailable="allow")(ran.append)
+        with pytest.raises((TypeError, ValueError)):
+            guarded(what)
+    assert not ran
+    assert not server.asked
+
+
+class TestRetries:
+    """Only where asked for, and then never so that a call counts twice."""
+
+    def test_without_retries_a_question_is_sent_once(self, faulty):
+        server = faulty(problem(503, "STORE_UNAVAILABLE"), answer(200, YES))
+        with Remit(server.url, KEY) as remit, pytest.raises(Unavailable):
+            remit.authorize("bot", "tool")
+        assert len(server.asked) == 1
+        assert b"Idempotency-Key" not in server.asked[0]
+
+    def test_each_retry_of_a_question_carries_the_same_key(self, faulty):
+        server = faulty(problem(503, "STORE_UNAVAILABLE"), problem(502, "X"), answer(200, YES))
+        with Remit(server.url, KEY, retries=2) as remit:
+            assert remit.authorize("bot", "tool").allowed
+            assert remit.authorize("bot", "tool").allowed
+        keys = [line for asked in server.asked for line in asked.split(b"\r\n") if line.startswith(b"Idempotency-Key")]
+        assert len(keys) == 4
+        assert len(set(keys[:3])) == 1, "one question, one key"
+        assert keys[3] != keys[0], "another question, another key"
+
+    def test_retries_end_with_the_deadline(self, faulty):
+        server = faulty(problem(503, "STORE_UNAVAILABLE"))
+        with Remit(server.url, KEY, retries=1000, timeout=0.4) as remit, pytest.raises(Unavailable):
+            remit.authorize("bot", "tool")
+        assert 2 <= len(server.asked) <= 4
+
+    @pytest.mark.parametrize("said", [problem(401, "UNAUTHORIZED"), problem(429, "RATE_LIMITED"), answer(200, NO)])
+    def test_an_answer_is_not_asked_for_again(self, said, faulty):
+        server = faulty(said)
+        with Remit(server.url, KEY, retries=3) as remit, pytest.raises(RemitError):
+            remit.guard("bot", "tool")(lambda: None)()
+        assert len(server.asked) == 1
