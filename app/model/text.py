@@ -1,10 +1,10 @@
 """Which text may be a name: what a person can see, and nothing that hides."""
 
-import unicodedata
 from typing import Annotated
 
 from msgspec import Meta
 
+from app.canonical.visible import is_hidden
 from app.model.keys import KEY_TYPE, without_raw_keys
 
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -30,7 +30,7 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):
-        if _is_hidden(character) and not (lines and character in "\n\t"):
+        if is_hidden(character) and not (lines and character in "\n\t"):
             message = f"has the invisible character U+{ord(character):04X} at position {position}; remove it"
             raise FieldError(field, message)
 
@@ -39,27 +39,4 @@ def with_hidden_shown(text: str) -> str:
     r"""`text` with every character that `require_visible` rejects written as its code, such as `\u{202e}`."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(f"\\u{{{ord(each):x}}}" if _is_hidden(each) else each for each in text)
-
-
-_IGNORABLE = frozenset(
-    chr(code)
-    for first, last in (
-        (0x034F, 0x034F),  # combining grapheme joiner
-        (0x115F, 0x1160),  # Hangul fillers
-        (0x17B4, 0x17B5),  # Khmer inherent vowels
-        (0x180B, 0x180F),  # Mongolian variation selectors
-        (0x3164, 0x3164),
-        (0xFE00, 0xFE0F),  # variation selectors
-        (0xFFA0, 0xFFA0),
-        (0xE0100, 0xE01EF),
-    )
-    for code in range(first, last + 1)
-)
-"""What Unicode says to draw as nothing (Default_Ignorable_Code_Point) and Python calls printable all the same."""
-
-
-def _is_hidden(character: str) -> bool:
-    # Zs (wide spaces) are visible gaps; Python merely does not call them printable.
-    printable = character.isprintable() or unicodedata.category(character) == "Zs"
-    return not printable or character in _IGNORABLE
+    return "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in text)

@@ -1,0 +1,41 @@
+"""IP addresses and networks, in the spelling that leaves no choice."""
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.hosts import stands_for_ipv4
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_plain = re.compile(r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?").fullmatch
+
+
+def canonical_network(text: str) -> Network:
+    """The network that it names; an address is one of its own. Raises Ambiguous.
+
+    Refused: octal, hexadecimal and short forms of IPv4, zones, netmasks, bits behind the prefix, and IPv6 addresses
+    that stand for one of IPv4.
+    """
+    if not _plain(text):
+        raise Ambiguous("is no IP address or network")
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError:
+        raise Ambiguous("is no IP address or network in its usual spelling") from None
+    if isinstance(network, ipaddress.IPv6Network) and ("." in text or stands_for_ipv4(network.network_address)):
+        raise Ambiguous("is an IPv6 address that stands for one of IPv4")
+    return network
+
+
+def within(networks: Iterable[Network]) -> Callable[[Network], bool]:
+    """Whether a network lies wholly in one of these."""
+    of_ipv4 = [each for each in networks if isinstance(each, ipaddress.IPv4Network)]
+    of_ipv6 = [each for each in networks if isinstance(each, ipaddress.IPv6Network)]
+
+    def is_within(network: Network) -> bool:
+        if isinstance(network, ipaddress.IPv4Network):
+            return any(network.subnet_of(each) for each in of_ipv4)
+        return any(network.subnet_of(each) for each in of_ipv6)
+
+    return is_within

@@ -1,0 +1,31 @@
+"""The domain to which mail goes: of one plain address, and of nothing that mail programs read in several ways."""
+
+import re
+import unicodedata
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.hosts import canonical_domain
+
+MAX_ADDRESS = 254
+_atoms = re.compile(r"[\w+'=~&#-]+(?:\.[\w+'=~&#-]+)*").fullmatch
+
+
+def canonical_email_domain(text: str) -> str:
+    """The domain of the address `local@domain`, lower case and ASCII. Raises Ambiguous.
+
+    Refused: quoted local parts, comments, display names, several addresses, routes (`@a:b@c`, `a%b@c`, `a!b@c`),
+    addresses of machines in brackets, `mailto:` and every space.
+    """
+    if len(text) > MAX_ADDRESS:
+        raise Ambiguous(f"has more than {MAX_ADDRESS} characters")
+    local, at, domain = text.partition("@")
+    if not at or "@" in domain:
+        raise Ambiguous("is not one address with one @")
+    if not _atoms(local) or unicodedata.normalize("NFKC", local) != local:
+        raise Ambiguous("has more before its @ than letters, digits, single dots and + - _ ' = ~ & #")
+    if domain.endswith("."):
+        raise Ambiguous("ends with a dot")
+    name = canonical_domain(domain)
+    if "." not in name or name.rpartition(".")[2].isdigit():
+        raise Ambiguous("has no domain name behind its @")
+    return name

@@ -1,0 +1,143 @@
+"""Hosts: of a URL or by themselves, in the one spelling that every reader of URLs arrives at.
+
+Readers of URLs disagree about much: what stands before an `@`, backslashes, tabs, missing slashes, `0x7f.1`. What is
+accepted here is the part on which RFC 3986, the WHATWG's URL standard, IDNA 2003 and IDNA 2008 agree; a test holds it
+against an implementation of each.
+"""
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable
+
+import idna
+
+from app.canonical.ambiguous import Ambiguous
+
+SCHEMES = ("http", "https", "ws", "wss", "ftp")
+"""Those whose host every reader finds in the same place. `file:` has none that counts, `javascript:` only seems to."""
+
+MAX_HOST = 253
+_MAX_LABEL = 63
+_LAST_PORT = 65535
+
+_unsafe = re.compile(r"[\x00-\x20\x7f-\xa0\\\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]").search
+_url = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", re.DOTALL).fullmatch
+_with_port = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?").fullmatch
+_label = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?").fullmatch
+_number = re.compile(r"[0-9]+|0x[0-9a-f]*").fullmatch
+
+
+def canonical_host(text: str) -> str:
+    """The host of a URL, or of a bare `host` or `host:port`: lower case, ASCII, without a dot at the end.
+
+    Addresses come as `ipaddress` writes them, without brackets. Raises Ambiguous.
+    """
+    if _unsafe(text):
+        raise Ambiguous("holds a space, a control character or a backslash")
+    if "://" not in text:
+        # Without a scheme an IPv6 address may come without brackets: there is no port that it could hide.
+        return _address(text) if text.count(":") > 1 and not text.startswith("[") else _host_and_port(text)
+    match = _url(text)
+    if match is None:
+        raise Ambiguous("is neither a URL nor a host")
+    scheme, authority, rest = match.groups()
+    if scheme.lower() not in SCHEMES:
+        raise Ambiguous(f"has none of the schemes {', '.join(SCHEMES)}")
+    if rest[:1] in ("?", "#") and "@" in rest:
+        raise Ambiguous("has an @ behind the host, which some readers take for the host's beginning")
+    return _host_and_port(authority)
+
+
+def _host_and_port(text: str) -> str:
+    if "@" in text:
+        raise Ambiguous("names a user before the host")
+    match = _with_port(text)
+    if match is None or int(match[2] or 0) > _LAST_PORT:
+        raise Ambiguous("is no host with a port")
+    host = match[1]
+    if host.startswith("["):
+        return _address(host[1:-1], version=6)
+    return canonical_domain(host)
+
+
+def canonical_domain(text: str) -> str:
+    """The domain name, or an IPv4 address in its usual spelling. Raises Ambiguous."""
+    name = text.removesuffix(".").lower()
+    if not name.isascii():
+        name = _in_ascii(name)
+    if not name or len(name) > MAX_HOST:
+        raise Ambiguous(f"is no host name of 1 to {MAX_HOST} characters")
+    labels = name.split(".")
+    for label in labels:
+        if len(label) > _MAX_LABEL or not _label(label):
+            raise Ambiguous("is no host name: letters, digits and hyphens between dots")
+        if label.startswith("xn--"):
+            _require_idna(label)
+    if _number(labels[-1]):
+        return _address(name, version=4)
+    return name
+
+
+def host_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a canonical host is one of these, or below one that begins with `*.`; all of them canonical."""
+    exact = frozenset(pattern for pattern in patterns if not pattern.startswith("*."))
+    suffixes = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*."))
+    return lambda host: host in exact or host.endswith(suffixes)
+
+
+def canonical_pattern(text: str) -> str:
+    """A host, or `*.` and a domain under which any name will do, as `host_matcher` wants it. Raises Ambiguous."""
+    if text.startswith("*."):
+        domain = canonical_domain(text[2:])
+        if _number(domain.rpartition(".")[2]):
+            raise Ambiguous("has `*.` before an address")
+        return f"*.{domain}"
+    host = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return _address(host, version=6) if ":" in host else canonical_domain(host)
+
+
+def _address(text: str, version: int = 6) -> str:
+    """The address that it is. Raises Ambiguous where it is spelled oddly, has a zone or stands for one of IPv4."""
+    try:
+        address = ipaddress.IPv4Address(text) if version == 4 else ipaddress.IPv6Address(text)  # noqa: PLR2004
+    except ValueError:
+        raise Ambiguous("spells an address in a way that is not read alike everywhere") from None
+    if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or "." in text or stands_for_ipv4(address)):
+        raise Ambiguous("is an IPv6 address with a zone, or one that stands for an address of IPv4")
+    return str(address)
+
+
+def stands_for_ipv4(address: ipaddress.IPv6Address) -> bool:
+    """Whether what is sent to it may reach an address of IPv4: mapped, compatible, NAT64, 6to4 or Teredo."""
+    return any(address in network for network in _REACH_IPV4) and address not in _OWN
+
+
+_REACH_IPV4 = tuple(
+    map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"))
+) + tuple(map(ipaddress.IPv6Network, ("2002::/16", "2001::/32")))
+_OWN = frozenset(map(ipaddress.IPv6Address, ("::", "::1")))
+
+
+def _in_ascii(name: str) -> str:
+    """A name of other letters as it is written in DNS. Raises Ambiguous unless all readers write it so."""
+    try:
+        modern = idna.encode(name).decode()
+        if modern.split(".") == [_as_once(label) for label in name.split(".")]:
+            return modern
+    except UnicodeError:
+        pass
+    raise Ambiguous("has letters in its host that are not read alike everywhere")
+
+
+def _as_once(label: str) -> str:
+    """The label as IDNA 2003 writes it."""
+    return label.encode("idna").decode()
+
+
+def _require_idna(label: str) -> None:
+    try:
+        if idna.encode(idna.decode(label)).decode() == label:
+            return
+    except UnicodeError:
+        pass
+    raise Ambiguous("has a label that begins with xn-- and encodes nothing")

@@ -1,0 +1,77 @@
+"""POSIX paths: absolute, in one spelling, by name alone.
+
+Nothing here looks at a disk. `..` takes away the name before it, as RFC 3986 and `normpath` do it; what a symbolic link
+leads to is for the tool that follows it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.visible import first_hidden
+
+MAX_PATH = 4096
+"""Characters; a Linux kernel takes no longer one."""
+
+_LIKE_SLASHES = frozenset("\u2044\u2215\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2216\u3033")
+"""Drawn as a slash or backslash, and turned into one where a text is squeezed into a smaller character set."""
+
+_NOT_AFTER_FOLDING = frozenset("/\\.%~ ")
+_only_dots = re.compile(r"[. ]+").fullmatch
+
+
+def canonical_path(text: str) -> str:
+    """The path with `//`, `.`, `..` and a slash at the end taken out. Raises Ambiguous.
+
+    Refused: relative paths, `~`, URLs, backslashes, percent signs (whoever decodes them reads another path, however
+    often they were encoded), control and other hidden characters, letters that look like or are folded into a slash
+    or a dot, names of dots and spaces, names that begin or end with a space, `//` at the beginning (POSIX leaves
+    its meaning open) and what climbs above the root.
+    """
+    _require_plain(text)
+    kept: list[str] = []
+    for name in text.split("/"):
+        if name in ("", "."):
+            continue
+        if name == "..":
+            if not kept:
+                raise Ambiguous("climbs above the root with `..`")
+            kept.pop()
+            continue
+        if _only_dots(name) or name[0] == " " or name[-1] == " ":
+            raise Ambiguous("has a name made of dots, or with a space at its edge, which some systems drop")
+        kept.append(name)
+    return "/" + "/".join(kept)
+
+
+def under(directories: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a canonical path is one of these canonical directories or lies below one."""
+    roots = tuple(directories)
+    exact = frozenset(roots)
+    prefixes = tuple(root if root == "/" else f"{root}/" for root in roots)
+    return lambda path: path in exact or path.startswith(prefixes)
+
+
+def _require_plain(text: str) -> None:
+    if len(text) > MAX_PATH:
+        raise Ambiguous(f"has more than {MAX_PATH} characters")
+    if not text.startswith("/"):
+        raise Ambiguous("is no absolute path: it does not begin with a slash")
+    if text.startswith("//"):
+        raise Ambiguous("begins with two slashes, which may name another machine")
+    if "\\" in text:
+        raise Ambiguous("holds a backslash, which some systems take for a slash")
+    if "%" in text:
+        raise Ambiguous("holds a percent sign, behind which anything can be encoded")
+    if text.isascii() and text.isprintable():
+        return
+    if (hidden := first_hidden(text)) is not None:
+        raise Ambiguous(f"holds the invisible character U+{ord(hidden):04X}")
+    for character in text:
+        if not character.isascii() and (character in _LIKE_SLASHES or _folds(character)):
+            raise Ambiguous(f"holds U+{ord(character):04X}, which can be taken for a slash, a dot or a space")
+
+
+def _folds(character: str) -> bool:
+    return not _NOT_AFTER_FOLDING.isdisjoint(unicodedata.normalize("NFKC", character))

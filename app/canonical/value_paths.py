@@ -1,0 +1,104 @@
+"""Names of values in a call: `amount`, `payment.amount`, `recipients[*]`, `payments[*].amount`."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from app.canonical.ambiguous import Ambiguous
+
+MAX_PARTS = 10
+"""Between the dots of a name; each can be split off in two ways, so ten make 512 objects to look into at worst."""
+
+EACH = "[*]"
+_KINDS = {dict: "an object", list: "an array", str: "a text", bool: "true or false"}
+_form = re.compile(r"[^\[\]*]+(?:(?:\[\*\])+\.[^\[\]*]+)*(?:\[\*\])*").fullmatch
+
+
+def require_path(name: str) -> None:
+    """Raise ValueError, with what would be right, unless the name is one that `ValuePath` reads as it looks."""
+    if not _form(name):
+        raise ValueError(
+            "`[`, `]` and `*` stand only in `[*]`, for each element of an array: `recipients[*]`, `payments[*].amount`"
+        )
+    if name.count(".") >= MAX_PARTS:
+        raise ValueError(f"has {name.count('.') + 1} parts between dots; at most {MAX_PARTS} are looked for")
+
+
+class ValuePath:
+    """Finds every value that a name can mean.
+
+    A dot leads into an object or belongs to a key: all ways of splitting a name count (decision 0004), so a caller
+    cannot hide the value that a tool reads behind one that it does not. `[*]` is each element of an array. What
+    stands in the way of a reading (an array or a text where an object must be) cannot be judged, because some tools
+    look into it all the same. Null holds nothing, and so does what is not there.
+
+    A name that is no path, from before there were any, is a key and nothing else.
+    """
+
+    __slots__ = ("_segments", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        is_path = EACH in name and _form(name) is not None
+        texts = name.split(EACH) if is_path else [name]
+        # `a[*].b[*]` is `a`, `.b` and nothing: each but the last leads to an array.
+        self._segments = [_Segment(text.removeprefix(".") if place else text) for place, text in enumerate(texts)]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a key of the outermost object and can be nothing else."""
+        return len(self._segments) == 1 and self._segments[0].parts == 1
+
+    def values(self, holder: dict[str, Any]) -> list[Any]:
+        """Every value it can mean, the exact key first. Raises Ambiguous where something stands in the way."""
+        found = list(self._segments[0].values(holder))
+        for segment in self._segments[1:]:
+            found = [inner for value in found for inner in _in_array(value, segment)]
+        return found
+
+
+class _Segment:
+    """The part of a name between two `[*]`: keys, and dots that lead into an object or belong to a key."""
+
+    __slots__ = ("_bounds", "_text", "parts")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # Where the text before the first part, and then each part, ends.
+        self._bounds = [-1, *(at for at, letter in enumerate(text) if letter == "."), len(text)]
+        self.parts = len(self._bounds) - 1 if text else 0
+
+    def values(self, holder: dict[str, Any], start: int = 0) -> Iterator[Any]:
+        """What the parts from `start` on can mean in this object."""
+        begin = self._bounds[start] + 1
+        for end in range(self.parts, start, -1):
+            key = self._text[begin : self._bounds[end]]
+            if key in holder:
+                value = holder[key]
+                if end == self.parts:
+                    yield value
+                elif type(value) is dict:
+                    yield from self.values(value, end)
+                elif value is not None:
+                    raise Ambiguous(f'holds {kind_of(value)} at "{key}" where an object must be')
+
+
+def _in_array(array: Any, segment: _Segment) -> Iterator[Any]:
+    """What the segment can mean in each element; without any parts the elements themselves."""
+    if array is None:
+        return
+    if type(array) is not list:
+        raise Ambiguous(f"holds {kind_of(array)} where an array must be")
+    if not segment.parts:
+        yield from array
+        return
+    for element in array:
+        if type(element) is dict:
+            yield from segment.values(element)
+        elif element is not None:
+            raise Ambiguous(f"holds {kind_of(element)} where an object must be")
+
+
+def kind_of(value: Any) -> str:
+    """A value's JSON type, in words."""
+    return "null" if value is None else _KINDS.get(type(value), "a number")

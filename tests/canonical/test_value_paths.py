@@ -1,0 +1,106 @@
+"""Names of values: what they can mean, what stands in the way, and what is no name."""
+
+import pytest
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.value_paths import MAX_PARTS, ValuePath, require_path
+
+CALL = {
+    "amount": 1,
+    "payment": {"amount": 2, "to": {"iban": "x"}},
+    "payment.amount": 3,
+    "recipients": ["a", "b"],
+    "payments": [{"amount": 4}, {"amount": 5, "fees": [1, 2]}, {}, None],
+    "grid": [[1, 2], [], [3]],
+    "empty": [],
+    "nothing": None,
+    "flat": {"a.b": [{"c.d": 7, "c": {"d": 8}}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("amount", [1]),
+        ("Amount", []),
+        ("payment.amount", [3, 2]),
+        ("payment.to.iban", ["x"]),
+        ("payment.to", [{"iban": "x"}]),
+        ("recipients", [["a", "b"]]),
+        ("recipients[*]", ["a", "b"]),
+        ("payments[*].amount", [4, 5]),
+        ("payments[*].fees[*]", [1, 2]),
+        ("payments[*]", [{"amount": 4}, {"amount": 5, "fees": [1, 2]}, {}, None]),
+        ("grid[*]", [[1, 2], [], [3]]),
+        ("grid[*][*]", [1, 2, 3]),
+        ("empty[*]", []),
+        ("nothing[*]", []),
+        ("nothing.x", []),
+        ("absent[*].x", []),
+        ("flat.a.b[*].c.d", [7, 8]),
+    ],
+)
+def test_a_name_means_every_value_it_can(name, values):
+    """Through every way of splitting it, and in every element."""
+    assert ValuePath(name).values(CALL) == values
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "said"),
+    [
+        ("pay.amount", {"pay": [{"amount": 999}]}, 'holds an array at "pay" where an object must be'),
+        ("pay.amount", {"pay.amount": 5, "pay": [{"amount": 999}]}, 'an array at "pay"'),
+        ("pay.amount", {"pay.amount": 5, "pay": '{"amount": 999}'}, 'a text at "pay"'),
+        ("pay.amount", {"pay": 5}, 'a number at "pay"'),
+        ("a.b.c", {"a.b.c": 1, "a": {"b": [{"c": 9}]}}, 'an array at "b"'),
+        ("to[*]", {"to": "a@evil.com"}, "a text where an array must be"),
+        ("to[*]", {"to": {"0": "a@evil.com"}}, "an object where an array must be"),
+        ("to[*]", {"to": True}, "true or false where an array"),
+        ("pays[*].amount", {"pays": {"amount": 9}}, "an object where an array must be"),
+        ("pays[*].amount", {"pays": [[{"amount": 9}]]}, "an array where an object must be"),
+        ("pays[*].amount", {"pays": [{"amount": 1}, "9"]}, "a text where an object must be"),
+        ("grid[*][*]", {"grid": [1]}, "a number where an array must be"),
+    ],
+)
+def test_what_stands_in_the_way_cannot_be_judged(name, call, said):
+    """A tool may look into it where a rule cannot; a decoy beside it does not help."""
+    with pytest.raises(Ambiguous, match=said):
+        ValuePath(name).values(call)
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "a.b", ".", "x.", "a b", "a[*]", "a[*][*]", "a.b[*].c.d[*].e", "ä[*]", "a/b~1", "$.a", "a{}"]
+)
+def test_a_name_is_accepted(name):
+    """Any key, dots, and `[*]` behind one."""
+    require_path(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a[]", "a[0]", "a[*", "a*]", "a*", "*", "[*]", "[*].a", "a[*]b", "a[*].", "a[**]", "a[ * ]", "*.a"]
+)
+def test_other_brackets_and_stars_are_refused(name):
+    """Each is a name that someone might write for what they mean by `[*]`."""
+    with pytest.raises(ValueError, match=r"stand only in `\[\*\]`, for each element of an array: `recipients\[\*\]`"):
+        require_path(name)
+
+
+def test_the_parts_of_a_name_are_bounded():
+    """Since an object can be made in which each way of splitting it leads on."""
+    require_path("a." * (MAX_PARTS - 1) + "a")
+    with pytest.raises(ValueError, match="has 11 parts between dots; at most 10"):
+        require_path("a." * MAX_PARTS + "a")
+
+
+def test_a_name_from_before_there_were_paths_is_a_key():
+    """It keeps its meaning."""
+    assert ValuePath("a[0]").values({"a[0]": 1, "a": [2]}) == [1]
+    assert ValuePath("a*.b").values({"a*": {"b": 1}}) == [1]
+
+
+def test_the_name_of_a_plain_key_is_known_as_one():
+    """So that it is looked up and nothing else."""
+    assert ValuePath("a").is_plain
+    assert ValuePath("a[0]").is_plain
+    assert not ValuePath("a.b").is_plain
+    assert not ValuePath("a[*]").is_plain
