@@ -1,6 +1,6 @@
 """`remit key …`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,7 +8,9 @@ from app.cli.options import JSON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
 from app.model.keys import ApiKey, Scope
 from app.model.times import parse_time_ms, rfc3339
-from app.replica import Services
+
+if TYPE_CHECKING:
+    from app.replica import Services
 
 
 @click.group()
@@ -37,7 +39,7 @@ def create_key(
     """Make a key and print it, once."""
     expires_ms = _time_ms(expires_at)
 
-    async def create(services: Services) -> tuple[ApiKey, str]:
+    async def create(services: "Services") -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
         granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
         return await services.api_keys.create(workspace_id, name, granted, expires_ms)
@@ -74,7 +76,7 @@ def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None
     """
     expires_ms = _time_ms(expires_at)
 
-    async def rotate(services: Services) -> tuple[ApiKey, str, ApiKey]:
+    async def rotate(services: "Services") -> tuple[ApiKey, str, ApiKey]:
         workspace_id = await services.workspaces.find(workspace)
         return await services.api_keys.rotate(workspace_id, key_id, overlap, expires_ms)
 
@@ -95,7 +97,7 @@ def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None
 def list_keys(workspace: str, as_json: bool) -> None:
     """Print a workspace's keys; raw keys are kept nowhere."""
 
-    async def read(services: Services) -> list[ApiKey]:
+    async def read(services: "Services") -> list[ApiKey]:
         return await services.api_keys.list_page(await services.workspaces.find(workspace))
 
     keys = with_services(read)
@@ -114,7 +116,7 @@ def list_keys(workspace: str, as_json: bool) -> None:
 def revoke_key(workspace: str, key_id: str) -> None:
     """Revoke a key by its id; every request sent from now on with it is answered 401."""
 
-    async def revoke(services: Services) -> None:
+    async def revoke(services: "Services") -> None:
         await services.api_keys.revoke(await services.workspaces.find(workspace), key_id)
 
     with_services(revoke)

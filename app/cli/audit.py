@@ -3,22 +3,20 @@
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from app.audit.archive import Archive
-from app.audit.export import export
-from app.audit.follow import follow
-from app.audit.verifier import Verifier
 from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
-from app.http.api.audit_log import VerificationView
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import Format
-from app.replica import Services
+
+if TYPE_CHECKING:
+    from app.replica import Services
 
 
 @click.group()
@@ -36,7 +34,7 @@ def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as
     """Print entries, newest first."""
     wanted = replace(query, limit=limit, offset=offset)
 
-    async def read(services: Services) -> AuditPage:
+    async def read(services: "Services") -> AuditPage:
         return await services.audit.query(await services.workspaces.find(workspace), wanted)
 
     page = with_services(read)
@@ -61,12 +59,13 @@ def sentence(entry: AuditEntry) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
 def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
     """Print the newest entries, oldest first."""
+    from app.audit.follow import follow
 
     def show(entries: list[bytes]) -> None:
         for line in entries:
             click.echo(line if as_json else sentence(decode_entry(line)))
 
-    async def read(services: Services) -> None:
+    async def read(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
         # What is appended between the two looks is in the second, because it begins where the log ended before.
         newest = (await services.audit.backlog(workspace_id)).last_sequence
@@ -88,7 +87,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
 def show_status(workspace: str, as_json: bool) -> None:
     """Print how far sealing is behind, and what the log holds."""
 
-    async def read(services: Services) -> Backlog:
+    async def read(services: "Services") -> Backlog:
         return await services.audit.backlog(await services.workspaces.find(workspace))
 
     backlog = with_services(read)
@@ -122,8 +121,9 @@ def show_status(workspace: str, as_json: bool) -> None:
 )
 def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
     """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
+    from app.audit.export import export
 
-    async def write(services: Services) -> None:
+    async def write(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
         with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
             async for piece in export(services.client, workspace_id, query, Format(kind), progress):
@@ -141,8 +141,9 @@ def archive_log(workspace: str, folder: Path) -> None:
     Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention drops what is archived
     and nothing else, unless REMIT_AUDIT_DROP_UNARCHIVED tells it to.
     """
+    from app.audit.archive import Archive
 
-    async def write(services: Services) -> int:
+    async def write(services: "Services") -> int:
         archive = Archive(folder, await services.workspaces.find(workspace))
         with progress_bar("archiving") as progress:
             return await archive.write(services.client, progress)
@@ -166,6 +167,10 @@ def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None
     Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
     rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong.
     """
+    from app.audit.archive import Archive
+    from app.audit.verifier import Verifier
+    from app.views.verification import VerificationView
+
     line = sys.stdin.readline() if since_checkpoint == "-" else since_checkpoint
     try:
         since = None if line is None else Checkpoint.parse(line)
@@ -174,7 +179,7 @@ def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None
     if since is not None and folder is not None:
         raise click.UsageError("Give --archive or --since-checkpoint: each says where to begin")
 
-    async def verify(services: Services) -> Verification:
+    async def verify(services: "Services") -> Verification:
         workspace_id = await services.workspaces.find(workspace)
         verifier = Verifier(services.client, workspace_id)
         start = since if folder is None else Archive(folder, workspace_id).verify()

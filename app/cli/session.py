@@ -1,20 +1,20 @@
 """What commands share: the settings, a connection to the store, and how they print."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 from msgspec.structs import replace
 
 from app.logs import configure_logging
-from app.replica import Services, open_services
-from app.serve.embedded_store import reachable_store
 from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.replica import Services
 
 T = TypeVar("T")
 
@@ -24,8 +24,13 @@ def read_settings() -> Settings:
     return Settings.from_env(os.environ)
 
 
-def with_services(act: Callable[[Services], Awaitable[T]]) -> T:
+def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
     """What `act` gives with the parts of a replica, on the store that the settings name."""
+    import asyncio
+
+    from app.replica import open_services
+    from app.serve.embedded_store import reachable_store
+
     settings = read_settings()
     configure_logging("warning")
 

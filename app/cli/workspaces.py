@@ -1,10 +1,14 @@
 """`remit workspace …`."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from app.cli.options import JSON, Name
 from app.cli.session import print_json, with_services
-from app.replica import Services
+
+if TYPE_CHECKING:
+    from app.replica import Services
 
 
 @click.group()
@@ -18,7 +22,7 @@ def workspace() -> None:
 def create_workspace(name: str, as_json: bool) -> None:
     """Make a workspace and print its id and its first admin key, once."""
 
-    async def create(services: Services) -> tuple[str, str]:
+    async def create(services: "Services") -> tuple[str, str]:
         return await services.workspaces.create(name)
 
     workspace_id, raw_key = with_services(create)

@@ -21,8 +21,9 @@ def commands(command: click.Command, path: tuple[str, ...] = ()):
     """Every command of the console with the words that call it."""
     yield path, command
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
-            yield from commands(below, (*path, name))
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), (*path, name))
 
 
 COMMANDS = dict(commands(main))

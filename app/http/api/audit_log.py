@@ -4,55 +4,24 @@ from typing import Any
 
 from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency as Handed
-from msgspec import Struct
 
 from app.audit.verifier import Verifier
 from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
 from app.model.audit import AuditQuery, Backlog
-from app.model.checkpoints import Checkpoint, Finding, Verification
+from app.model.checkpoints import Checkpoint
 from app.model.decisions import Result
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
+from app.views.verification import VerificationView
 
 FILTERS = ("agent_id", "action", "tool_name", "result", "from", "to")
 ALIASES = {"agentId": "agent_id", "toolName": "tool_name"}
 DEFAULT_LIMIT = 100
 VERIFY_SEGMENTS = 2_000
 """Verified by one request: a million entries, about four seconds, in steps of up to 15 milliseconds."""
-
-
-class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a verification found.
-
-    intact: nothing that was checked is wrong. complete: the newest entry was reached; if not, ask again with
-    `checkpoint`, a line that states the last intact segment. Kept elsewhere, it shows later whether the log was
-    rewritten. unsealed: entries not yet chained.
-    """
-
-    intact: bool
-    complete: bool
-    finding: Finding | None
-    checkpoint: str | None
-    first_segment: int
-    segments: int
-    entries: int
-    unsealed: int
-
-    @classmethod
-    def of(cls, found: Verification) -> "VerificationView":
-        return cls(
-            intact=found.finding is None,
-            complete=found.complete,
-            finding=found.finding,
-            checkpoint=None if found.checkpoint is None else found.checkpoint.line,
-            first_segment=found.first_segment,
-            segments=found.segments,
-            entries=found.entries,
-            unsealed=found.unsealed,
-        )
 
 
 @get("/v1/audit-logs", guards=[requires(Scope.READ)])

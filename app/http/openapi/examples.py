@@ -7,13 +7,13 @@ from typing import Any
 
 from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
 from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
-from app.http.api.audit_log import VerificationView
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, PolicyView, UpdatePolicy
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
+from app.views.verification import VerificationView
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 _POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"

@@ -28,7 +28,6 @@ from app.errors import (
 )
 from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
 from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
-from app.http.api.audit_log import VerificationView
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.health import Health
@@ -56,6 +55,7 @@ from app.http.openapi.parameters import (
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.keys import Scope
+from app.views.verification import VerificationView
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
 

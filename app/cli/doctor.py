@@ -1,0 +1,23 @@
+"""`remit doctor`."""
+
+import click
+
+from app.cli.options import JSON
+from app.cli.session import print_json, read_settings, with_services
+
+
+@click.command()
+@JSON
+def doctor(as_json: bool) -> None:
+    """Look at the store and say what is at risk. Exit code 1 if it should not be run so."""
+    from app.store.doctor import Severity, check_up
+
+    private = read_settings().redis_url is None
+    findings = with_services(lambda services: check_up(services.client, private=private))
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
+    if any(finding.severity is Severity.BROKEN for finding in findings):
+        raise SystemExit(1)

@@ -1,0 +1,29 @@
+"""Groups whose commands are imported when they are asked for: `remit --help` loads no store and no service."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands as `name: "module:attribute"`.
+
+    A module of commands imports at its top what describes them, and in their bodies what carries them out.
+    """
+
+    def __init__(self, *args: Any, lazily: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazily = lazily
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every name, sorted."""
+        return sorted({*super().list_commands(ctx), *self._lazily})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, imported now."""
+        if cmd_name not in self._lazily:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = self._lazily[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command

@@ -1,0 +1,38 @@
+"""The compactor as a process of its own: what `remit compact` runs."""
+
+import asyncio
+import gc
+import os
+import signal
+
+import uvloop
+from msgspec.structs import replace
+
+from app.audit.compactor import Compactor
+from app.redis_client.client import open_client
+from app.serve.embedded_store import reachable_store
+from app.settings import Settings
+
+_NICENESS = 10
+"""Sealing can wait; callers who want a decision from the store or from a replica on the same cores cannot."""
+
+
+def compact(settings: Settings) -> None:
+    """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    with reachable_store(settings) as url:
+        uvloop.run(_seal_until_told(replace(settings, redis_url=url)))
+
+
+async def _seal_until_told(settings: Settings) -> None:
+    os.nice(_NICENESS)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    client = open_client(settings.redis_url or "", settings.store_timeout_ms)
+    gc.collect()
+    gc.freeze()  # what the start left stays, and need not be looked through again and again
+    try:
+        await Compactor(client, settings).run(stopped)
+    finally:
+        await client.close()

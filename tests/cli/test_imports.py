@@ -1,0 +1,62 @@
+"""What a command that needs no store does not load: it is there at once, and a test of times would not say why."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from servers import clean_env
+
+HEAVY = {"litestar", "redis", "hiredis", "uvicorn", "uvloop", "httptools", "re2", "zstandard", "asyncio"}
+ROOMS = {"http", "serve", "replica", "main", "authorize", "audit", "store", "redis_client", "pdp", "metrics"}
+RUN = """
+import contextlib, io, json, sys
+import click
+from app.cli.main import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit, click.ClickException):
+    main(sys.argv[1:], standalone_mode=False)
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def loaded(*words):
+    """Every module that a process has loaded once `remit WORDS` is done."""
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    ran = subprocess.run([sys.executable, "-c", RUN, *words], env=env, capture_output=True, text=True, check=True)
+    return set(json.loads(ran.stdout))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("--version",),
+        *((group, "--help") for group in ("audit", "key", "workspace")),
+        ("audit", "verify", "--help"),
+        ("serve", "--help"),
+        ("compact", "--help"),
+        ("doctor", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_what_needs_no_store_loads_neither_a_server_nor_a_client(words):
+    """No library of theirs, and none of our rooms that stand on one."""
+    modules = loaded(*words)
+    assert "app.cli.main" in modules
+    assert {name.split(".")[0] for name in modules} & HEAVY == set()
+    assert {name.split(".")[1] for name in modules if name.startswith("app.")} & ROOMS == set()
+
+
+def test_what_talks_to_a_store_loads_no_server():
+    """Litestar and uvicorn are for `remit serve` alone."""
+    modules = loaded("key", "list", "--workspace", "nowhere")
+    assert "app.replica" in modules
+    assert {name.split(".")[0] for name in modules} & {"litestar", "uvicorn", "httptools"} == set()
+    assert not [name for name in modules if name.startswith("app.http")]
+
+
+def test_a_command_that_is_not_there_is_a_misuse():
+    """The group looks the name up before it imports anything."""
+    ran = subprocess.run([sys.executable, "-m", "app.cli", "nonsense"], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "No such command 'nonsense'" in ran.stderr
