@@ -10,7 +10,7 @@ COPY requirements/image.txt requirements/image-otel.txt requirements/sbom.txt re
 RUN /opt/sbom/bin/pip install --require-hashes --only-binary :all: --requirement requirements/sbom.txt
 ARG LOCK=image
 RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/${LOCK}.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY lua lua
 COPY app app
 # The wheel carries lua/ inside the package; what only builds it goes again.

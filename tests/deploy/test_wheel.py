@@ -50,6 +50,15 @@ def test_the_wheel_holds_every_module_and_every_script(wheel):
     assert not any(name.startswith(("tests/", "bench/", "lua/")) for name in inside)
 
 
+def test_the_wheel_states_its_licence_and_carries_it(wheel):
+    """Apache-2.0, in the words of the Apache Software Foundation."""
+    with zipfile.ZipFile(wheel) as inside:
+        [metadata] = [name for name in inside.namelist() if name.endswith(".dist-info/METADATA")]
+        [licence] = [name for name in inside.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
+        assert "License-Expression: Apache-2.0" in inside.read(metadata).decode().splitlines()
+        assert inside.read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
 def test_the_installed_service_runs_where_it_can_write_nothing(installed, store):
     """From a folder that nobody can write to, as in an image whose file system is read-only."""
     port = free_port()
