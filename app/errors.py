@@ -7,7 +7,11 @@ from msgspec import Struct
 
 
 class Detail(Struct, frozen=True):
-    """One thing that was wrong: `path` is a JSON path (`$.rules[0].tools`) or a parameter name."""
+    """One thing that was wrong.
+
+    path: Where: a JSON path such as `$.rules[0].tools`, or the name of a query parameter.
+    message: For people.
+    """
 
     path: str
     message: str

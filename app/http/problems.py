@@ -18,7 +18,12 @@ log = logging.getLogger(__name__)
 
 
 class Problem(Struct, frozen=True):
-    """What went wrong: a code for programs, a sentence for people, and the places at fault."""
+    """What went wrong: a code for programs, a sentence for people, and the places at fault.
+
+    code: For programs; the list of codes does not change within /v1 but may grow.
+    message: For people.
+    details: The places at fault, if it is a matter of places.
+    """
 
     code: str
     message: str
@@ -26,7 +31,10 @@ class Problem(Struct, frozen=True):
 
 
 class ErrorBody(Struct, frozen=True):
-    """The body of every answer whose status is 400 or above."""
+    """The body of every answer whose status is 400 or above.
+
+    error: What went wrong.
+    """
 
     error: Problem
 

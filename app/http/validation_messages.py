@@ -54,30 +54,30 @@ class _Spot(msgspec.Struct):
 
     @property
     def key_info(self) -> Any:
-        return getattr(self.info, "key_type", None)
+        return _bare(getattr(self.info, "key_type", None))
 
 
 def _walk(info: Any, value: Any, path: str) -> _Spot:
-    spot = _Spot(info, value, "$")
+    spot = _Spot(_bare(info), value, "$")
     for step in _STEP.finditer(path):
         holder = _chosen(spot.info, spot.value)
         if step["field"] is not None:
             inner = _field_info(holder, step["field"])
             held = spot.value.get(step["field"]) if isinstance(spot.value, dict) else None
-            spot = _Spot(inner, held, f"{spot.path}.{step['field']}")
+            spot = _Spot(_bare(inner), held, f"{spot.path}.{step['field']}")
         elif step["index"] is not None:
             index = int(step["index"])
             held = spot.value[index] if isinstance(spot.value, list) and index < len(spot.value) else None
-            spot = _Spot(getattr(holder, "item_type", None), held, f"{spot.path}[{index}]")
+            spot = _Spot(_bare(getattr(holder, "item_type", None)), held, f"{spot.path}[{index}]")
         else:
             name, held = _first_refused(holder, spot.value)
-            spot = _Spot(getattr(holder, "value_type", None), held, f"{spot.path}.{visible(name)}")
+            spot = _Spot(_bare(getattr(holder, "value_type", None)), held, f"{spot.path}.{visible(name)}")
     return spot
 
 
 def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
     """The entry of an object that does not convert; msgspec does not name it."""
-    kind = getattr(getattr(info, "value_type", None), "cls", Any)
+    kind = getattr(_bare(getattr(info, "value_type", None)), "cls", Any)
     for name, inner in value.items():
         try:
             msgspec.convert(inner, kind)
@@ -96,7 +96,7 @@ def _chosen(info: Any, value: Any) -> Any:
 
 
 def _structs(info: Any) -> Iterator[inspect.StructType]:
-    members = info.types if isinstance(info, inspect.UnionType) else (info,)
+    members = map(_bare, info.types if isinstance(info, inspect.UnionType) else (info,))
     return (member for member in members if isinstance(member, inspect.StructType))
 
 
@@ -113,8 +113,15 @@ def _field_info(info: Any, name: str) -> Any:
     for struct in _structs(info):
         for field in struct.fields:
             if field.encode_name == name:
-                return field.type
+                return _bare(field.type)
     return inspect.LiteralType(tuple(struct.tag for struct in _structs(info) if struct.tag_field == name))
+
+
+def _bare(info: Any) -> Any:
+    """The type itself, without what only its schema says."""
+    while isinstance(info, inspect.Metadata):
+        info = info.type
+    return info
 
 
 @cache
@@ -126,26 +133,26 @@ _WANTED: dict[type, str] = {inspect.FloatType: "a number", inspect.BoolType: "tr
 
 
 def _wanted(info: Any) -> str:
-    match info:
-        case inspect.StrType():
-            return f"text{_span(info.min_length, info.max_length, 'character')}"
-        case inspect.IntType():
-            return "a whole number" + (f" from {info.ge} to {info.le}" if info.ge is not None else "")
-        case inspect.EnumType():
-            return f"one of {', '.join(member.value for member in info.cls)}"
-        case inspect.LiteralType():
-            return f"one of {', '.join(map(str, info.values))}"
-        case inspect.ListType():
-            return f"a list{_span(info.min_length, info.max_length, 'item')}"
-        case inspect.DictType():
-            return f"an object{_span(info.min_length, info.max_length, 'field')}"
-        case inspect.UnionType():
-            members = list(dict.fromkeys(_wanted(member) for member in info.types))
+    match _bare(info):
+        case inspect.StrType(min_length=least, max_length=most):
+            return f"text{_span(least, most, 'character')}"
+        case inspect.IntType(ge=least, le=most):
+            return "a whole number" + (f" from {least} to {most}" if least is not None else "")
+        case inspect.EnumType(cls=choices):
+            return f"one of {', '.join(member.value for member in choices)}"
+        case inspect.LiteralType(values=values):
+            return f"one of {', '.join(map(str, values))}"
+        case inspect.ListType(min_length=least, max_length=most):
+            return f"a list{_span(least, most, 'item')}"
+        case inspect.DictType(min_length=least, max_length=most):
+            return f"an object{_span(least, most, 'field')}"
+        case inspect.UnionType(types=types):
+            members = list(dict.fromkeys(_wanted(member) for member in types))
             if "a number" in members and "a whole number" in members:
                 members.remove("a whole number")
             return ", ".join(members[:-1]) + (" or " if members[:-1] else "") + members[-1]
         case _:
-            return _WANTED.get(type(info), "an object")
+            return _WANTED.get(type(_bare(info)), "an object")
 
 
 def _span(least: int | None, most: int | None, unit: str) -> str:

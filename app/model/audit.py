@@ -1,32 +1,41 @@
 """The audit log: one entry per decision, and what can be asked of it."""
 
+from typing import Annotated
+
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from app.model.decisions import Result, RuleRef
+from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """One decision as the log keeps it. Entries never change.
 
-    key_id: the API key that asked.
-    parameters: JSON as it was recorded, secrets redacted.
-    latency_ms: from the request's arrival to the commit. timestamp: RFC 3339. Both by the store's clock.
-    result: None only where somebody else wrote what cannot be read into the stream; `reason` then says so.
+    key_id: The API key that asked.
+    action: What was attempted.
+    tool_name: The tool that the agent wanted to call.
+    parameters: The call's parameters; values under secret names are "[REDACTED]".
+    result: What was decided; null only where somebody else wrote into the stream what cannot be read.
+    policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
+    rule: The rule that decided; null where no rule did.
+    reason: A sentence for people.
+    latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
+    timestamp: When it was decided, by the store's clock.
     """
 
-    id: str
-    agent_id: str
-    key_id: str
+    id: Id
+    agent_id: AgentId
+    key_id: Uuid
     action: str
     tool_name: str
-    parameters: Raw
+    parameters: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
     result: Result | None
-    policy_id: str | None
+    policy_id: Uuid | None
     rule: RuleRef | None
     reason: str
-    latency_ms: float
-    timestamp: str
+    latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    timestamp: Timestamp
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):
@@ -80,18 +89,22 @@ class Floor(Struct, frozen=True):
 class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     """How far sealing is behind, and what the log holds.
 
-    unsealed: entries in the stream. lag_seconds: age of the oldest of them, by the store's clock; 0 if none.
-    last_sequence, sealed_sequence: of the newest entry, and of the newest sealed one. first_sequence: of the oldest
-    that retention has not dropped. segments: sealed so far. poison: entries that could not be sealed as they were.
+    unsealed: Entries that are not sealed and chained yet.
+    lag_seconds: Age of the oldest unsealed entry; 0 if there is none.
+    last_sequence: The newest entry's number; numbers have no gaps.
+    sealed_sequence: The newest sealed entry's number.
+    first_sequence: The number of the oldest entry that retention has not dropped.
+    segments: Segments that were ever sealed.
+    poison: Entries that could not be sealed as they were; a line in the log stands for each.
     """
 
-    unsealed: int
-    lag_seconds: float
-    last_sequence: int
-    sealed_sequence: int
-    first_sequence: int
-    segments: int
-    poison: int
+    unsealed: Count
+    lag_seconds: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    last_sequence: Count
+    sealed_sequence: Count
+    first_sequence: Ordinal
+    segments: Count
+    poison: Count
 
 
 decode_entry = msgspec.json.Decoder(AuditEntry).decode

@@ -1,12 +1,13 @@
 """The trail of changes: who changed which key, agent or policy, when, and what it was before and after."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from app.model.agents import Agent
+from app.model.fields import Timestamp, Uuid
 from app.model.keys import ApiKey
 from app.model.policies import Policy
 from app.model.times import rfc3339
@@ -34,21 +35,26 @@ class ResourceType(StrEnum):
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     """One change as the trail keeps it. Entries never change.
 
-    timestamp: RFC 3339, by the store's clock; never earlier than that of the change before it.
-    actor_id, actor_name: the API key that asked, under the name that it had then; or `console`, twice.
-    before, after: JSON of the fields that this change changed; all of them before a deletion and after a creation,
-    null where there was or is nothing.
+    id: Its place in the trail: it sorts by time.
+    timestamp: When it was made, by the store's clock.
+    actor_id: The API key that made it, or `console`: made with `remit` or by a setting, without a key.
+    actor_name: The name that the key had then, or `console`.
+    kind: What was done; revoking a key is deleting it.
+    resource_type: What it was done to.
+    resource_id: Its id.
+    before: The fields that changed, as they were; before a deletion all of them, null before a creation.
+    after: The same fields as they became; after a creation all of them, null after a deletion.
     """
 
-    id: str
-    timestamp: str
+    id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+-[0-9]+$"})]
+    timestamp: Timestamp
     actor_id: str
     actor_name: str
     kind: ChangeKind
     resource_type: ResourceType
-    resource_id: str
-    before: Raw
-    after: Raw
+    resource_id: Uuid
+    before: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
+    after: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
 
 
 class ChangeQuery(Struct, frozen=True, kw_only=True):

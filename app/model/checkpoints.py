@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from app.model.fields import Count
 from app.model.ids import canonical_uuid
 from app.model.times import parse_time_ms, rfc3339
 
@@ -49,10 +50,15 @@ class Fault(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """The first place at which a log is not what was sealed."""
+    """The first place at which a log is not what was sealed.
+
+    fault: What was done to the log.
+    segment: Where it begins.
+    message: For people.
+    """
 
     fault: Fault
-    segment: int
+    segment: Count
     message: str
 
 

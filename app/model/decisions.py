@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from app.model.fields import Count
+
 FOREVER_US = 1 << 53
 """Later than any time: the largest integer that a Lua number holds exactly."""
 
@@ -41,9 +43,13 @@ class AuthorizeRequest(Struct, frozen=True):
 
 
 class RuleRef(Struct, frozen=True):
-    """The deciding rule: its place in the policy's list, from 0, and its type."""
+    """The deciding rule: its place in the policy's list, from 0, and its type.
 
-    index: int
+    index: Its place in the policy's rules, from 0.
+    type: The kind of rule.
+    """
+
+    index: Count
     type: str
 
 

@@ -10,14 +10,16 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.patterns import MAX_REGEX_LENGTH, compile_regex
-from app.model.text import FieldError, Name, require_visible
+from app.model.text import HIDDEN, FieldError, Name, require_visible
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
-ToolPattern = Name
+ToolPattern = Annotated[
+    str, Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|[^*{HIDDEN}]+(\.\*)?)$"})
+]
 Scalar = str | int | float | bool | None
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]
@@ -40,7 +42,7 @@ class Rule(
 ):
     """One typed condition on the tools it covers.
 
-    tools: exact names, `prefix.*`, or `*` for every tool; case-sensitive.
+    tools: Which tools: names, `prefix.*`, or `*` for all; case-sensitive.
     """
 
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
@@ -73,13 +75,14 @@ class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
 class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one parameter must be; every field that is given must hold.
 
-    regex: RE2 syntax, found anywhere in a string, or in the JSON text of a number or boolean; up to 512 characters.
-    enum: 1 to 100 JSON scalars, equal in type and value.
-    min, max: inclusive bounds of a number.
-    required: false lets the parameter be missing; true (the default) does not.
+    regex: RE2 pattern, found anywhere in a string or in the JSON of a number or boolean; anchor it with ^ and $.
+    enum: The values it may have, equal in type and value; JSON scalars.
+    min: The least it may be, inclusive; numbers only.
+    max: The most it may be, inclusive; numbers only.
+    required: false lets the parameter be missing; true if left out.
     """
 
-    regex: Annotated[str, Meta(max_length=MAX_REGEX_LENGTH)] | UnsetType = UNSET
+    regex: Annotated[str, Meta(max_length=MAX_REGEX_LENGTH, extra_json_schema={"format": "re2"})] | UnsetType = UNSET
     enum: Annotated[list[Scalar], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
     min: int | float | UnsetType = UNSET
     max: int | float | UnsetType = UNSET
@@ -90,6 +93,9 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     """Passes if every named parameter satisfies its constraint, else fails.
 
     A dotted name reaches into nested objects.
+
+    parameters: For each named parameter what it must be. A dotted name reaches into objects.
+    effect: What a failure asks for; `deny` if left out.
     """
 
     parameters: Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=100)]
@@ -118,8 +124,8 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     The window ends now; it does not start on the minute. Only admitted calls count,
     so a client that keeps retrying while denied does not extend its own penalty.
 
-    max_calls: calls, 1 to 1 000 000.
-    window_seconds: seconds, 1 to 2 678 400 (31 days).
+    max_calls: Admitted calls that any span may hold, 1 to 1,000,000.
+    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
     """
 
     max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -127,7 +133,11 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 class RateLimited(Rule, frozen=True, tag="rate_limit"):
-    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers."""
+    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers.
+
+    rate_limit: How many calls in which span.
+    effect: What a failure asks for; `deny` if left out.
+    """
 
     rate_limit: RateLimit
     effect: Effect | UnsetType = UNSET
@@ -136,14 +146,14 @@ class RateLimited(Rule, frozen=True, tag="rate_limit"):
 class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Hours and days in a zone; a list that is left out does not restrict.
 
-    allowed_hours: 0 to 23; hour h is h:00:00 to h:59:59 local time.
-    allowed_days: 0 to 7; 0 and 7 are Sunday, 1 is Monday.
-    timezone: IANA zone name; UTC if left out.
+    allowed_hours: Hours of the day, 0 to 23: hour h is h:00:00 to h:59:59 local time.
+    allowed_days: Days of the week: 1 is Monday, 0 and 7 are Sunday.
+    timezone: IANA time zone; UTC if left out.
     """
 
     allowed_hours: Annotated[list[Hour], Meta(min_length=1, max_length=24)] | UnsetType = UNSET
     allowed_days: Annotated[list[Day], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
-    timezone: str | UnsetType = UNSET
+    timezone: Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone"})] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.allowed_hours is UNSET and self.allowed_days is UNSET:
@@ -153,7 +163,11 @@ class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
 
 class TimeBased(Rule, frozen=True, tag="time_based"):
-    """Passes inside the window, else fails."""
+    """Passes inside the window, else fails.
+
+    time_window: When calls pass.
+    effect: What a failure asks for; `deny` if left out.
+    """
 
     time_window: TimeWindow
     effect: Effect | UnsetType = UNSET

@@ -7,7 +7,18 @@ from msgspec import Meta
 from app.canonical.visible import is_hidden
 from app.model.keys import KEY_TYPE, without_raw_keys
 
-Name = Annotated[str, Meta(min_length=1, max_length=255)]
+_HIDDEN_IN_LINES = (
+    r"\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F"
+    r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
+)
+HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
+"""Characters that nobody sees, as a class of a pattern; some rarer ones are refused as well."""
+
+VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
+"""What the schema of a name says; `require_visible` is what decides."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE)]
+VisibleLines = Annotated[str, Meta(extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"})]
 
 
 class FieldError(ValueError):

@@ -3,24 +3,30 @@
 from msgspec import Struct
 
 from app.model.checkpoints import Finding, Verification
+from app.model.fields import Count, Ordinal
 
 
 class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a verification found.
 
-    intact: nothing that was checked is wrong. complete: the newest entry was reached; if not, ask again with
-    `checkpoint`, a line that states the last intact segment. Kept elsewhere, it shows later whether the log was
-    rewritten. unsealed: entries not yet chained.
+    intact: Nothing that was checked is wrong.
+    complete: The newest entry was reached; if it was not, ask again with `checkpoint`.
+    finding: What is wrong first; null if nothing is.
+    checkpoint: The last intact segment as one line, to be kept elsewhere; null if there is none.
+    first_segment: The segment with which it began.
+    segments: Segments that were checked.
+    entries: Entries in them.
+    unsealed: Entries that are not sealed and chained yet.
     """
 
     intact: bool
     complete: bool
     finding: Finding | None
     checkpoint: str | None
-    first_segment: int
-    segments: int
-    entries: int
-    unsealed: int
+    first_segment: Ordinal
+    segments: Count
+    entries: Count
+    unsealed: Count
 
     @classmethod
     def of(cls, found: Verification) -> "VerificationView":

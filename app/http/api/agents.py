@@ -14,20 +14,23 @@ from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
 from app.model.agents import Agent, AgentStatus
+from app.model.fields import CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
-from app.model.text import Name, require_visible
+from app.model.text import VisibleLines, require_visible
 from app.model.times import rfc3339
 from app.model.versions import Versions
 from app.replica import Services
 
-Description = Annotated[str, Meta(max_length=2000)]
+Description = Annotated[
+    VisibleLines, Meta(max_length=2000, description="What the agent is for; line breaks may stand in it.")
+]
 
 
 class CreateAgent(Body, frozen=True):
     """A new agent. It is active at once."""
 
-    name: Name
+    name: DisplayName
     description: Description | None = None
 
     def __post_init__(self) -> None:
@@ -35,9 +38,12 @@ class CreateAgent(Body, frozen=True):
 
 
 class UpdateAgent(Body, frozen=True):
-    """What to change; fields that are left out stay. `revoked` is final."""
+    """What to change; fields that are left out stay.
 
-    name: Name | UnsetType = UNSET
+    status: `revoked` is final.
+    """
+
+    name: DisplayName | UnsetType = UNSET
     description: Description | None | UnsetType = UNSET
     status: AgentStatus | UnsetType = UNSET
 
@@ -46,15 +52,18 @@ class UpdateAgent(Body, frozen=True):
 
 
 class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An agent as the API shows it."""
+    """An agent as the API shows it.
 
-    id: str
-    name: str
-    description: str | None
+    status: Only an active agent is ever allowed anything.
+    """
+
+    id: Id
+    name: DisplayName
+    description: Description | None
     status: AgentStatus
-    version: int
-    created_at: str
-    updated_at: str
+    version: VersionNumber
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentView":

@@ -12,21 +12,26 @@ from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.json_array import answer_list
 from app.http.queries import Query
+from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
 from app.model.ids import canonical_uuid
 from app.model.keys import ApiKey, Caller, Scope
-from app.model.text import FieldError, Name, require_visible
+from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms, rfc3339
 from app.replica import Services
 
 
 class CreateApiKey(Body, frozen=True):
-    """A new key. Without expiresAt it never expires."""
+    """A new key. Without expiresAt it never expires.
+
+    scopes: What the key may do.
+    expires_at: When the key stops being valid; null or left out = never.
+    """
 
     aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt"}
 
-    name: Name
+    name: DisplayName
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=10)]
-    expires_at: str | None = field(default=None, name="expiresAt")
+    expires_at: Timestamp | None = field(default=None, name="expiresAt")
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
@@ -38,27 +43,39 @@ class CreateApiKey(Body, frozen=True):
 
 
 class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as lists show it. The raw key is in no list."""
+    """A key as lists show it. The raw key is in no list.
 
-    id: str
-    name: str
+    prefix: The raw key's first 12 characters, to tell keys apart.
+    scopes: What the key may do.
+    expires_at: When the key stops being valid; null or left out = never.
+    last_used_at: When a request was last authenticated by it, to the second; null = never.
+    """
+
+    id: Id
+    name: DisplayName
     prefix: str
     scopes: list[Scope]
-    expires_at: str | None
-    last_used_at: str | None
-    created_at: str
+    expires_at: Timestamp | None
+    last_used_at: Timestamp | None
+    created_at: CreatedAt
 
 
 class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as its creation shows it: `key` is the raw key, shown this once."""
+    """A key as its creation shows it: `key` is the raw key, shown this once.
 
-    id: str
-    name: str
+    prefix: The raw key's first 12 characters, to tell keys apart.
+    scopes: What the key may do.
+    expires_at: When the key stops being valid; null or left out = never.
+    key: The raw key. Shown this once.
+    """
+
+    id: Id
+    name: DisplayName
     prefix: str
     scopes: list[Scope]
-    expires_at: str | None
-    created_at: str
-    key: str
+    expires_at: Timestamp | None
+    created_at: CreatedAt
+    key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
 
 
 @post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})

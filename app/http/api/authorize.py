@@ -4,12 +4,12 @@ A plain ASGI handler that the application calls before its router: typed handler
 as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
-from typing import Protocol, cast
+from typing import Annotated, Protocol, cast
 
 import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from app.authorize.store_clock import monotonic_us
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge, Unauthorized
@@ -22,6 +22,7 @@ from app.http.problems import error_answer, unexpected
 from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
 from app.model.decisions import Decision, Result, RuleRef
+from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
 from app.replica import Services
 
@@ -30,17 +31,27 @@ IDEMPOTENCY_KEY = b"idempotency-key"
 
 
 class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call."""
+    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call.
 
-    id: str
+    allowed: True if and only if result is `allowed`: only then may the call be made.
+    result: What was decided.
+    policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
+    rule: The rule that decided; null where no rule did.
+    reason: A sentence for people.
+    retry_after_seconds: When every rate limit that refused has room again; null if none did.
+    latency_ms: From the request's arrival to the decision, in milliseconds.
+    timestamp: When it was decided, by the store's clock.
+    """
+
+    id: Id
     allowed: bool
     result: Result
-    policy_id: str | None
+    policy_id: Uuid | None
     rule: RuleRef | None
     reason: str
     retry_after_seconds: float | None
-    latency_ms: float
-    timestamp: str
+    latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    timestamp: Timestamp
 
     @classmethod
     def of(cls, decision: Decision) -> "DecisionView":

@@ -18,6 +18,7 @@ from app.http.bodies import (
 )
 from app.http.validation_messages import explain
 from app.model.decisions import AuthorizeRequest, Idempotency
+from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
@@ -33,13 +34,18 @@ _KEY_TYPE = KEY_TYPE.encode()
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
-    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has."""
+    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has.
+
+    tool_name: The tool that the agent wants to call.
+    action: What is attempted, for the log; `authorize` if left out.
+    parameters: The call's parameters; up to 64 KiB and 32 levels deep.
+    """
 
     # Both spellings are fields, because this body is decoded in one step.
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
-    required: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
+    required_fields: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
 
-    agent_id: str | UnsetType = UNSET
+    agent_id: AgentId | UnsetType = UNSET
     agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
     tool_name: Name | UnsetType = UNSET
     toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling

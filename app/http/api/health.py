@@ -9,7 +9,10 @@ from app.store.readiness import require_ready
 
 
 class Health(Struct, frozen=True):
-    """`ok`, or the request is answered with an error instead."""
+    """`ok`, or the request is answered with an error instead.
+
+    status: `ok`.
+    """
 
     status: str
 

@@ -13,22 +13,28 @@ from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
+from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyRule, Priority, Rules
-from app.model.text import FieldError, Name, require_visible
+from app.model.text import FieldError, require_visible
 from app.model.times import rfc3339
 from app.model.versions import Versions
 from app.replica import Services
 
 
 class CreatePolicy(Body, frozen=True):
-    """A new policy of one agent. Higher priorities are asked first."""
+    """A new policy of one agent. Higher priorities are asked first.
+
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are asked first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
 
-    agent_id: str
-    name: Name
+    agent_id: AgentId
+    name: DisplayName
     rules: Rules
     priority: Priority = 0
     enabled: bool = True
@@ -40,9 +46,14 @@ class CreatePolicy(Body, frozen=True):
 
 
 class UpdatePolicy(Body, frozen=True):
-    """What to change; fields that are left out stay. `rules` replaces the whole list."""
+    """What to change; fields that are left out stay. `rules` replaces the whole list.
 
-    name: Name | UnsetType = UNSET
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are asked first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    """
+
+    name: DisplayName | UnsetType = UNSET
     rules: Rules | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -53,17 +64,22 @@ class UpdatePolicy(Body, frozen=True):
 
 
 class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A policy as the API shows it; rules come back as they were given."""
+    """A policy as the API shows it; rules come back as they were given.
 
-    id: str
-    agent_id: str
-    name: str
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are asked first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    """
+
+    id: Id
+    agent_id: AgentId
+    name: DisplayName
     rules: list[PolicyRule]
     priority: int
     enabled: bool
-    version: int
-    created_at: str
-    updated_at: str
+    version: VersionNumber
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, policy: Policy) -> "PolicyView":

@@ -1,6 +1,7 @@
 """/schema/openapi.json: the API as an OpenAPI 3.1 document, made once from the table of operations.
 
-Schemas are msgspec's own of the very structs that decode bodies and encode answers; `fields` adds what words mean.
+Schemas are msgspec's own of the very structs that decode bodies and encode answers. What a field means stands on its
+struct: in the docstring's line `field: …`, or in the description of its type (`app.model.fields`).
 """
 
 import inspect
@@ -14,16 +15,22 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
+from app.http.openapi.docstrings import field_lines, first_lines, structs_of
 from app.http.openapi.examples import ANSWERS, BODIES
-from app.http.openapi.fields import STRUCTS, field_of
 from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
+from app.model.policies import Constraint, TimeWindow
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
 _KEY_SCHEME = "apiKey"
+_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
+    Constraint.__name__: {"minProperties": 1},
+    TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
+}
+"""What a struct asks for that no field of it can say."""
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and keeps a log in which no answer is missing.
 
@@ -187,38 +194,44 @@ def _schemas() -> dict[str, Any]:
     ]
     kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
-    aliases = {kind.__name__: getattr(kind, "aliases", {}) for kind in BODIES}
-    required = {kind.__name__: getattr(kind, "required", None) for kind in BODIES}
+    structs = {each.__name__: each for kind in kinds for each in structs_of(msgspec.inspect.type_info(kind))}
     for name, schema in schemas.items():
         schema.pop("title", None)
-        schema["description"] = _first_lines(schema.get("description", ""))
+        schema["description"] = first_lines(schema.get("description", ""))
         if "enum" in schema:
             schema["type"] = "string"
-        schema.update(STRUCTS.get(name, {}))
-        for alias in aliases.get(name, {}):
-            schema["properties"].pop(alias, None)
-        if names := required.get(name):
-            schema["required"] = list(names)
-        for field, held in schema.get("properties", {}).items():
-            other = [alias for alias, meant in aliases.get(name, {}).items() if meant == field]
-            schema["properties"][field] = _property(name, field, held, other)
+        schema.update(_BEYOND_FIELDS.get(name, {}))
+        if name in structs:
+            _describe_fields(structs[name], schema)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas
 
 
-def _property(struct: str, field: str, schema: dict[str, Any], other_spellings: list[str]) -> dict[str, Any]:
-    description, extra = field_of(struct, field)
-    also = "".join(f" `{alias}` is read as well." for alias in other_spellings)
-    schema = _plain(schema)
-    for word, value in extra.items():
-        schema[word] = {**schema[word], **value} if isinstance(schema.get(word), dict) else value
-    return {**schema, "description": description + also}
+def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
+    """Every property says what it means and how else it may be spelled; another spelling is no property of its own."""
+    aliases: dict[str, str] = getattr(struct, "aliases", {})
+    properties = schema["properties"]
+    for alias in aliases:
+        properties.pop(alias, None)
+    if names := getattr(struct, "required_fields", None):
+        schema["required"] = list(names)
+    lines = field_lines(struct)
+    own_names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
+    for field, held in properties.items():
+        plain = _plain(held)
+        meaning = lines.get(own_names.get(field, field)) or plain.get("description", "")
+        also = "".join(f" `{alias}` is read as well." for alias, meant in aliases.items() if meant == field)
+        properties[field] = {**plain, "description": meaning + also}
+    if tag := struct.__struct_config__.tag_field:  # type: ignore[attr-defined]
+        properties[tag]["description"] = "Which kind it is."
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """`anyOf` of simple types as the list of types it means."""
     members = schema.get("anyOf", ())
-    if not members or not all(set(member) <= {"type", "maxLength"} for member in members):
+    if not members or not all(
+        isinstance(member.get("type"), str) and not member.keys() & {"items", "properties"} for member in members
+    ):
         return dict(schema)
     merged = {word: value for member in members for word, value in member.items()}
     types = dict.fromkeys(member["type"] for member in members)
@@ -227,14 +240,3 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     merged["type"] = list(types) if len(types) > 1 else next(iter(types))
     rest = {word: value for word, value in schema.items() if word != "anyOf"}
     return {**rest, **merged}
-
-
-def _first_lines(text: str) -> str:
-    """A docstring without the lines that explain fields: `fields` has those."""
-    lines = [line.strip() for line in text.splitlines()]
-    kept = []
-    for line in lines:
-        if re.match(r"\w+(, \w+)*: ", line):
-            break
-        kept.append(line)
-    return "\n".join(kept).strip()

@@ -5,11 +5,11 @@ from typing import Any
 from msgspec import Struct
 
 from app.http.api.audit_log import DEFAULT_LIMIT
-from app.http.openapi.fields import VISIBLE
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
+from app.model.text import VISIBLE
 
 
 class Parameter(Struct, frozen=True):

@@ -1,0 +1,52 @@
+"""What the docstring of a struct says of its fields: lines of the form `field: …` or `field, other: …`."""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+_FIELD_LINE = re.compile(r"^(\w+(?:, \w+)*): (.+)$")
+_INNER = ("type", "item_type", "key_type", "value_type")
+
+
+def structs_of(kind: msgspec.inspect.Type | msgspec.inspect.Field) -> Iterator[type]:
+    """Every struct that a value of this type may hold, itself included."""
+    if isinstance(kind, msgspec.inspect.StructType):
+        yield kind.cls
+        inside: Iterable[Any] = kind.fields
+    else:
+        inside = [
+            getattr(kind, name) for name in ("type", "item_type", "key_type", "value_type") if hasattr(kind, name)
+        ]
+        inside = [*inside, *getattr(kind, "types", ())]
+    for each in inside:
+        yield from structs_of(each)
+
+
+def field_lines(struct: type) -> dict[str, str]:
+    """What the docstring of a struct, or of what it is derived from, says of each field."""
+    meanings: dict[str, str] = {}
+    for base in reversed(struct.__mro__):
+        names: list[str] = []
+        for line in inspect.cleandoc(base.__doc__ or "").splitlines() if base.__module__.startswith("app.") else ():
+            if found := _FIELD_LINE.match(line):
+                names = found[1].split(", ")
+                meanings.update(dict.fromkeys(names, found[2]))
+            elif line:
+                meanings.update({name: f"{meanings[name]} {line}" for name in names})
+            else:
+                names = []
+    return meanings
+
+
+def first_lines(text: str) -> str:
+    """A docstring without the lines that explain fields."""
+    lines = [line.strip() for line in text.splitlines()]
+    kept = []
+    for line in lines:
+        if _FIELD_LINE.match(line):
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()

@@ -1,0 +1,21 @@
+"""Types of fields that mean the same wherever they stand in the API; the OpenAPI document shows their descriptions."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from app.model.text import Name
+
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+Ordinal = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+
+Id = Annotated[Uuid, Meta(description="Identifier.")]
+AgentId = Annotated[Uuid, Meta(description="The agent's id.")]
+DisplayName = Annotated[Name, Meta(description="Display name; no control, bidirectional or zero-width characters.")]
+CreatedAt = Annotated[Timestamp, Meta(description="When it was created.")]
+UpdatedAt = Annotated[Timestamp, Meta(description="When it last changed.")]
+VersionNumber = Annotated[
+    Ordinal, Meta(description="1 on creation, one more with every change; the same number as in ETag.")
+]
