@@ -18,6 +18,7 @@ from app.metrics import Metrics
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.redaction import Redactor
+from app.model.signer import Signer
 from app.pdp import compile_agent
 from app.redis_client.client import Client, open_client
 from app.redis_client.pipelined import PipelinedClient
@@ -49,6 +50,7 @@ class Services(Struct, frozen=True, kw_only=True):
     sealing: SealingWatch
     changes: Changes
     redactor: Redactor
+    signer: Signer
     authorizer: Authorizer
     metrics: Metrics
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,6 +116,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,
+            signer=Signer(settings.secrets),
             authorizer=Authorizer(cache, commit, clock, ids, metrics),
             metrics=metrics,
         )

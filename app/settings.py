@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 PREFIX = "REMIT_"
-SECRETS = frozenset({"bootstrap_key", "redis_url"})
+SECRETS = frozenset({"bootstrap_key", "redis_url", "secret"})
 """Settings whose values are never shown: a URL may carry a password."""
+MIN_SECRET_BYTES = 32
 _LAST_PORT = 65535
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
@@ -47,6 +48,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         None
     )
     """At every start, workspace `default` is made sure to exist with this admin key (svc_ and 32 hex digits)."""
+
+    secret: str | None = None
+    """Signs what the store must not guess: secrets of 32 characters and more, comma-separated, newest first."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """A store silent for this long is unavailable: the caller gets 503."""
@@ -125,6 +129,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Path(self.data_dir)
 
     @property
+    def secrets(self) -> list[bytes]:
+        """What `secret` names, the one that signs first. Raises ValueError."""
+        given = [each.strip().encode() for each in (self.secret or "").split(",")]
+        if self.secret is not None and min(map(len, given)) < MIN_SECRET_BYTES:
+            raise ValueError(f"a secret has fewer than {MIN_SECRET_BYTES} bytes")
+        return given if self.secret is not None else []
+
+    @property
     def proxies(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
         """What `trusted_proxies` names. Raises ValueError."""
         given = [each.strip() for each in self.trusted_proxies.split(",")]
@@ -161,6 +173,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise _wrong_value(error, given) from None
         if settings.redis_url is not None:
             _require_store_url(settings.redis_url)
+        try:
+            settings.secrets  # noqa: B018 - raises where one is wrong
+        except ValueError:
+            raise SettingsError(
+                f"{PREFIX}SECRET must be secrets of at least {MIN_SECRET_BYTES} bytes, comma-separated; "
+                "`openssl rand -hex 32` makes one"
+            ) from None
         try:
             settings.proxies  # noqa: B018 - raises where one is wrong
         except ValueError:

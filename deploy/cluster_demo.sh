@@ -68,6 +68,8 @@ start store "$server" "$here/redis.conf" --port "$store_port" --bind 127.0.0.1 \
 until_true "the store listens" bash -c "exec 3<>/dev/tcp/127.0.0.1/$store_port"
 
 export REMIT_REDIS_URL="redis://remit:$password@127.0.0.1:$store_port/0" REMIT_COMPACT=false REMIT_LOG_FORMAT=json
+REMIT_SECRET=$("$python" -c 'import secrets; print(secrets.token_hex(32))')
+export REMIT_SECRET
 start compactor "$python" -m app.cli compact
 for number in 0 1; do
   start "replica-$((number + 1))" env "REMIT_PORT=${replica_ports[number]}" "$python" -m app.cli serve

@@ -130,3 +130,15 @@ def test_settings_print_without_their_secrets():
     assert SECRET not in repr(settings)
     assert "abab" not in f"{settings}"
     assert "port=9" in repr(settings)
+
+
+def test_a_secret_is_long_and_never_shown():
+    """Comma-separated, the one that signs first; too short a one stops the start without being repeated."""
+    new, old = "n" * 32, "o" * 40
+    assert Settings.from_env({"REMIT_SECRET": f"{new}, {old}"}).secrets == [new.encode(), old.encode()]
+    assert Settings.from_env({}).secrets == []
+    for wrong in ("", SECRET, f"{new},", f"{new},{SECRET}", f",{new}"):
+        sentence = fault(REMIT_SECRET=wrong)
+        assert sentence.startswith("REMIT_SECRET must be secrets of at least 32 bytes, comma-separated")
+        assert SECRET not in sentence
+    assert new not in repr(Settings.from_env({"REMIT_SECRET": new}))

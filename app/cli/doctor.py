@@ -12,8 +12,10 @@ def doctor(as_json: bool) -> None:
     """Look at the store and say what is at risk. Exit code 1 if it should not be run so."""
     from app.store.doctor import Severity, check_up
 
-    private = read_settings().redis_url is None
-    findings = with_services(lambda services: check_up(services.client, private=private))
+    settings = read_settings()
+    private = settings.redis_url is None
+    has_secret = private or settings.secret is not None
+    findings = with_services(lambda services: check_up(services.client, private=private, has_secret=has_secret))
     if as_json:
         print_json(findings)
     else:

@@ -62,6 +62,8 @@ class Children:
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
         self._listeners = listeners
         env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}
+        if settings.secret is not None:
+            env["REMIT_SECRET"] = settings.secret
         rows = len(listeners)
         self._shared = os.memfd_create("remit-metrics")
         os.ftruncate(self._shared, rows * ROW_BYTES)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from app.replica import open_services
 from app.serve.children import Children
 from app.serve.embedded_store import EmbeddedStore
+from app.serve.kept_secret import kept_secret
 from app.serve.tracing import require_tracing
 from app.settings import Settings, SettingsError
 from app.store.doctor import Severity, check_up
@@ -72,7 +73,7 @@ def serve(settings: Settings, say: Say) -> None:
         store = None
         if settings.redis_url is None:
             store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
-            settings = replace(settings, redis_url=store.url)
+            settings = replace(settings, redis_url=store.url, secret=settings.secret or kept_secret(store.folder))
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
@@ -91,7 +92,8 @@ def serve(settings: Settings, say: Say) -> None:
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
     """What must exist before the first request does; the admin key if one was made just now."""
     async with open_services(settings) as services:
-        for finding in await check_up(services.client, private=first_start):
+        has_secret = settings.secret is not None
+        for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
             if finding.severity is not Severity.OK:
                 say(f"{finding.severity:9} {finding.sentence}")
         if first_start and not await services.workspaces.by_name():

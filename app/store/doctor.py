@@ -47,10 +47,11 @@ class Node(Struct, frozen=True):
     config: dict[str, str] | None
 
 
-async def check_up(client: Client, *, private: bool = False) -> list[Finding]:
+async def check_up(client: Client, *, private: bool = False, has_secret: bool = True) -> list[Finding]:
     """Everything that can be said about the store without changing it; of a cluster, the worst of any master.
 
     private: nobody but this service can reach the store, so who could misuse its scripting need not be asked.
+    has_secret: there is a secret that is not in the store.
     Raises StoreUnavailable.
     """
     infos = await client.call_each("INFO")
@@ -67,7 +68,17 @@ async def check_up(client: Client, *, private: bool = False) -> list[Finding]:
     worst = [
         max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
     ]
-    return [*worst, await _scripts(client), await _clock(client)]
+    return [*worst, await _scripts(client), await _clock(client), _secret(has_secret=has_secret)]
+
+
+def _secret(*, has_secret: bool) -> Finding:
+    if has_secret:
+        return Finding("secret", Severity.OK, "What must not be guessed is signed with REMIT_SECRET")
+    sentence = (
+        "REMIT_SECRET is not set: long texts stand in the log without the MAC that proves what they were; "
+        "give every replica the same (`openssl rand -hex 32` makes one)"
+    )
+    return Finding("secret", Severity.RISK, sentence)
 
 
 def _version(info: dict[str, str], *, private: bool) -> Finding:

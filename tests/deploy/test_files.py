@@ -27,7 +27,8 @@ def instructions(word: str) -> list[str]:
 
 
 def filled_in(text: str) -> str:
-    """As compose does, with the password `secret`."""
+    """As compose does, with the password `secret` and a secret of that kind."""
+    text = re.sub(r"\$\{REMIT_SECRET[^}]*\}", "secret" * 6, text)
     return re.sub(r"\$\{REMIT_STORE_PASSWORD[^}]*\}", "secret", text)
 
 

