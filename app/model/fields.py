@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from app.model.text import Name
+from app.model.text import Name, VisibleLines
 
 Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -18,4 +18,7 @@ CreatedAt = Annotated[Timestamp, Meta(description="When it was created.")]
 UpdatedAt = Annotated[Timestamp, Meta(description="When it last changed.")]
 VersionNumber = Annotated[
     Ordinal, Meta(description="1 on creation, one more with every change; the same number as in ETag.")
+]
+AgentDescription = Annotated[
+    VisibleLines, Meta(max_length=2000, description="What the agent is for; line breaks may stand in it.")
 ]

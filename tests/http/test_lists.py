@@ -8,9 +8,9 @@ from litestar.response import Stream
 from tenants import Tenant
 
 from app.errors import StoreUnavailable
-from app.http.api.agents import AgentView
 from app.http.json_array import _STEP_BYTES, answer_list
 from app.model.agents import Agent
+from app.views.agents import AgentView
 
 LONG = 2_000
 

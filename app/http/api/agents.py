@@ -1,11 +1,11 @@
 """/v1/agents."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from app.errors import AgentNotFound
 from app.http.authentication import requires
@@ -14,24 +14,20 @@ from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
 from app.model.agents import Agent, AgentStatus
-from app.model.fields import CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.fields import AgentDescription, DisplayName
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
-from app.model.text import VisibleLines, require_visible
-from app.model.times import rfc3339
+from app.model.text import require_visible
 from app.model.versions import Versions
 from app.replica import Services
-
-Description = Annotated[
-    VisibleLines, Meta(max_length=2000, description="What the agent is for; line breaks may stand in it.")
-]
+from app.views.agents import AgentView
 
 
 class CreateAgent(Body, frozen=True):
     """A new agent. It is active at once."""
 
     name: DisplayName
-    description: Description | None = None
+    description: AgentDescription | None = None
 
     def __post_init__(self) -> None:
         _require_visible(self.name, self.description)
@@ -44,38 +40,11 @@ class UpdateAgent(Body, frozen=True):
     """
 
     name: DisplayName | UnsetType = UNSET
-    description: Description | None | UnsetType = UNSET
+    description: AgentDescription | None | UnsetType = UNSET
     status: AgentStatus | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _require_visible(self.name, self.description)
-
-
-class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An agent as the API shows it.
-
-    status: Only an active agent is ever allowed anything.
-    """
-
-    id: Id
-    name: DisplayName
-    description: Description | None
-    status: AgentStatus
-    version: VersionNumber
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, agent: Agent) -> "AgentView":
-        return cls(
-            id=agent.id,
-            name=agent.name,
-            description=agent.description,
-            status=agent.status,
-            version=agent.revision,
-            created_at=rfc3339(agent.created_ms),
-            updated_at=rfc3339(agent.updated_ms),
-        )
 
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)

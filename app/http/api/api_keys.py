@@ -5,19 +5,20 @@ from typing import Annotated, Any, ClassVar
 from litestar import Request, Response, delete, get, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
 from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.json_array import answer_list
 from app.http.queries import Query
-from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
+from app.model.fields import DisplayName, Timestamp
 from app.model.ids import canonical_uuid
-from app.model.keys import ApiKey, Caller, Scope
+from app.model.keys import Caller, Scope
 from app.model.text import FieldError, require_visible
-from app.model.times import parse_time_ms, rfc3339
+from app.model.times import parse_time_ms
 from app.replica import Services
+from app.views.api_keys import ApiKeyView, CreatedApiKey
 
 
 class CreateApiKey(Body, frozen=True):
@@ -42,42 +43,6 @@ class CreateApiKey(Body, frozen=True):
                 raise FieldError("expiresAt", str(error)) from None
 
 
-class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as lists show it. The raw key is in no list.
-
-    prefix: The raw key's first 12 characters, to tell keys apart.
-    scopes: What the key may do.
-    expires_at: When the key stops being valid; null or left out = never.
-    last_used_at: When a request was last authenticated by it, to the second; null = never.
-    """
-
-    id: Id
-    name: DisplayName
-    prefix: str
-    scopes: list[Scope]
-    expires_at: Timestamp | None
-    last_used_at: Timestamp | None
-    created_at: CreatedAt
-
-
-class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as its creation shows it: `key` is the raw key, shown this once.
-
-    prefix: The raw key's first 12 characters, to tell keys apart.
-    scopes: What the key may do.
-    expires_at: When the key stops being valid; null or left out = never.
-    key: The raw key. Shown this once.
-    """
-
-    id: Id
-    name: DisplayName
-    prefix: str
-    scopes: list[Scope]
-    expires_at: Timestamp | None
-    created_at: CreatedAt
-    key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
-
-
 @post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
 async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services]) -> CreatedApiKey:
     """A new key exists in the caller's workspace; only its SHA-256 is kept."""
@@ -86,15 +51,7 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
     key, raw_key = await services.api_keys.create(
         caller.workspace_id, data.name, scopes, expires_ms, actor_id=caller.key_id
     )
-    return CreatedApiKey(
-        id=key.id,
-        name=key.name,
-        prefix=key.prefix,
-        scopes=list(key.scopes),
-        expires_at=_time(key.expires_ms),
-        created_at=rfc3339(key.created_ms),
-        key=raw_key,
-    )
+    return CreatedApiKey.of(key, raw_key)
 
 
 @get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
@@ -104,7 +61,7 @@ async def list_keys(
     """The workspace's keys, oldest first."""
     query = Query(request, known=("limit", "offset"))
     keys = services.api_keys.each(caller.workspace_id, query.limit(), query.offset())
-    return await answer_list(keys, _view)
+    return await answer_list(keys, ApiKeyView.of)
 
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
@@ -114,19 +71,3 @@ async def revoke_key(key_id: FromPath[str], caller: Handed[Caller], services: Ha
     if canonical is None:
         raise ApiKeyNotFound("No API key has this id")
     await services.api_keys.revoke(caller.workspace_id, canonical, actor_id=caller.key_id)
-
-
-def _view(key: ApiKey) -> ApiKeyView:
-    return ApiKeyView(
-        id=key.id,
-        name=key.name,
-        prefix=key.prefix,
-        scopes=list(key.scopes),
-        expires_at=_time(key.expires_ms),
-        last_used_at=_time(key.last_used_ms),
-        created_at=rfc3339(key.created_ms),
-    )
-
-
-def _time(time_ms: int | None) -> str | None:
-    return None if time_ms is None else rfc3339(time_ms)

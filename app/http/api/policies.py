@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from app.errors import PolicyNotFound
 from app.http.authentication import requires
@@ -13,14 +13,14 @@ from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
-from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.fields import AgentId, DisplayName
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyRule, Priority, Rules
+from app.model.policies import Policy, Priority, Rules
 from app.model.text import FieldError, require_visible
-from app.model.times import rfc3339
 from app.model.versions import Versions
 from app.replica import Services
+from app.views.policies import PolicyView
 
 
 class CreatePolicy(Body, frozen=True):
@@ -61,39 +61,6 @@ class UpdatePolicy(Body, frozen=True):
     def __post_init__(self) -> None:
         if self.name is not UNSET:
             require_visible("name", self.name)
-
-
-class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A policy as the API shows it; rules come back as they were given.
-
-    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are asked first; policies of equal priority decide together.
-    enabled: A policy that is not enabled is skipped.
-    """
-
-    id: Id
-    agent_id: AgentId
-    name: DisplayName
-    rules: list[PolicyRule]
-    priority: int
-    enabled: bool
-    version: VersionNumber
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, policy: Policy) -> "PolicyView":
-        return cls(
-            id=policy.id,
-            agent_id=policy.agent_id,
-            name=policy.name,
-            rules=list(policy.rules),
-            priority=policy.priority,
-            enabled=policy.enabled,
-            version=policy.version,
-            created_at=rfc3339(policy.created_ms),
-            updated_at=rfc3339(policy.updated_ms),
-        )
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)

@@ -5,14 +5,17 @@ Tests decode those that go in and compare those that come out with what the serv
 
 from typing import Any
 
-from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
-from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
+from app.http.api.agents import CreateAgent, UpdateAgent
+from app.http.api.api_keys import CreateApiKey
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.health import Health
-from app.http.api.policies import CreatePolicy, PolicyView, UpdatePolicy
+from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
+from app.views.agents import AgentView
+from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.policies import PolicyView
 from app.views.verification import VerificationView
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"

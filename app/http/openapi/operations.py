@@ -26,12 +26,12 @@ from app.errors import (
     Unauthorized,
     VersionConflict,
 )
-from app.http.api.agents import AgentView, CreateAgent, UpdateAgent
-from app.http.api.api_keys import ApiKeyView, CreateApiKey, CreatedApiKey
+from app.http.api.agents import CreateAgent, UpdateAgent
+from app.http.api.api_keys import CreateApiKey
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.health import Health
-from app.http.api.policies import CreatePolicy, PolicyView, UpdatePolicy
+from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.openapi.parameters import (
     AGENT_ID,
     AUDIT_FLOOR,
@@ -55,6 +55,9 @@ from app.http.openapi.parameters import (
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.keys import Scope
+from app.views.agents import AgentView
+from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.policies import PolicyView
 from app.views.verification import VerificationView
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"

@@ -1,0 +1,34 @@
+"""Agents as API and console show them."""
+
+from msgspec import Struct
+
+from app.model.agents import Agent, AgentStatus
+from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.times import rfc3339
+
+
+class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An agent as the API shows it.
+
+    status: Only an active agent is ever allowed anything.
+    """
+
+    id: Id
+    name: DisplayName
+    description: AgentDescription | None
+    status: AgentStatus
+    version: VersionNumber
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+    @classmethod
+    def of(cls, agent: Agent) -> "AgentView":
+        return cls(
+            id=agent.id,
+            name=agent.name,
+            description=agent.description,
+            status=agent.status,
+            version=agent.revision,
+            created_at=rfc3339(agent.created_ms),
+            updated_at=rfc3339(agent.updated_ms),
+        )

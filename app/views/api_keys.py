@@ -1,0 +1,73 @@
+"""API keys as API and console show them."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
+from app.model.keys import ApiKey, Scope
+from app.model.times import rfc3339
+
+
+class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A key as lists show it. The raw key is in no list.
+
+    prefix: The raw key's first 12 characters, to tell keys apart.
+    scopes: What the key may do.
+    expires_at: When the key stops being valid; null or left out = never.
+    last_used_at: When a request was last authenticated by it, to the second; null = never.
+    """
+
+    id: Id
+    name: DisplayName
+    prefix: str
+    scopes: list[Scope]
+    expires_at: Timestamp | None
+    last_used_at: Timestamp | None
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, key: ApiKey) -> "ApiKeyView":
+        return cls(
+            id=key.id,
+            name=key.name,
+            prefix=key.prefix,
+            scopes=list(key.scopes),
+            expires_at=_time(key.expires_ms),
+            last_used_at=_time(key.last_used_ms),
+            created_at=rfc3339(key.created_ms),
+        )
+
+
+class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A key as its creation shows it: `key` is the raw key, shown this once.
+
+    prefix: The raw key's first 12 characters, to tell keys apart.
+    scopes: What the key may do.
+    expires_at: When the key stops being valid; null or left out = never.
+    key: The raw key. Shown this once.
+    """
+
+    id: Id
+    name: DisplayName
+    prefix: str
+    scopes: list[Scope]
+    expires_at: Timestamp | None
+    created_at: CreatedAt
+    key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
+
+    @classmethod
+    def of(cls, key: ApiKey, raw_key: str) -> "CreatedApiKey":
+        return cls(
+            id=key.id,
+            name=key.name,
+            prefix=key.prefix,
+            scopes=list(key.scopes),
+            expires_at=_time(key.expires_ms),
+            created_at=rfc3339(key.created_ms),
+            key=raw_key,
+        )
+
+
+def _time(time_ms: int | None) -> str | None:
+    return None if time_ms is None else rfc3339(time_ms)

@@ -1,0 +1,40 @@
+"""Policies as API and console show them."""
+
+from msgspec import Struct
+
+from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.policies import Policy, PolicyRule
+from app.model.times import rfc3339
+
+
+class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A policy as the API shows it; rules come back as they were given.
+
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are asked first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    """
+
+    id: Id
+    agent_id: AgentId
+    name: DisplayName
+    rules: list[PolicyRule]
+    priority: int
+    enabled: bool
+    version: VersionNumber
+    created_at: CreatedAt
+    updated_at: UpdatedAt
+
+    @classmethod
+    def of(cls, policy: Policy) -> "PolicyView":
+        return cls(
+            id=policy.id,
+            agent_id=policy.agent_id,
+            name=policy.name,
+            rules=list(policy.rules),
+            priority=policy.priority,
+            enabled=policy.enabled,
+            version=policy.version,
+            created_at=rfc3339(policy.created_ms),
+            updated_at=rfc3339(policy.updated_ms),
+        )
