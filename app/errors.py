@@ -70,6 +70,12 @@ class NotFound(AppError):
     code = "NOT_FOUND"
 
 
+class AuditEntryNotFound(NotFound):
+    """No audit entry with this id exists in the caller's workspace."""
+
+    code = "AUDIT_ENTRY_NOT_FOUND"
+
+
 class AgentNotFound(NotFound):
     """No agent with this id exists in the caller's workspace."""
 

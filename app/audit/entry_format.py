@@ -1,6 +1,12 @@
 """The lines of the log: an entry of the stream becomes one JSON line, in the API's own shape, for ever.
 
 Every reader gets these bytes, whether the entry is still in the stream or sealed.
+
+An entry has the twelve fields of FIELDS. Whatever else the commit writes comes after them, under the name that the API
+gives it, and stands in the line after the timestamp, in the order in which it was written: `OPTIONAL` says how. So an
+entry without a field keeps its bytes, and a release that adds a field changes no line of the releases before it. A
+field that this release does not know (a newer replica wrote it) is kept as a string. An entry of another kind than a
+decision says so in its field `type`, and may have no result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +15,11 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw, Struct
 
-from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.times import rfc3339
 
 _json = msgspec.json.encode
+_raw = msgspec.json.Decoder(Raw)
 _raw_object = msgspec.json.Decoder(dict[str, Raw])
 RESULTS = {result.value.encode(): _json(result.value) for result in Result}
 _CACHED = 1 << 12
@@ -35,7 +41,19 @@ FIELDS = (
     b"latencyUs",
 )
 """The fields of an entry, as the commit writes them."""
+TEXT, NUMBER, JSON = "text", "number", "json"
+OPTIONAL = {
+    b"type": TEXT,
+    b"context": JSON,
+    b"policyVersion": NUMBER,
+    b"code": TEXT,
+    b"session": TEXT,
+    b"approvalId": TEXT,
+}
+"""Fields that an entry may have besides, and how each stands in the line."""
 _AS_WRITTEN = list(FIELDS)
+_COLUMNS = len(FIELDS)
+_IN_EVERY_LINE = {*FIELDS, b"latencyMs", b"timestamp"}
 _LINE = (
     b'{"id":"%b","agentId":"%b","keyId":"%b","action":"%b","toolName":"%b","parameters":%b,"result":%b,"policyId":%b,'
     b'"rule":%b,"reason":%b,"latencyMs":%b,"timestamp":"%b.%bZ"}'
@@ -61,18 +79,24 @@ _named = msgspec.json.Decoder(Named)
 
 
 def columns_of(fields: Mapping[bytes, bytes] | list[bytes]) -> Sequence[bytes]:
-    """The values of these stream fields in the order of FIELDS. Raises Unreadable if one is missing.
+    """The values of these stream fields in the order of FIELDS, then names and values of the others in turns.
 
-    fields: names and values in turns, as the store gives them, or a mapping.
+    fields: names and values in turns, as the store gives them, or a mapping. Raises Unreadable if one is missing.
     """
     if isinstance(fields, list):
         if fields[::2] == _AS_WRITTEN:
             return fields[1::2]
+        if fields[: 2 * _COLUMNS : 2] == _AS_WRITTEN:
+            return [*fields[1 : 2 * _COLUMNS : 2], *fields[2 * _COLUMNS :]]
         fields = dict(zip(fields[::2], fields[1::2], strict=True))
     try:
-        return [fields[name] for name in FIELDS]
+        columns = [fields[name] for name in FIELDS]
     except KeyError as error:
         raise Unreadable(f"{_shown(error.args[0])}: is missing") from None
+    for name, value in fields.items():
+        if name not in FIELDS:
+            columns += (name, value)
+    return columns
 
 
 def line_of(fields: Mapping[bytes, bytes] | list[bytes]) -> bytes:
@@ -81,31 +105,29 @@ def line_of(fields: Mapping[bytes, bytes] | list[bytes]) -> bytes:
 
 
 def line_from(columns: Sequence[bytes]) -> bytes:
-    """The same, of the values in the order of FIELDS."""
+    """The same, of what `columns_of` gives."""
     try:
         entry_id, time_ms, agent_id, key_id, action, tool_name, parameters, result, policy_id, *rest = columns
-        rule, reason, latency_us = rest
+        rule, reason, latency_us, *others = rest
         if not time_ms.isdigit() or len(time_ms) <= _MS_DIGITS:
             time_ms = b"%04d" % _in_range(int(time_ms))
         if parameters != _NO_PARAMETERS:
             _raw_object.decode(parameters.decode())
-        if b"\n" in parameters or b"\r" in parameters:
-            # In JSON they can only stand between tokens, and a line must be one line.
-            parameters = parameters.replace(b"\n", b" ").replace(b"\r", b" ")
+            parameters = _on_one_line(parameters)
         # One look for all names: as JSON they are mostly what they are, between quotes.
         names = b" ".join((entry_id, agent_id, key_id, action, tool_name, policy_id))
         if len(_json(names.decode())) != len(names) + 2:
             entry_id, agent_id, key_id, action, tool_name, policy_id = (
                 _json(name.decode())[1:-1] for name in (entry_id, agent_id, key_id, action, tool_name, policy_id)
             )
-        return _LINE % (
+        line = _LINE % (
             entry_id,
             agent_id,
             key_id,
             action,
             tool_name,
             parameters,
-            RESULTS[result],
+            RESULTS[result] if result or b"type" not in others[::2] else _NULL,
             b'"%b"' % policy_id if policy_id else _NULL,
             _rule(rule),
             _json(reason.decode()),
@@ -113,6 +135,7 @@ def line_from(columns: Sequence[bytes]) -> bytes:
             _to_the_second(time_ms[:-_MS_DIGITS]),
             time_ms[-_MS_DIGITS:],
         )
+        return line if not others else b"%b%b}" % (line[:-1], _optional(others))
     except KeyError as error:
         raise Unreadable(f"result: {_shown(error.args[0])} is none of the possible values") from None
     except (ValueError, OverflowError, RecursionError, msgspec.DecodeError) as error:
@@ -166,64 +189,26 @@ def named(line: bytes) -> Named:
     return _named.decode(line)
 
 
-class EntryFilter:
-    """Which lines a query asks for, cheaply: bytes that must be in the line first, decoding only what has them."""
+def _optional(fields: Sequence[bytes]) -> bytes:
+    """What stands in the line for further fields; names and values in turns. Raises ValueError."""
+    found = {}
+    for name, value in zip(fields[::2], fields[1::2], strict=True):
+        if name in _IN_EVERY_LINE or name in found:
+            raise ValueError(f"{_shown(name)}: is there twice")
+        match OPTIONAL.get(name, TEXT):
+            case "json":
+                _raw.decode(value.decode())
+                found[name] = _on_one_line(value)
+            case "number":
+                found[name] = b"%d" % int(value)
+            case _:
+                found[name] = _json(value.decode())
+    return b"".join(b",%b:%b" % (_json(name.decode()), value) for name, value in found.items())
 
-    def __init__(self, query: AuditQuery) -> None:
-        self._query = query
-        # Fixed width, UTC: these texts sort as the times do.
-        self._from = None if query.from_ms is None else rfc3339(query.from_ms)
-        self._to = None if query.to_ms is None else rfc3339(query.to_ms)
-        wanted = {
-            b"agentId": query.agent_id,
-            b"toolName": query.tool_name,
-            b"action": query.action,
-            b"result": None if query.result is None else query.result.value,
-        }
-        self._fields = [(name, text.encode()) for name, text in wanted.items() if text is not None]
-        self._needles = [b'"%b":%b' % (name, _json(text)) for name, text in wanted.items() if text is not None]
-        self._everything = not self._needles and self._from is None and self._to is None
 
-    def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
-        """False if the line of these stream fields is surely not asked for."""
-        return all(fields.get(name) == text for name, text in self._fields)
-
-    def matches(self, line: bytes) -> bool:
-        """Whether the line is asked for."""
-        if self._everything:
-            return True
-        for needle in self._needles:
-            if needle not in line:
-                return False
-        entry = _named.decode(line)
-        query = self._query
-        return (
-            (query.agent_id is None or entry.agent_id == query.agent_id)
-            and (query.tool_name is None or entry.tool_name == query.tool_name)
-            and (query.action is None or entry.action == query.action)
-            and (query.result is None or entry.result == query.result)
-            and (self._from is None or entry.timestamp >= self._from)
-            and (self._to is None or entry.timestamp <= self._to)
-        )
-
-    def select(self, body: bytes) -> list[tuple[int, bytes]]:
-        """The lines of `body` that are asked for, each with its place, from 0."""
-        if not self._needles:
-            return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
-        # Most lines have no needle in them: they are not even cut out, nor counted before there is a match.
-        needle = self._needles[0]
-        found = []
-        place = counted = 0
-        at = body.find(needle)
-        while at >= 0:
-            start, end = body.rfind(b"\n", 0, at) + 1, body.find(b"\n", at)
-            line = body[start:end]
-            if self.matches(line):
-                place += body.count(b"\n", counted, start)
-                counted = start
-                found.append((place, line))
-            at = body.find(needle, end)
-        return found
+def _on_one_line(text: bytes) -> bytes:
+    """The same JSON without line feeds; outside of strings, where alone JSON has them, a space means the same."""
+    return text.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in text or b"\r" in text else text
 
 
 def _in_range(time_ms: int) -> int:

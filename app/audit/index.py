@@ -24,6 +24,8 @@ from app.store.keyspace import Keyspace
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
 OTHER = "other"
+NO_RESULT = "none"
+"""Stands for the result of an entry that is no decision."""
 CAPPED = (AGENT, TOOL, ACTION)
 _CACHED = 1 << 12
 
@@ -59,10 +61,10 @@ def name_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def values_of(agent_id: str, tool_name: str, action: str, result: str) -> tuple[tuple[str, str], ...]:
-    """Dimension and value of everything that an entry is indexed by."""
+def values_of(agent_id: str, tool_name: str, action: str, result: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Dimension and value of everything that an entry is indexed by; None: it is not."""
     return (
-        (AGENT, f"{name_of(agent_id)}:{result}"),
+        (AGENT, f"{name_of(agent_id)}:{result or NO_RESULT}"),
         (TOOL, name_of(tool_name)),
         (ACTION, name_of(action)),
         (RESULT, result),
@@ -79,8 +81,9 @@ class Lookup:
     def __init__(self, keyspace: Keyspace, query: AuditQuery) -> None:
         self._keyspace = keyspace
         self._dimensions: list[tuple[str, list[str]]] = []
+        self._counts = not query.scans
         if query.agent_id is not None:
-            results = list(Result) if query.result is None else [query.result]
+            results = [*Result, NO_RESULT] if query.result is None else [query.result]
             agent = name_of(query.agent_id)
             self._dimensions.append((AGENT, [f"{agent}:{result}" for result in results]))
         elif query.result is not None:
@@ -93,7 +96,7 @@ class Lookup:
     @property
     def unfiltered(self) -> bool:
         """Every segment is asked for."""
-        return not self._dimensions
+        return self._counts and not self._dimensions
 
     async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
         """For each part the segments in which every dimension has a match, newest first.
@@ -114,7 +117,7 @@ class Lookup:
         rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
         candidates = []
         for part, held in zip(parts, named, strict=True):
-            found = _everything(rows[part]) if held is None else _named(rows.get(part, ()), held)
+            found = self._everything(rows[part]) if held is None else self._named(rows.get(part, ()), held)
             # A row that was put into another part would make its segment's entries appear twice.
             found = [each for each in found if part_of(each.row.number) == part]
             candidates.append(sorted(found, key=lambda each: -each.row.number))
@@ -150,6 +153,20 @@ class Lookup:
             found = both
         return found or {}
 
+    def _everything(self, members: Iterable[str]) -> list[Candidate]:
+        rows = (Row(*map(int, text.split(":"))) for text in members)
+        return [Candidate(row, None, row.entries, exact=self._counts) for row in rows]
+
+    def _named(self, members: Iterable[str], held: Mapping[int, "Posting"]) -> list[Candidate]:
+        found = []
+        for text in members:
+            holds = held.get(int(text[: text.index(":")]))
+            if holds is not None:
+                row = Row(*map(int, text.split(":")))
+                exact = holds.exact and self._counts
+                found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), exact))
+        return found
+
 
 class Posting(NamedTuple):
     """What an index says of a segment: entries, frames, and whether it can be counted upon."""
@@ -168,18 +185,3 @@ def _add(holding: dict[int, Posting], members: Iterable[str], *, exact: bool) ->
         else:
             both = before.mask | int(mask, 16)
             holding[int(number)] = Posting(before.entries + int(count), both, exact and before.exact)
-
-
-def _everything(members: Iterable[str]) -> list[Candidate]:
-    rows = (Row(*map(int, text.split(":"))) for text in members)
-    return [Candidate(row, None, row.entries, exact=True) for row in rows]
-
-
-def _named(members: Iterable[str], held: Mapping[int, Posting]) -> list[Candidate]:
-    found = []
-    for text in members:
-        holds = held.get(int(text[: text.index(":")]))
-        if holds is not None:
-            row = Row(*map(int, text.split(":")))
-            found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), holds.exact))
-    return found

@@ -1,14 +1,23 @@
 """The audit log as readers see it: one log, whatever is still in the stream and whatever is sealed."""
 
-from app.audit.entry_format import EntryFilter, tail_line
+from msgspec.structs import replace
+
+from app.audit.entry_filter import EntryFilter
+from app.audit.entry_format import tail_line
 from app.audit.head import head_of
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, read_stream_backwards
+from app.errors import AuditEntryNotFound
 from app.model.audit import AuditPage, AuditQuery, Backlog
+from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
+
+_NEAR_MS = 5_000
+_LAST_MS = 253_402_200_000_000
+"""Close to the end of the year 9999, beyond which there is no time to ask for."""
 
 
 class AuditLog:
@@ -32,6 +41,22 @@ class AuditLog:
         if not page.has_more:
             floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
         return AuditPage(page.lines, page.last if page.has_more else None, floor)
+
+    async def entry(self, workspace_id: str, entry_id: str) -> bytes:
+        """The line of one entry. Raises AuditEntryNotFound."""
+        # An id begins with the time of its call, so it is looked for there first; where a clock had been stepped, and
+        # where there is no such entry, the whole log has to be looked through.
+        called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
+        anywhere = AuditQuery(id=entry_id, limit=1)
+        page = await self.query(
+            workspace_id, replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
+        )
+        if not page.lines:
+            page = await self.query(workspace_id, anywhere)
+        if page.lines:
+            return page.lines[0]
+        dropped = "" if page.floor is None else f"; retention dropped entries up to {rfc3339(page.floor.time_ms)}"
+        raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 
     async def backlog(self, workspace_id: str) -> Backlog:
         """How far sealing is behind, at one moment."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.audit.entry_format import named
 from app.audit.head import read_head
-from app.audit.index import ACTION, AGENT, CAPPED, OTHER, RESULT, TOOL, values_of
+from app.audit.index import CAPPED, OTHER, values_of
 from app.audit.segments import Segment, part_of, read_segment
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SEGMENT
@@ -65,5 +65,4 @@ class Retention:
 
 
 def _values(agent_id: str, tool_name: str, action: str, result: str | None) -> list[tuple[str, str]]:
-    found = dict(values_of(agent_id, tool_name, action, result or ""))
-    return [(dimension, found[dimension]) for dimension in (AGENT, TOOL, ACTION, RESULT)]
+    return [(dimension, value) for dimension, value in values_of(agent_id, tool_name, action, result) if value]

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from app.audit.entry_format import EntryFilter, tail_line
+from app.audit.entry_filter import EntryFilter
+from app.audit.entry_format import tail_line
 from app.audit.head import Head, Span, head_of, read_head
 from app.audit.index import Candidate, Lookup
 from app.audit.segments import frames_of, part_of, unpack

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from app.audit.entry_format import RESULTS
 from app.audit.head import Span, read_head, span_text
-from app.audit.index import CAPPED, OTHER, Row, name_of, row_member
+from app.audit.index import CAPPED, NO_RESULT, OTHER, Row, name_of, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
@@ -166,7 +166,7 @@ class Sealer:
 def _name(value: bytes | tuple[bytes, bytes]) -> str:
     """What stands for a value in the name of its index; for an agent together with the result."""
     if isinstance(value, tuple):
-        return f"{name_of(value[0].decode())}:{value[1].decode()}"
+        return f"{name_of(value[0].decode())}:{value[1].decode() or NO_RESULT}"
     text = value.decode()
     return text if value in RESULTS else name_of(text)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from app.audit.entry_format import EntryFilter
+from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
 from app.audit.index import Candidate, Lookup
 from app.audit.segments import part_of, unpack

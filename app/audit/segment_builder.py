@@ -52,7 +52,8 @@ class SegmentBuilder:
         """Append the entry that the stream holds as these fields. Raises Unreadable and appends nothing."""
         columns = columns_of(fields)
         result = columns[7]
-        self._append(line_from(columns), int(columns[1]), ((columns[2], result), columns[5], columns[4], result))
+        indexed = ((columns[2], result), columns[5], columns[4], result or None)
+        self._append(line_from(columns), int(columns[1]), indexed)
 
     def add_placeholder(self, line: bytes, fields: Mapping[bytes, bytes]) -> None:
         """Append the line that stands for an entry which cannot be read; queries find it by scanning."""

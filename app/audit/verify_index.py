@@ -130,7 +130,7 @@ def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tal
     """By dimension and the value that stands in the key's name; None = those that only scanning finds."""
     indexed: list[tuple[str | None, ...]] = []
     for sequence, entry in enumerate(entries, row.first_sequence):
-        found = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result or "")
+        found = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result)
         if entry.reason.startswith(placeholder_reason(sequence)):
             indexed.append((None, None, None, entry.result))
         else:

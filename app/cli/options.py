@@ -78,14 +78,18 @@ def filters(command: F) -> F:
 
     @wraps(command)
     def with_query(
-        agent: str | None, action: str | None, tool: str | None, result: str | None, from_: int | None, to: int | None,
-        **others: Any,
+        agent: str | None, action: str | None, tool: str | None, result: str | None, entry_id: str | None,
+        key: str | None, policy: str | None, rule_type: str | None, from_: int | None, to: int | None, **others: Any,
     ) -> Any:  # fmt: skip
         query = AuditQuery(
             agent_id=agent,
             action=action,
             tool_name=tool,
             result=None if result is None else Result(result),
+            id=entry_id,
+            key_id=key,
+            policy_id=policy,
+            rule_type=rule_type,
             from_ms=from_,
             to_ms=to,
         )
@@ -96,6 +100,10 @@ def filters(command: F) -> F:
         click.option("--action", help="Only entries with this action."),
         click.option("--tool", help="Only entries for this tool."),
         click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
+        click.option("--id", "entry_id", type=Uuid(), help="Only the entry with this id."),
+        click.option("--key", type=Uuid(), help="Only entries of calls with this API key."),
+        click.option("--policy", type=Uuid(), help="Only entries that this policy decided."),
+        click.option("--rule-type", help="Only entries that a rule of this type decided."),
         click.option("--from", "from_", type=Time(), help="Only entries at or after this ISO 8601 time."),
         click.option("--to", type=Time(), help="Only entries at or before this ISO 8601 time."),
     )

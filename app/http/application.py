@@ -49,6 +49,7 @@ ROUTES: list[ControllerRouterHandler] = [
     policies.update_policy,
     policies.delete_policy,
     audit_log.query_audit_log,
+    audit_log.get_audit_entry,
     audit_log.audit_log_status,
     audit_log.verify_audit_log,
     audit_export.export_audit_log,

@@ -16,7 +16,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     action: What was attempted.
     tool_name: The tool that the agent wanted to call.
     parameters: The call's parameters; values under secret names are "[REDACTED]".
-    result: What was decided; null only where somebody else wrote into the stream what cannot be read.
+    result: What was decided; null only where the entry is no decision, or cannot be read since no commit wrote it.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null where no rule did.
     reason: A sentence for people.
@@ -43,17 +43,27 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
 
     from_ms, to_ms: both inclusive, ms since the epoch.
     before: only entries with a smaller sequence number (the cursor of the page before).
+    rule_type: of the deciding rule. It, id, key_id and policy_id have no index: entries are looked through for them.
     """
 
     agent_id: str | None = None
     action: str | None = None
     tool_name: str | None = None
     result: Result | None = None
+    id: str | None = None
+    key_id: str | None = None
+    policy_id: str | None = None
+    rule_type: str | None = None
     from_ms: int | None = None
     to_ms: int | None = None
     limit: int = 100
     offset: int = 0
     before: int | None = None
+
+    @property
+    def scans(self) -> bool:
+        """Whether it asks for something that no index knows, so that the index cannot count what matches."""
+        return (self.id, self.key_id, self.policy_id, self.rule_type) != (None, None, None, None)
 
 
 class AuditPage(Struct, frozen=True):

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from audit_entries import AGENTS, START_MS, Writer, decoded, fields_of
+from audit_entries import AGENTS, KEY, POLICY, START_MS, Writer, decoded, fields_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -34,13 +34,21 @@ entries = st.fixed_dictionaries(
         "rule": st.sampled_from(["", "3 rate_limit"]),
         "parameters": st.sampled_from(["{}", '{"a":[1,{"b":"\\n"}]}', LOOKALIKE]),
         "latencyUs": st.sampled_from([0, 1, 1_000, 123_456]),
-    }
+    },
+    optional={
+        "session": st.sampled_from(["s-1", LOOKALIKE]),
+        "policyVersion": st.integers(1, 3),
+        "heardOfLater": st.just("kept as it is"),
+    },
 )
 filters = st.one_of(  # few at a time: what several must match is mostly nothing
     st.just({}),
     st.builds(lambda value: {"agent_id": value}, st.sampled_from(AGENTS)),
     st.builds(lambda value: {"tool_name": value}, st.sampled_from([*TOOLS, "unheard.of"])),
     st.builds(lambda value: {"result": value}, st.sampled_from(list(Result))),
+    st.builds(lambda value: {"id": f"018bcfe5-6800-7000-8000-{value:012x}"}, st.integers(1, 60)),
+    st.builds(lambda value: {"policy_id": value}, st.sampled_from([POLICY, AGENTS[0]])),
+    st.builds(lambda value: {"rule_type": value}, st.sampled_from(["rate_limit", "time_based"])),
     st.fixed_dictionaries(
         {},
         optional={
@@ -48,6 +56,8 @@ filters = st.one_of(  # few at a time: what several must match is mostly nothing
             "tool_name": st.sampled_from(TOOLS),
             "action": st.just("read"),
             "result": st.sampled_from(list(Result)),
+            "key_id": st.sampled_from([KEY, AGENTS[0]]),
+            "rule_type": st.just("rate_limit"),
         },
     ),
 )

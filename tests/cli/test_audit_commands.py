@@ -153,3 +153,20 @@ def test_a_compactor_ends_cleanly_when_it_is_told_to(redis_store, writer, worksp
         process.send_signal(number)
         assert process.wait(10) == 0
     assert json.loads(done.stdout)["sealedSequence"] == 40
+
+
+def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit, writer):
+    """What the API filters by, the console does."""
+    entry = writer.written[12]
+    filters = (
+        "--id",
+        entry["id"],
+        "--key",
+        entry["keyId"],
+        "--policy",
+        entry["policyId"],
+        "--rule-type",
+        "tool_allowlist",
+    )
+    assert [found["id"] for found in json.loads(remit("query", *filters, "--json").stdout)] == [entry["id"]]
+    assert json.loads(remit("query", "--rule-type", "rate_limit", "--json").stdout) == []

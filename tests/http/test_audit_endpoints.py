@@ -200,3 +200,23 @@ def test_a_last_event_id_that_is_none_is_refused(tenant, given):
     answer = tenant.admin.get("/v1/audit-logs/stream", headers={"Last-Event-ID": given})
     assert answer.status_code == 400
     assert answer.json()["error"]["details"][0]["path"] == "Last-Event-ID"
+
+
+def test_one_entry_is_read_by_its_id_and_found_by_what_decided(tenant):
+    """The id is the one that authorize answered with."""
+    policy = tenant.new_policy(tenant.agent)["id"]
+    entry_id = decide(tenant)[0]
+    entry = tenant.reader.get(f"/v1/audit-logs/{entry_id.upper()}")
+    assert (entry.status_code, entry.json()["id"], entry.json()["policyId"]) == (200, entry_id, policy)
+    filters = (
+        {"id": entry_id},
+        {"policyId": policy},
+        {"key_id": entry.json()["keyId"]},
+        {"rule_type": "tool_allowlist"},
+    )
+    for each in filters:
+        assert [found["id"] for found in tenant.log(**each)] == [entry_id], each
+    assert tenant.log(rule_type="rate_limit") == []
+    for unknown in ("no-id", policy):
+        answer = tenant.reader.get(f"/v1/audit-logs/{unknown}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "AUDIT_ENTRY_NOT_FOUND")

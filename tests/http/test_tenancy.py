@@ -13,7 +13,8 @@ from tenants import FREE, Tenant
 
 from app.http.openapi.operations import OPERATIONS
 
-AGENT, POLICY, KEY, WORKSPACE = "agent", "policy", "key", "workspace"
+AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
+FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
 
 ROWS = {
@@ -28,9 +29,10 @@ ROWS = {
     ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
     ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
     ("DELETE", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
-    ("GET", "/v1/audit-logs"): {"query agent_id": AGENT},
-    ("GET", "/v1/audit-logs/export"): {"query agent_id": AGENT},
-    ("GET", "/v1/audit-logs/stream"): {"query agent_id": AGENT},
+    ("GET", "/v1/audit-logs"): FILTERS,
+    ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
+    ("GET", "/v1/audit-logs/export"): FILTERS,
+    ("GET", "/v1/audit-logs/stream"): FILTERS,
     ("GET", "/v1/audit-logs/status"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
     ("GET", "/v1/changes"): {"query actor_id": KEY, "query resource_id": POLICY},
@@ -53,7 +55,7 @@ PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, wh
 def places(operation):
     """Where the table of operations says that an id can stand."""
     found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path)}
-    found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^checkpoint$", each.name)}
+    found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^id$|^checkpoint$", each.name)}
     fields = getattr(operation.body, "__struct_fields__", ())
     return found | {f"body {name}" for name in fields if re.search(r"_id$|Id$", name)}
 
@@ -92,7 +94,7 @@ class Theirs:
         self.policy = tenant.new_policy(self.agent)["id"]
         self.key = tenant.new_key(["read"])["id"]
         self.workspace = tenant.id
-        tenant.authorize(self.agent)
+        self.entry = tenant.authorize(self.agent)["id"]
 
     def state(self):
         """Everything that its admin can see, but for what its own looking changes."""

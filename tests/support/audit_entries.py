@@ -10,6 +10,8 @@ AGENTS = [f"018bcfe5-6800-7000-8000-00000000000{digit}" for digit in range(4)]
 KEY = "018bcfe5-6800-7000-8000-0000000000ff"
 POLICY = "018bcfe5-6800-7000-8000-00000000cafe"
 START_MS = 1_800_000_000_000
+OPTIONAL = ("type", "code", "session", "policyVersion", "heardOfLater")
+"""Further fields of which the API shows what the stream holds."""
 APPEND = """
 redis.call('XADD', KEYS[1], ARGV[1] .. '-0', unpack(ARGV, 2))
 redis.call('HSET', KEYS[2], 'sequence', ARGV[1])
@@ -44,13 +46,13 @@ def entry_of(fields: dict[str, object]) -> dict[str, object]:
         "action": fields["action"],
         "toolName": fields["toolName"],
         "parameters": msgspec.json.decode(str(fields["parameters"])),
-        "result": fields["result"],
+        "result": fields["result"] or None,
         "policyId": fields["policyId"] or None,
         "rule": {"index": int(index), "type": kind} if kind else None,
         "reason": fields["reason"],
         "latencyMs": int(str(fields["latencyUs"])) / 1000,
         "timestamp": rfc3339(int(str(fields["timeMs"]))),
-    }
+    } | {name: fields[name] for name in OPTIONAL if name in fields}
 
 
 class Writer:
@@ -82,6 +84,10 @@ class Writer:
             and (query.tool_name is None or fields["toolName"] == query.tool_name)
             and (query.action is None or fields["action"] == query.action)
             and (query.result is None or fields["result"] == query.result)
+            and (query.id is None or fields["id"] == query.id)
+            and (query.key_id is None or fields["keyId"] == query.key_id)
+            and (query.policy_id is None or fields["policyId"] == query.policy_id)
+            and (query.rule_type is None or str(fields["rule"]).endswith(f" {query.rule_type}"))
             and (query.from_ms is None or fields["timeMs"] >= query.from_ms)
             and (query.to_ms is None or fields["timeMs"] <= query.to_ms)
             and (query.before is None or sequence < query.before)

@@ -13,6 +13,7 @@ from app.errors import (
     ApiKeyExpired,
     ApiKeyNotFound,
     AppError,
+    AuditEntryNotFound,
     AuditLogDamaged,
     IdempotencyConflict,
     InsufficientScope,
@@ -229,6 +230,16 @@ OPERATIONS = (
             "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
             "replica. A page shorter than `limit` is the last."
         ),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/{entry_id}",
+        "Read one audit entry",
+        READ,
+        "Audit log",
+        errors=(AuditEntryNotFound, AuditLogDamaged),
+        answer=AuditEntry,
+        description="The id of an entry is that of the decision: `id` in the answer to authorize.",
     ),
     Operation(
         "GET",

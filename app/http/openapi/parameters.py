@@ -22,6 +22,7 @@ class Parameter(Struct, frozen=True):
 
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
+_ID = {"type": "string", "format": "uuid"}
 _TIME = {"type": "string", "format": "date-time"}
 
 AGENT_ID = Parameter("agent_id", {"type": "string", "format": "uuid"}, "Only those of this agent.", also="agentId")
@@ -34,6 +35,10 @@ FILTERS = (
     Parameter("action", _TEXT, "Only entries with this action."),
     Parameter("tool_name", _TEXT, "Only entries for this tool.", also="toolName"),
     Parameter("result", {"type": "string", "enum": [each.value for each in Result]}, "Only entries with this result."),
+    Parameter("id", _ID, "Only the entry with this id."),
+    Parameter("key_id", _ID, "Only entries of calls with this API key.", also="keyId"),
+    Parameter("policy_id", _ID, "Only entries that this policy decided.", also="policyId"),
+    Parameter("rule_type", _TEXT, "Only entries that a rule of this type decided.", also="ruleType"),
     Parameter("from", _TIME, "Only entries at or after this time; without an offset it is UTC."),
     Parameter("to", _TIME, "Only entries at or before this time; without an offset it is UTC."),
 )

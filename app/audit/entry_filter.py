@@ -1,0 +1,99 @@
+"""Which entries a query asks for, decided on their lines and on their stream fields."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from app.model.audit import AuditQuery
+from app.model.decisions import RuleRef
+from app.model.times import rfc3339
+
+_json = msgspec.json.encode
+
+
+class _Filterable(Struct, rename="camel"):
+    """What of a line a query can ask for."""
+
+    id: str
+    agent_id: str
+    key_id: str
+    action: str
+    tool_name: str
+    result: str | None
+    policy_id: str | None
+    rule: RuleRef | None
+    timestamp: str
+
+
+_decode = msgspec.json.Decoder(_Filterable).decode
+
+
+class EntryFilter:
+    """Cheap where little matches: bytes that must be in the line come first, and only what has them is decoded."""
+
+    def __init__(self, query: AuditQuery) -> None:
+        # Fixed width, UTC: these texts sort as the times do.
+        self._from = None if query.from_ms is None else rfc3339(query.from_ms)
+        self._to = None if query.to_ms is None else rfc3339(query.to_ms)
+        self._rule_type = query.rule_type
+        # What is rarest stands first: it is what lines are searched for.
+        wanted = {
+            "id": query.id,
+            "policyId": query.policy_id,
+            "keyId": query.key_id,
+            "agentId": query.agent_id,
+            "toolName": query.tool_name,
+            "action": query.action,
+            "result": None if query.result is None else query.result.value,
+        }
+        given = {name: text for name, text in wanted.items() if text is not None}
+        self._fields = [(name.encode(), text.encode()) for name, text in given.items()]
+        self._needles = [b'"%b":%b' % (name.encode(), _json(text)) for name, text in given.items()]
+        names = zip(_Filterable.__struct_fields__, _Filterable.__struct_encode_fields__, strict=True)
+        self._attributes = [(attribute, given[name]) for attribute, name in names if name in given]
+        self._rule_suffix = b""
+        if query.rule_type is not None:
+            self._needles.append(b'"type":%b}' % _json(query.rule_type))
+            self._rule_suffix = b" " + query.rule_type.encode()
+        self._everything = not self._needles and self._from is None and self._to is None
+
+    def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
+        """False if the line of these stream fields is surely not asked for."""
+        return all(fields.get(name) == text for name, text in self._fields) and (
+            not self._rule_suffix or fields.get(b"rule", b"").endswith(self._rule_suffix)
+        )
+
+    def matches(self, line: bytes) -> bool:
+        """Whether the line is asked for."""
+        if self._everything:
+            return True
+        for needle in self._needles:
+            if needle not in line:
+                return False
+        entry = _decode(line)
+        return (
+            all(getattr(entry, name) == text for name, text in self._attributes)
+            and (self._rule_type is None or (entry.rule is not None and entry.rule.type == self._rule_type))
+            and (self._from is None or entry.timestamp >= self._from)
+            and (self._to is None or entry.timestamp <= self._to)
+        )
+
+    def select(self, body: bytes) -> list[tuple[int, bytes]]:
+        """The lines of `body` that are asked for, each with its place, from 0."""
+        if not self._needles:
+            return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
+        # Most lines have no needle in them: they are not even cut out, nor counted before there is a match.
+        needle = self._needles[0]
+        found = []
+        place = counted = 0
+        at = body.find(needle)
+        while at >= 0:
+            start, end = body.rfind(b"\n", 0, at) + 1, body.find(b"\n", at)
+            line = body[start:end]
+            if self.matches(line):
+                place += body.count(b"\n", counted, start)
+                counted = start
+                found.append((place, line))
+            at = body.find(needle, end)
+        return found

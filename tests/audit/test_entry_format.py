@@ -1,0 +1,106 @@
+"""The lines of the log keep their bytes for ever, whatever fields later releases add."""
+
+import msgspec
+import pytest
+from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
+
+from app.audit.entry_format import Unreadable, columns_of, line_from, line_of
+from app.audit.log import AuditLog
+from app.audit.sealer import Sealer
+from app.audit.verifier import Verifier
+from app.errors import AuditEntryNotFound
+from app.model.audit import AuditQuery, decode_entry
+from app.model.decisions import Result
+from app.model.ids import Ids
+
+LINE = (
+    b'{"id":"018bcfe5-6800-7000-8000-000000000001","agentId":"018bcfe5-6800-7000-8000-000000000000",'
+    b'"keyId":"018bcfe5-6800-7000-8000-0000000000ff","action":"authorize","toolName":"file.read",'
+    b'"parameters":{"path":"/srv/a"},"result":"allowed","policyId":"018bcfe5-6800-7000-8000-00000000cafe",'
+    b'"rule":{"index":0,"type":"tool_allowlist"},"reason":"Policy \\"p\\" allows \\"file.read\\"","latencyMs":0.25,'
+    b'"timestamp":"2027-01-15T08:00:00.001Z"}'
+)
+
+
+def stored(**fields):
+    """Names and values in turns, as the store gives them."""
+    return [str(part).encode() for pair in fields_of(1, **fields).items() for part in pair]
+
+
+def test_an_entry_without_further_fields_has_the_bytes_it_always_had():
+    """Segments hold such lines, and the chain is made of them."""
+    assert line_of(stored()) == LINE
+
+
+def test_further_fields_stand_after_the_timestamp_as_they_were_written():
+    """Text, a number, JSON on one line; one that this release does not know is a string."""
+    further = {"session": 's"1', "policyVersion": 3, "context": '{"a":\n[1, "\\n"]}', "later": "7"}
+    line = line_of(stored(**further))
+    assert line == LINE[:-1] + b',"session":"s\\"1","policyVersion":3,"context":{"a": [1, "\\n"]},"later":"7"}'
+    decode_entry(line)
+
+
+def test_a_mapping_and_a_list_of_fields_give_the_same_line():
+    """The two ways in which the store's replies arrive."""
+    fields = stored(session="s", later="x")
+    assert line_from(columns_of(fields)) == line_of(dict(zip(fields[::2], fields[1::2], strict=True)))
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        {"context": "{"},
+        {"policyVersion": "1.5"},
+        {"latencyMs": "1"},
+        {"timestamp": "x"},
+    ],
+    ids=str,
+)
+def test_a_further_field_that_cannot_stand_in_a_line_is_unreadable(further):
+    """No line is ever broken JSON, and none says anything twice."""
+    with pytest.raises(Unreadable):
+        line_of(stored(**further))
+
+
+def test_only_an_entry_of_another_type_may_have_no_result():
+    """A decision has one."""
+    assert b'"result":null' in line_of(stored(result="", type="approval"))
+    with pytest.raises(Unreadable, match="result"):
+        line_of(stored(result=""))
+
+
+async def test_entries_that_are_no_decisions_are_found_sealed_or_not(client, workspace_id):
+    """By agent, by tool, and not by a result; the index speaks of them and verifies."""
+    writer = Writer(client, workspace_id)
+    for number in range(12):
+        further = {"type": "outcome", "result": ""} if number % 3 == 0 else {}
+        await writer.append(agentId=AGENTS[number % 2], **further)
+    log, sealer = AuditLog(client), Sealer(client, 5, 100)
+    queries = [AuditQuery(agent_id=AGENTS[0]), AuditQuery(tool_name="file.read"), AuditQuery(agent_id=AGENTS[1])]
+    for _ in range(3):
+        for query in queries:
+            assert decoded(await log.query(workspace_id, query)) == writer.expected(query)
+        assert len((await log.query(workspace_id, AuditQuery(result=Result.ALLOWED))).lines) == 8
+        await sealer.seal_next(workspace_id)
+    assert (await Verifier(client, workspace_id).verify()).finding is None
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["unsealed", "sealed"])
+async def test_an_entry_is_found_by_its_id_also_where_a_clock_was_stepped(client, workspace_id, sealed):
+    """Ids tell the time of the call; one that lies about it costs a longer search and nothing else."""
+    writer, ids = Writer(client, workspace_id), Ids()
+    honest, stepped = ids.new(START_MS + 7), ids.new(START_MS - 7_200_000)
+    await writer.append(6)
+    await writer.append(id=honest)
+    await writer.append(id=stepped)
+    await writer.append(6)
+    if sealed:
+        for _ in range(4):
+            await Sealer(client, 4, 100).seal_next(workspace_id)
+    log = AuditLog(client)
+    for place, entry_id in ((6, honest), (7, stepped)):
+        line = await log.entry(workspace_id, entry_id)
+        assert msgspec.json.decode(line) == entry_of(writer.written[place])
+    for unknown in (ids.new(START_MS), "ffffffff-ffff-4fff-bfff-ffffffffffff"):
+        with pytest.raises(AuditEntryNotFound):
+            await log.entry(workspace_id, unknown)
