@@ -99,7 +99,9 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
         metrics.watch("remit_agent_cache_entries", lambda: len(cache))
         metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))
-        commit = CommitDecision(runner, clock, settings.audit_backlog_max, metrics.answered)
+        commit = CommitDecision(
+            runner, clock, settings.audit_backlog_max, metrics.answered, settings.store_timeout_ms * 1_000
+        )
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
         yield Services(

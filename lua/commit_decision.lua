@@ -11,27 +11,29 @@ KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that thi
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 ARGV[2]       arrived_us      store time at which the request arrived, as the replica estimates it
-ARGV[3]       holds_from_us   the plan holds at store times in
-ARGV[4]       holds_until_us  [holds_from_us, holds_until_us)
-ARGV[5]       decision_id     echoed in the reply
-ARGV[6]       action          of the entry
-ARGV[7]       tool_name       of the entry
-ARGV[8]       parameters      of the entry: JSON, passed through as bytes
-ARGV[9]       body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
-ARGV[10]      version         version token the plan was made from
-ARGV[11]      backlog_max     entries the stream may hold unsealed
-ARGV[12]      agent_id        of the entry
-ARGV[13]      key_id          of the entry
-ARGV[14]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[15]      policy_id       "" = none
-ARGV[16]      rule            "<index> <type>", "" = none
-ARGV[17]      reason          a sentence
-ARGV[12+6i]   max_calls       quota i: calls in the window
-ARGV[13+6i]   window_us       quota i: us
-ARGV[14+6i]   full_result     outcome if quota i is the first that is full
-ARGV[15+6i]   full_policy_id
-ARGV[16+6i]   full_rule
-ARGV[17+6i]   full_reason
+ARGV[3]       waited_us       how long the request has been with the replica, by the replica's own clock
+ARGV[4]       holds_from_us   the plan holds at store times in
+ARGV[5]       holds_until_us  [holds_from_us, holds_until_us)
+ARGV[6]       decision_id     echoed in the reply
+ARGV[7]       action          of the entry
+ARGV[8]       tool_name       of the entry
+ARGV[9]       parameters      of the entry: JSON, passed through as bytes
+ARGV[10]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[11]      version         version token the plan was made from
+ARGV[12]      backlog_max     entries the stream may hold unsealed
+ARGV[13]      patience_us     how long the replica waits for the reply: no answer takes longer from here
+ARGV[14]      agent_id        of the entry
+ARGV[15]      key_id          of the entry
+ARGV[16]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[17]      policy_id       "" = none
+ARGV[18]      rule            "<index> <type>", "" = none
+ARGV[19]      reason          a sentence
+ARGV[14+6i]   max_calls       quota i: calls in the window
+ARGV[15+6i]   window_us       quota i: us
+ARGV[16+6i]   full_result     outcome if quota i is the first that is full
+ARGV[17+6i]   full_policy_id
+ARGV[18+6i]   full_rule
+ARGV[19+6i]   full_reason
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = first quota without room, 0 = none;
@@ -51,13 +53,15 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local arrived_us, holds_from_us, holds_until_us = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local decision_id, action, tool_name, parameters, body_digest = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local version, backlog_max, agent_id, key_id = ARGV[10], tonumber(ARGV[11]), ARGV[12], ARGV[13]
-local result, policy_id, rule, reason = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
+local arrived_us, waited_us = tonumber(ARGV[2]), tonumber(ARGV[3])
+local holds_from_us, holds_until_us = tonumber(ARGV[4]), tonumber(ARGV[5])
+local decision_id, action, tool_name, parameters, body_digest = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local version, backlog_max, patience_us = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
+local agent_id, key_id = ARGV[14], ARGV[15]
+local result, policy_id, rule, reason = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
-assert(quotas >= 0 and #ARGV == 17 + 6 * quotas, 'ARITY')
+assert(quotas >= 0 and #ARGV == 19 + 6 * quotas, 'ARITY')
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -94,7 +98,7 @@ local quota_us = time_us + skew_us
 
 local full, retry_us = 0, 0
 for i = 1, quotas do
-  local max_calls, window_us = tonumber(ARGV[12 + 6 * i]), tonumber(ARGV[13 + 6 * i])
+  local max_calls, window_us = tonumber(ARGV[14 + 6 * i]), tonumber(ARGV[15 + 6 * i])
   -- With LLEN in place of this element, lowering max_calls would admit too many.
   local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
   if oldest then
@@ -108,10 +112,12 @@ for i = 1, quotas do
 end
 
 if full > 0 then
-  local at = 14 + 6 * full
+  local at = 16 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
-local latency_us = math.max(0, time_us - arrived_us)
+-- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
+local latency_us = math.max(waited_us, time_us - arrived_us)
+if latency_us > waited_us + patience_us then latency_us = waited_us end
 local sequence = tostring(tonumber(last[1] or 0) + 1)
 
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
@@ -125,7 +131,7 @@ if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', ske
 if result == 'allowed' and quotas > 0 then
   local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
   for i = 1, quotas do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[13 + 6 * i])
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[15 + 6 * i])
     local length = call('LPUSH', quota, quota_text)
     -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
     if length % 8 == 0 then
@@ -134,7 +140,8 @@ if result == 'allowed' and quotas > 0 then
         call('RPOP', quota)
       end
     end
-    call('PEXPIRE', quota, tostring(math.ceil(window_us / 1000) + 1000))
+    -- In a century: a clock that runs ahead for a moment would take a quota that still counts (decision 0003).
+    call('PEXPIRE', quota, '3153600000000')
   end
 end
 if first_answer then

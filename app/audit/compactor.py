@@ -17,6 +17,7 @@ from app.redis_client.store_time import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 from app.store.readiness import is_nearly_full
+from app.store.spent_quotas import drop_spent_quotas
 
 log = logging.getLogger(__name__)
 SWEEP_S = 1.0
@@ -26,6 +27,8 @@ _PART_OF_SEGMENT = 8
 """What fills so much of a segment, its eighth, is sealed when the store has hardly any memory left."""
 
 _RETENTION_S = 60.0
+_SPENT_QUOTAS_S = 3600.0
+"""Reading every policy takes the store a millisecond for some hundred of them."""
 _DAY_MS = 24 * 3600 * 1000
 
 
@@ -51,7 +54,7 @@ class Compactor:
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Sweep until `stopped` is set; a segment that is being sealed is finished."""
-        dropped_at = -_RETENTION_S
+        dropped_at, looked_at = -_RETENTION_S, time.monotonic()
         while not stopped.is_set():
             busy = False
             try:
@@ -59,6 +62,9 @@ class Compactor:
                 if self._retention_ms and time.monotonic() - dropped_at >= _RETENTION_S:
                     await self.drop_what_is_too_old(stopped)
                     dropped_at = time.monotonic()
+                if time.monotonic() - looked_at >= _SPENT_QUOTAS_S:
+                    looked_at = time.monotonic()
+                    await self.drop_spent_quotas(stopped)
             except AppError as error:
                 log.warning("%s; trying again", error)
             if not busy:
@@ -99,6 +105,15 @@ class Compactor:
                 log.error("cannot drop from workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
         if dropped:
             log.info("retention dropped %d segments", dropped)
+        return dropped
+
+    async def drop_spent_quotas(self, stopped: asyncio.Event | None = None) -> int:
+        """How many buckets of rate limits have gone, in all workspaces, because nothing in them counts any more."""
+        dropped = 0
+        for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
+            if stopped is not None and stopped.is_set():
+                break
+            dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:

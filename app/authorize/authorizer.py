@@ -4,7 +4,7 @@ import asyncio
 
 from app.authorize.agent_cache import AgentCache
 from app.authorize.commit import CommitDecision
-from app.authorize.store_clock import StoreClock
+from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision
@@ -48,8 +48,8 @@ class Authorizer:
                 plan = decide(agent, request, now_us)
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
                 plan = await asyncio.to_thread(decide, agent, request, now_us)
-            arrived_at_us = self._clock.at(arrived_us)
-            answer = await self._commit(caller, request, agent.version, plan, decision_id, arrived_at_us)
+            at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
+            answer = await self._commit(caller, request, agent.version, plan, decision_id, at_us, waited_us)
             if isinstance(answer, Decision):
                 return answer
             self._metrics.went_stale(version_moved=answer.version_moved)

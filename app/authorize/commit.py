@@ -62,6 +62,7 @@ class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
     backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
+    patience_us: how long the runner waits for a reply; what was recorded later than that is nobody's answer.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class CommitDecision:
         clock: StoreClock,
         backlog_max: int,
         answered: Callable[[int], None] = lambda _round_trip_us: None,
+        patience_us: int = 250_000,
     ) -> None:
         self._runner = runner
         self._answered = answered
         self._clock = clock
         self._backlog_max = backlog_max
+        self._patience_us = patience_us
         self._kept: dict[tuple[int, int, str], _Kept] = {}
         self._kept_bytes = 0
 
@@ -86,6 +89,7 @@ class CommitDecision:
         plan: Plan,
         decision_id: str,
         arrived_us: int,
+        waited_us: int = 0,
         *,
         now_us: int | None = None,
     ) -> Decision | Stale:
@@ -93,6 +97,7 @@ class CommitDecision:
 
         version: the token of the agent record that the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
+        waited_us: how long ago that was by our own clock, which never steps.
         now_us: for tests; in production the store is the clock.
         With an idempotency key that was used before, the decision is the one made then.
         Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
@@ -104,6 +109,7 @@ class CommitDecision:
         reply = await call(
             "" if now_us is None else now_us,
             arrived_us,
+            waited_us,
             plan.holds_from_us,
             plan.holds_until_us,
             decision_id,
@@ -172,6 +178,7 @@ class CommitDecision:
         settled: list[Value] = [
             version,
             self._backlog_max,
+            self._patience_us,
             request.agent_id,
             caller.key_id,
             *_outcome_args(plan.outcome),

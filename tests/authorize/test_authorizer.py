@@ -57,7 +57,7 @@ class Commit:
     def __init__(self, *answers):
         self.answers, self.ids = list(answers), []
 
-    async def __call__(self, caller, request, version, plan, decision_id, arrived_us):
+    async def __call__(self, caller, request, version, plan, decision_id, arrived_us, waited_us):
         self.ids.append(decision_id)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return answer or Decision(decision_id, plan.outcome, None, 0, 0)

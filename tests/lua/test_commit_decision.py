@@ -15,6 +15,18 @@ from app.redis_client.replies import as_record
 WIDE = quota("wide", 10, 60 * SECOND)
 
 
+@pytest.mark.parametrize(
+    ("step", "waited_us", "latency_us"),
+    [(0, 300, 1_500), (7_200 * SECOND, 300, 300), (-7_200 * SECOND, 300, 300), (0, 2_000, 2_000)],
+    ids=["no step", "two hours forward", "two hours back", "the estimate is behind"],
+)
+async def test_the_latency_is_bounded_by_what_the_replica_measured(scene, step, waited_us, latency_us):
+    """A step of the store's clock between the call's arrival and its commit makes no latency of two hours."""
+    answer = await scene.commit(at=START + step, arrived_us=START - 1_500, waited_us=waited_us)
+    assert answer.latency_us == latency_us
+    assert (await scene.entries())[-1]["latencyUs"] == str(latency_us)
+
+
 async def test_the_entry_and_the_answer_share_id_and_content(scene):
     """I2: whoever holds a decision finds it in the log, word for word."""
     parameters = json.dumps({"path": "/tmp/ä", "empty": [], "big": 12345678901234567890, "slash": "a/b"}).encode()

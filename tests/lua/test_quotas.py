@@ -7,10 +7,11 @@ from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.model.decisions import Result
-from app.model.policies import RateLimit, RateLimited
+from app.model.decisions import Quota, Result
+from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
 from app.pdp import compile_agent, decide
 from app.store.policies import Policies
+from app.store.spent_quotas import drop_spent_quotas
 
 STEP = 10 * MINUTE
 ONE = quota("one", 1, MINUTE)
@@ -138,8 +139,8 @@ async def test_a_clock_that_steps_forward_and_back_locks_nobody_out(scene):
     assert await results(scene, TWO, times=[1, MINUTE - 1, MINUTE + 1]) == "dda"
 
 
-async def test_the_buckets_life_is_never_shorter_than_its_window(scene):
-    """TTL in the store's own time: the window and a little, renewed by every admitted call."""
+async def test_a_bucket_is_not_left_to_the_stores_timer(scene):
+    """A clock that runs ahead, unseen by any commit, takes nothing; a short life that it had is prolonged."""
     held = quota("held", 5, 90 * MINUTE)
     await scene.commit(held)
     name = scene.keyspace.quota(held.policy_id, held.fingerprint)
@@ -147,8 +148,30 @@ async def test_the_buckets_life_is_never_shorter_than_its_window(scene):
 
     await scene.commit(held)
 
-    window_ms = held.window_us // MS
-    assert window_ms <= await scene.client.call("PTTL", name) <= window_ms + 1_000
+    assert await scene.client.call("PTTL", name) > 99 * 365 * 24 * 60 * MINUTE // MS
+
+
+async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene):
+    """Not by the clock: what no commit has seen does not count, and a bucket goes only when nothing in it does."""
+    policies = Policies(scene.client, scene.ids)
+    limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
+    policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit])
+    await policies.create(scene.workspace_id, scene.agent.id, name="q", rules=[ToolAllowlist(tools=["*"])])
+    scene.agent = await scene.agents.get(scene.workspace_id, scene.agent.id)
+    one, two = (Quota(policy.id, name, 3, MINUTE, DENIED) for name in quota_fingerprints([limit, limit]))
+    await scene.commit(one)
+    await scene.commit(one, two, at=START + 1)
+
+    async def dropped(at: int) -> int:
+        await scene.commit(at=START + at)
+        return await drop_spent_quotas(scene.client, scene.workspace_id)
+
+    assert await dropped(MINUTE) == 0
+    assert [len(await scene.admitted(each)) for each in (one, two)] == [2, 1]
+    assert await dropped(-MINUTE) == 0  # a step back: quota time stays where it was
+    assert await dropped(-MINUTE + 1) == 2
+    assert [await scene.admitted(each) for each in (one, two)] == [[], []]
+    assert await dropped(MINUTE) == 0
 
 
 @pytest.mark.parametrize("window_seconds", [1, 2_678_400])

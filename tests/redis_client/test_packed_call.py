@@ -64,7 +64,7 @@ class Runner:
         async def call(*given):
             assert len(given) == varying
             self.called.append((keys, dict(zip(script.args, [*given, *settled], strict=False))))
-            return ["committed", given[4], "1000", 0, 0, 0]
+            return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0]
 
         return call
 
@@ -77,7 +77,7 @@ class Committing:
         self._commit = CommitDecision(self.runner, StoreClock(), 1_000)
 
     async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED, version="v"):
-        await self._commit(caller, request, version, plan, "id", 0, now_us=1)
+        await self._commit(caller, request, version, plan, "id", 0, 0, now_us=1)
         return self.runner.called[-1]
 
 

@@ -60,6 +60,7 @@ class Scene:
         at: int | None = START,
         outcome: Outcome = ALLOWED,
         arrived_us: int | None = None,
+        waited_us: int = 0,
         plan: Plan | None = None,
         version: str | None = None,
         decision_id: str | None = None,
@@ -76,6 +77,7 @@ class Scene:
             plan or Plan(outcome, quotas),
             decision_id or self.ids.new(0),
             arrived,
+            waited_us,
             now_us=at,
         )
 

@@ -1,0 +1,45 @@
+"""Buckets of rate limits that count nothing any more: a quota that nobody uses does not fill the store."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from app.model.policies import RateLimited
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import DROP_SPENT_QUOTAS
+from app.store.keyspace import Keyspace
+from app.store.paging import read_page, read_records
+from app.store.policies import policy_of, quota_keys
+
+
+async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
+    """How many buckets of the workspace have gone, because their windows are over by its last commit's quota time.
+
+    The store's own timer does not do it: it follows the clock, and one that runs ahead for a moment, unseen by any
+    commit, would take buckets that still count.
+    """
+    keyspace = Keyspace(workspace_id)
+    dropped = 0
+    ids = await read_page(client, keyspace.policies, None, 0)
+    async for records in read_records(client, keyspace.policy, ids):
+        buckets = [bucket for record in records for bucket in _buckets_of(keyspace, record)]
+        if buckets:
+            keys, args = [keyspace.commits], list[Value]()
+            for key, window_us in buckets:
+                keys.append(key)
+                args.append(window_us)
+            dropped += int((await client.run(DROP_SPENT_QUOTAS, keys, args))[1])
+    return dropped
+
+
+def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """The buckets of a policy's rate limits with their windows, us; none where only a later release can read it."""
+    if "rate_limit" not in record["rules"]:
+        return
+    try:
+        rules = policy_of(record).rules
+    except msgspec.ValidationError:
+        return
+    limits = [rule for rule in rules if isinstance(rule, RateLimited)]
+    for key, rule in zip(quota_keys(keyspace, record["id"], rules), limits, strict=True):
+        yield key, rule.rate_limit.window_seconds * 1_000_000
