@@ -11,6 +11,7 @@ from app.audit.lease import take_lease
 from app.audit.retention import Retention
 from app.audit.sealer import Sealed, Sealer
 from app.audit.stream import stream_entries
+from app.audit.stream_repair import displaced, free_stream
 from app.errors import AppError
 from app.redis_client.client import Client
 from app.redis_client.store_time import store_time_ms
@@ -22,6 +23,8 @@ from app.store.spent_quotas import drop_spent_quotas
 log = logging.getLogger(__name__)
 SWEEP_S = 1.0
 _LEASE_ASKED_S = 1.0
+_LOOKED_AFTER_AT_ONCE = 256
+"""Workspaces whose streams a sweep looks at for entries that no commit made; the next sweep takes the next ones."""
 _WORKSPACES_AT_ONCE = 256
 _PART_OF_SEGMENT = 8
 """What fills so much of a segment, its eighth, is sealed when the store has hardly any memory left."""
@@ -50,6 +53,7 @@ class Compactor:
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
         self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
         self._retention_ms = settings.audit_retention_days * _DAY_MS
+        self._looked_after = 0
         self._name = secrets.token_hex(8)
 
     async def run(self, stopped: asyncio.Event) -> None:
@@ -78,6 +82,7 @@ class Compactor:
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
         sealed = False
+        await self._free_streams(workspaces)
         enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
@@ -115,6 +120,16 @@ class Compactor:
                 break
             dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
+
+    async def _free_streams(self, workspaces: list[str]) -> None:
+        """Commits of the workspaces whose turn it is can append, whoever else has written into their streams."""
+        start = self._looked_after if self._looked_after < len(workspaces) else 0
+        self._looked_after = start + _LOOKED_AFTER_AT_ONCE
+        try:
+            for workspace_id in await displaced(self._client, workspaces[start : start + _LOOKED_AFTER_AT_ONCE]):
+                await free_stream(self._client, self._sealer, workspace_id)
+        except AppError as error:
+            log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
         """Those whose stream holds entries enough, or one that has waited long enough."""

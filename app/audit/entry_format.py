@@ -142,8 +142,11 @@ def line_from(columns: Sequence[bytes]) -> bytes:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
 
-def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str) -> bytes:
-    """The line that stands in the log for an entry which cannot be read: what is readable of it, and why."""
+def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str, time_ms: int) -> bytes:
+    """The line that stands in the log for an entry which cannot be read: what is readable of it, and why.
+
+    time_ms: its own where that can be read, else that of the entry before it.
+    """
     fields = fields or {}
     line: dict[str, object] = {
         "id": _readable(fields, b"id"),
@@ -157,7 +160,7 @@ def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str) -
         "rule": None,
         "reason": f"{placeholder_reason(sequence)}{why}",
         "latencyMs": 0.0,
-        "timestamp": rfc3339(time_ms_of(fields)),
+        "timestamp": rfc3339(time_ms),
     }
     return _json(line)
 
@@ -175,14 +178,6 @@ def time_ms_of(fields: Mapping[bytes, bytes]) -> int:
     except (KeyError, ValueError, OverflowError):
         return 0
     return time_ms
-
-
-def tail_line(sequence: int, fields: Mapping[bytes, bytes]) -> bytes:
-    """The line that the entry will be when it is sealed."""
-    try:
-        return line_of(fields)
-    except Unreadable as error:
-        return placeholder(sequence, fields, str(error))
 
 
 def named(line: bytes) -> Named:

@@ -3,10 +3,9 @@
 from msgspec.structs import replace
 
 from app.audit.entry_filter import EntryFilter
-from app.audit.entry_format import tail_line
 from app.audit.head import head_of
 from app.audit.search import Page, SealedSearch
-from app.audit.stream import END, read_stream_backwards
+from app.audit.stream import END, line_of_unsealed, read_stream_backwards
 from app.errors import AuditEntryNotFound
 from app.model.audit import AuditPage, AuditQuery, Backlog
 from app.model.times import rfc3339
@@ -89,7 +88,7 @@ class AuditLog:
         async for sequence, fields in read_stream_backwards(self._client, keyspace, below):
             below = sequence
             if matcher.may_hold(fields):
-                line = tail_line(sequence, fields)
+                line = await line_of_unsealed(self._client, keyspace, sequence, fields)
                 if matcher.matches(line) and page.offer(sequence, line):
                     break
         return below

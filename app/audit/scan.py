@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from app.audit.entry_filter import EntryFilter
-from app.audit.entry_format import tail_line
 from app.audit.head import Head, Span, head_of, read_head
 from app.audit.index import Candidate, Lookup
 from app.audit.segments import frames_of, part_of, unpack
-from app.audit.stream import stream_entries
+from app.audit.stream import line_of_unsealed, stream_entries
 from app.errors import StoreUnavailable
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
@@ -77,14 +76,17 @@ class Scan:
         """The next unsealed entries; None if there are none."""
         first, last = f"{position + 1}-0", f"{until}-0"
         stream = self._keyspace.audit_stream
-        chunk = await self._client.call_bytes("XRANGE", stream, first, last, "COUNT", _TAIL_CHUNK)
-        entries = [(sequence, fields) for sequence, fields in stream_entries(chunk) if sequence is not None]
-        if not entries:
-            return None
+        entries: list[tuple[int, dict[bytes, bytes]]] = []
+        while not entries:
+            chunk = await self._client.call_bytes("XRANGE", stream, first, last, "COUNT", _TAIL_CHUNK)
+            entries = [(sequence, fields) for sequence, fields in stream_entries(chunk) if sequence is not None]
+            if not entries and len(chunk) < _TAIL_CHUNK:
+                return None
+            first = f"({chunk[-1][0].decode()}"
         sequences, lines = [], []
         for sequence, fields in entries:
             if self._matcher.may_hold(fields):
-                line = tail_line(sequence, fields)
+                line = await line_of_unsealed(self._client, self._keyspace, sequence, fields)
                 if self._matcher.matches(line):
                     sequences.append(sequence)
                     lines.append(line + b"\n")

@@ -1,13 +1,12 @@
 """The stream's oldest entries, gathered for a segment."""
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from app.audit.entry_format import Unreadable, placeholder
+from app.audit.entry_format import Unreadable, placeholder, time_ms_of
+from app.audit.quarantine import Quarantined
 from app.audit.segment_builder import SEGMENT_BYTES, SegmentBuilder
 from app.audit.stream import fields_of, sequence_of
 from app.redis_client.client import Client, Value
@@ -18,6 +17,8 @@ log = logging.getLogger(__name__)
 
 FEW = 16
 """What is read first where nothing is known of the entries' size: 512 of the largest would be 32 MB."""
+_POISON_MAX = 512
+"""Entries set aside at once."""
 _GONE = "it was gone from the stream"
 
 
@@ -29,18 +30,10 @@ class ChainPosition(Struct, frozen=True):
     sha256: str
 
 
-class _Poison(Struct, frozen=True):
-    """An entry that cannot be sealed as it is. foreign: no commit made it, so it leaves the stream."""
-
-    entry_id: str
-    why: str
-    fields: Mapping[bytes, bytes]
-    foreign: bool
-
-
 class SealInput:
     """A block of the oldest unsealed entries, the stream's id of the first, and what could not be taken as it was.
 
+    before_ms: time of the newest sealed entry.
     An entry that cannot be read, or is gone, is replaced by a line that says so, because its sequence number was
     given out; an entry that no commit made has none, and only leaves the stream.
     """
@@ -49,34 +42,46 @@ class SealInput:
         self.upon = upon
         self.block = SegmentBuilder(upon.sequence + 1, most)
         self.oldest_id: str | None = None
-        self.poison: list[_Poison] = []
+        self.before_ms = 0
+        self.poison: list[Quarantined] = []
 
     @property
     def set_aside(self) -> list[str]:
         return [each.entry_id for each in self.poison]
 
-    def take(self, raw_id: bytes, fields: Any) -> bool:
-        """The entry is in the block, or set aside; False if there is no room for it."""
+    @property
+    def latest_ms(self) -> int:
+        """The time of the entry before the next: what is gone, or says no time of its own, was not made before it."""
+        return self.block.times[-1] if self.block.times else self.before_ms
+
+    def take(self, raw_id: bytes, fields: Any, newest: int) -> bool:
+        """The entry is in the block, or set aside; False if there is no room for it.
+
+        newest: the last commit's sequence. What stands above it is no commit's and left to `stream_repair`: were it
+        believed, places would be filled up to wherever it claims to be.
+        """
         block, sequence = self.block, sequence_of(raw_id)
-        if block.is_full:
+        if block.is_full or len(self.poison) >= _POISON_MAX or (sequence is not None and sequence > newest):
             return False
         if sequence is None or sequence < block.next_sequence:
             why = "no commit made its id" if sequence is None else "its sequence number is sealed already"
-            self.poison.append(_Poison(raw_id.decode(), why, fields_of(fields), foreign=True))
+            self.poison.append(Quarantined(raw_id.decode(), why, fields_of(fields)))
             return True
         self.oldest_id = self.oldest_id or raw_id.decode()
         if block.next_sequence != sequence:
+            time_ms = self.latest_ms or time_ms_of(fields_of(fields))
             for gone in block.missing_before(sequence):
-                self.poison.append(_Poison(f"{gone}-0", _GONE, {}, foreign=False))
-                block.add_placeholder(placeholder(gone, None, _GONE), {})
+                self.poison.append(Quarantined(f"{gone}-0", _GONE, {}, foreign=False))
+                block.add_placeholder(placeholder(gone, None, _GONE, time_ms), {}, time_ms)
             if block.next_sequence != sequence or block.is_full:
                 return False
         try:
             block.add(fields)
         except Unreadable as error:
             record = fields_of(fields)
-            self.poison.append(_Poison(raw_id.decode(), str(error), record, foreign=False))
-            block.add_placeholder(placeholder(sequence, record, str(error)), record)
+            self.poison.append(Quarantined(raw_id.decode(), str(error), record, foreign=False))
+            time_ms = time_ms_of(record) or self.latest_ms
+            block.add_placeholder(placeholder(sequence, record, str(error), time_ms), record, time_ms)
         return True
 
 
@@ -89,17 +94,19 @@ async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: 
     gathered = SealInput(upon, most)
     start, step = b"-", max(FEW, min(expected, most))
     while True:
-        # The head comes second: what was sealed while the entries were read is then seen.
-        chunk, head = await client.read_pipelined(
+        # The head comes second: what was sealed while the entries were read is then seen, and so is what was committed.
+        chunk, head, newest = await client.read_pipelined(
             (
                 (b"XRANGE", keyspace.audit_stream, start, "+", "COUNT", step),
-                (b"HMGET", keyspace.audit_head, "segment", "sequence", "sha256"),
+                (b"HMGET", keyspace.audit_head, "segment", "sequence", "sha256", "last_ms"),
+                (b"HGET", keyspace.commits, "sequence"),
             ),
             as_bytes=True,
         )
-        if _link(head, upon) != upon:
+        if _link(head[:3], upon) != upon:
             return None
-        has_room = all(gathered.take(raw_id, fields) for raw_id, fields in chunk)
+        gathered.before_ms, committed = int(head[3] or 0), int(newest or 0)
+        has_room = all(gathered.take(raw_id, fields, committed) for raw_id, fields in chunk)
         if len(chunk) < step or not has_room or gathered.block.is_full:
             break
         start = b"(" + chunk[-1][0]
@@ -125,8 +132,7 @@ async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool
     poison = sorted(gathered.poison, key=lambda each: not each.foreign)
     kept: list[Value] = []
     for each in poison:
-        shown = {_shown(name): _shown(value) for name, value in each.fields.items()}
-        kept += (each.entry_id, msgspec.json.encode({"why": each.why, "fields": shown}))
+        kept += (each.entry_id, each.found)
     args = [gathered.upon.sha256, gathered.upon.sequence, sum(each.foreign for each in poison), *kept]
     keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_poison]
     [status] = await client.run(QUARANTINE_ENTRIES, keys, args)
@@ -135,7 +141,3 @@ async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool
     for each in poison:
         log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
     return True
-
-
-def _shown(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.audit.entry_format import RESULTS, columns_of, line_from, time_ms_of
+from app.audit.entry_format import RESULTS, columns_of, line_from
 from app.audit.index import ACTION, AGENT, CAPPED, RESULT, TOOL
 from app.audit.segments import FRAME_BYTES, FRAME_ENTRIES
 
@@ -55,10 +55,10 @@ class SegmentBuilder:
         indexed = ((columns[2], result), columns[5], columns[4], result or None)
         self._append(line_from(columns), int(columns[1]), indexed)
 
-    def add_placeholder(self, line: bytes, fields: Mapping[bytes, bytes]) -> None:
+    def add_placeholder(self, line: bytes, fields: Mapping[bytes, bytes], time_ms: int) -> None:
         """Append the line that stands for an entry which cannot be read; queries find it by scanning."""
         result = fields.get(b"result")
-        self._append(line, time_ms_of(fields), (*_UNKNOWN, result if result in RESULTS else None))
+        self._append(line, time_ms, (*_UNKNOWN, result if result in RESULTS else None))
 
     def frames(self) -> list[slice]:
         """Which lines share a frame: so many that one is quickly decompressed."""

@@ -157,6 +157,8 @@ def _key_of(args: Iterable[Any]) -> str | bytes | None:
     if name in {"EVAL", "EVALSHA"}:
         key: str | bytes = rest[2]
         return key
+    if name == "XINFO":
+        return str(rest[1])
     return None if name.partition(" ")[0] in _WITHOUT_KEY else rest[0]
 
 

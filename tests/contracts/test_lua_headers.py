@@ -153,13 +153,15 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
         (script.name, command)
         for script in SCRIPTS
         for command, key in CALL.findall(body(script.text))
-        if key == "audit_stream" and command.startswith("X")
+        if key == "audit_stream" and (command.startswith("X") or command == "DEL")
     }
     reading = {"XLEN", "XRANGE"}
     assert {each for each in touching if each[1] not in reading} == {
         ("commit_decision", "XADD"),
         ("seal_segment", "XTRIM"),
         ("quarantine_entries", "XDEL"),  # of what no commit made
+        ("free_stream", "XDEL"),  # the same
+        ("free_stream", "DEL"),  # when nothing of a commit is in it
     }
     written = re.compile(r'"(XADD|XDEL|XTRIM|XSETID)"')
     found = {path.name: set(written.findall(path.read_text())) for path in (LUA.parent / "app").rglob("*.py")}

@@ -1,0 +1,25 @@
+"""What of a stream cannot be sealed as it is, kept where a person can look at it: `audit:poison`."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+
+class Quarantined(Struct, frozen=True):
+    """An entry that is set aside. foreign: no commit made it, so it leaves the stream."""
+
+    entry_id: str
+    why: str
+    fields: Mapping[bytes, bytes]
+    foreign: bool = True
+
+    @property
+    def found(self) -> bytes:
+        """Why, and what it held, as JSON."""
+        shown = {_shown(name): _shown(value) for name, value in self.fields.items()}
+        return msgspec.json.encode({"why": self.why, "fields": shown})
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

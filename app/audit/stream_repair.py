@@ -1,0 +1,69 @@
+"""Streams that somebody else appended to: entries above the last commit, which keep the next one from its place."""
+
+import logging
+from collections.abc import Sequence
+
+from app.audit.quarantine import Quarantined
+from app.audit.sealer import Sealer
+from app.audit.stream import fields_of
+from app.redis_client.client import Client
+from app.redis_client.scripts import FREE_STREAM
+from app.store.keyspace import Keyspace
+
+log = logging.getLogger(__name__)
+_AT_ONCE = 128
+
+
+async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
+    """Those whose stream would refuse the next commit: the last id it has given out is above the last commit's."""
+    keyspaces = [Keyspace(each) for each in workspaces]
+    exist = await client.read_pipelined(("EXISTS", each.audit_stream) for each in keyspaces)
+    there = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
+    commands: list[tuple[str | bytes, ...]] = []
+    for workspace_id in there:
+        # The commit's number comes second: what is committed in between is then not taken for foreign.
+        commands += ((b"XINFO", b"STREAM", Keyspace(workspace_id).audit_stream),)
+        commands += ((b"HGET", Keyspace(workspace_id).commits, b"sequence"),)
+    replies = await client.read_pipelined(commands, as_bytes=True) if commands else []
+    found = []
+    for workspace_id, stream, sequence in zip(there, replies[::2], replies[1::2], strict=True):
+        last_id = dict(zip(stream[::2], stream[1::2], strict=True))[b"last-generated-id"]
+        if _id(last_id) > (int(sequence or 0), 0):
+            found.append(workspace_id)
+    return found
+
+
+async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
+    """How many entries were set aside so that the workspace's next commit finds its place in the stream.
+
+    What commits have written is sealed first: only an empty stream can forget the ids that it has given out.
+    """
+    keyspace = Keyspace(workspace_id)
+    keys = [keyspace.audit_stream, keyspace.commits, keyspace.audit_poison]
+    removed = 0
+    while True:
+        sequence = await client.call("HGET", keyspace.commits, "sequence") or "0"
+        chunk = await client.call_bytes("XRANGE", keyspace.audit_stream, f"({sequence}-0", "+", "COUNT", _AT_ONCE)
+        foreign = [Quarantined(entry_id.decode(), _WHY, fields_of(fields)) for entry_id, fields in chunk]
+        args = [part for each in foreign for part in (each.entry_id, each.found)]
+        (status,) = await client.run(FREE_STREAM, keys, [sequence, *args])
+        if status == "stale":
+            continue
+        removed += len(foreign)
+        for each in foreign:
+            log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
+        if status == "unsealed" and await sealer.seal_next(workspace_id) is None:
+            return removed  # another compactor is at it
+        if status == "freed":
+            log.error(
+                "decisions of workspace %s go on after entry %s: its stream was displaced", workspace_id, sequence
+            )
+            return removed
+
+
+_WHY = "no commit made it, and it stood in the way of the next one"
+
+
+def _id(raw: bytes) -> tuple[int, int]:
+    first, _, second = raw.partition(b"-")
+    return int(first), int(second)

@@ -1,0 +1,139 @@
+"""Whoever writes into a stream besides the commits stops nobody: it is set aside, and decisions go on."""
+
+import pytest
+from audit_entries import Writer, decoded, fields_of
+
+from app.audit.compactor import Compactor
+from app.audit.entry_format import FIELDS
+from app.audit.log import AuditLog
+from app.audit.scan import Scan
+from app.audit.sealer import Sealer
+from app.audit.stream_repair import displaced, free_stream
+from app.audit.verifier import Verifier
+from app.errors import StoreUnavailable
+from app.model.audit import AuditQuery
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES
+
+HIGHEST = "18446744073709551615-18446744073709551615"
+IN_THE_WAY = ["*", "13-0", "13-7", "500-0", "999999999999999-0", HIGHEST]
+OUT_OF_THE_WAY = ["12-1", "12-5"]
+
+
+@pytest.fixture
+async def writer(client, workspace_id):
+    """Twelve entries, and the workspace is among those that the compactor knows."""
+    await client.call("HSET", WORKSPACES, workspace_id, workspace_id)
+    writer = Writer(client, workspace_id)
+    await writer.append(12)
+    yield writer
+    await client.call("HDEL", WORKSPACES, workspace_id)
+
+
+async def add(client, writer, entry_id, **fields):
+    flat = [part for pair in (fields or {"hello": "there"}).items() for part in pair]
+    return await client.call("XADD", writer.keyspace.audit_stream, entry_id, *flat)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["still there", "deleted again"])
+@pytest.mark.parametrize("entry_id", IN_THE_WAY)
+async def test_an_entry_that_stands_in_the_way_of_commits_is_set_aside_and_they_go_on(
+    client, writer, workspace_id, entry_id, is_there, caplog
+):
+    """Whatever its id, and also if only the stream's memory of it is left. Said in the log, kept, and never sealed."""
+    given = await add(client, writer, entry_id, **dict.fromkeys((name.decode() for name in FIELDS), "1"))
+    if not is_there:
+        await client.call("XDEL", writer.keyspace.audit_stream, given)
+    with pytest.raises(StoreUnavailable):
+        await writer.append_fields(fields_of(13))
+    writer.written.pop()
+
+    await Compactor(client, Settings()).sweep()
+
+    await writer.append(3)
+    assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
+    while await Sealer(client, 16, 100).seal_next(workspace_id):
+        pass
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding, found.entries) == (None, 15)
+    kept = await client.call("HGETALL", writer.keyspace.audit_poison)
+    assert list(kept) == ([given] if is_there else [])
+    assert workspace_id in caplog.text
+
+
+@pytest.mark.parametrize("entry_id", OUT_OF_THE_WAY)
+async def test_an_entry_between_two_commits_leaves_the_stream_when_it_is_sealed(client, writer, workspace_id, entry_id):
+    """It stops nobody meanwhile."""
+    await add(client, writer, entry_id)
+    await writer.append(3)
+    assert await displaced(client, [workspace_id]) == []
+    sealed = await Sealer(client, 16, 100).seal_next(workspace_id)
+    assert (sealed.last_sequence, sealed.set_aside) == (15, [entry_id])
+
+
+@pytest.mark.parametrize("entry_id", [*IN_THE_WAY, *OUT_OF_THE_WAY])
+async def test_no_reader_is_shown_what_no_commit_made(client, writer, workspace_id, entry_id):
+    """Neither a query nor an export, before anything is repaired."""
+    await add(client, writer, entry_id, **{name: str(value) for name, value in fields_of(1).items()})
+    assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
+    scan = Scan(client, workspace_id, AuditQuery())
+    lines = [line async for chunk in scan.chunks(0, await scan.newest()) for line in chunk.body.splitlines()]
+    assert len(lines) == 12
+
+
+@pytest.mark.parametrize("entry_id", ["500-0", "*", HIGHEST])
+async def test_no_place_is_filled_up_to_a_foreign_entry(client, writer, workspace_id, entry_id):
+    """A segment ends with the last commit, however high a number somebody else claims."""
+    await add(client, writer, entry_id)
+    sealer = Sealer(client, 512, 100)
+    assert (await sealer.seal_next(workspace_id)).last_sequence == 12
+    assert await sealer.seal_next(workspace_id) is None
+
+
+async def test_more_foreign_entries_than_are_read_at_once_are_all_set_aside(client, writer, workspace_id):
+    """In steps, however many there are; none of them is read twice."""
+    for number in range(300):
+        await add(client, writer, f"{10**12 + number}-0")
+    assert await displaced(client, [workspace_id]) == [workspace_id]
+    assert await free_stream(client, Sealer(client, 512, 100), workspace_id) == 300
+    assert await displaced(client, [workspace_id]) == []
+    assert await client.call("EXISTS", writer.keyspace.audit_stream) == 0
+    assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 12
+    assert await client.call("HLEN", writer.keyspace.audit_poison) == 300
+
+
+async def test_many_foreign_entries_among_commits_hide_none_from_a_reader(client, writer, workspace_id):
+    """A chunk of the stream that holds nothing else is not its end."""
+    for number in range(1, 300):
+        await add(client, writer, f"12-{number}")
+    await writer.append(5)
+    scan = Scan(client, workspace_id, AuditQuery())
+    lines = [line async for chunk in scan.chunks(0, await scan.newest()) for line in chunk.body.splitlines()]
+    assert len(lines) == 17
+    assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 17
+
+
+async def test_a_workspace_without_a_decision_is_freed_too(client, workspace_id):
+    """Its first commit is number 1."""
+    writer = Writer(client, workspace_id)
+    await add(client, writer, "7-0")
+    await free_stream(client, Sealer(client, 512, 100), workspace_id)
+    await writer.append(1)
+    assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 1
+
+
+async def test_what_is_gone_from_the_stream_has_the_time_of_its_neighbours(client, writer, workspace_id):
+    """So a query and an export of that time show that something is missing there."""
+    await client.call("XDEL", writer.keyspace.audit_stream, "1-0", "5-0", "9-0")
+    sealer = Sealer(client, 8, 100)
+    await sealer.seal_next(workspace_id)
+    await sealer.seal_next(workspace_id)
+    page = await AuditLog(client).query(workspace_id, AuditQuery(from_ms=writer.written[0]["timeMs"]))
+    assert len(page.lines) == 12
+    times = [entry.timestamp[-5:-1] for entry in page.entries[::-1]]
+    assert (
+        times == [".002", ".002", ".003", ".004", ".004", ".006", ".007", ".008", ".008", ".010", ".011", ".012"]
+        or times
+    )
+    assert times[0] == times[1]
+    assert (times[4], times[8]) == (times[3], times[7])
