@@ -89,7 +89,10 @@ def test_a_malformed_agent_of_a_policy_list_is_refused(tenant, value):
         ("/v1/agents", "limit, offset"),
         ("/v1/api-keys", "limit, offset"),
         ("/v1/policies", "agent_id, limit, offset"),
-        ("/v1/audit-logs", "agent_id, action, tool_name, result, from, to, limit, offset, cursor"),
+        (
+            "/v1/audit-logs",
+            "agent_id, action, tool_name, result, id, key_id, policy_id, rule_type, from, to, limit, offset, cursor",
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["page", "Limit", "limit ", "agent-id", "limit[]", "\u202e"])

@@ -78,7 +78,12 @@ class Session:
             check=True,
         )
         self.keys |= {key["key"], json.loads(rotated.stdout)["key"]}
-        ids = {"agent_id": agent, "policy_id": policy, "key_id": key["id"]}
+        ids = {
+            "agent_id": agent,
+            "policy_id": policy,
+            "key_id": key["id"],
+            "entry_id": self.tenant.authorize(agent)["id"],
+        }
         for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
                 body = {"agent_id": agent, "tool_name": "t", "name": STRAY, "parameters": {"a": f"no {STRAY}"}}
