@@ -1,4 +1,4 @@
-"""`remit workspaces …`."""
+"""`remit workspace …`."""
 
 from typing import TYPE_CHECKING
 
@@ -6,18 +6,17 @@ import click
 
 from app.cli.options import JSON, Name
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 
 if TYPE_CHECKING:
     from app.replica import Services
 
 
 @click.group()
-def workspaces() -> None:
+def workspace() -> None:
     """Workspaces: tenants that see nothing of each other."""
 
 
-@workspaces.command("create")
+@workspace.command("create")
 @click.argument("name", type=Name())
 @JSON
 def create_workspace(name: str, as_json: bool) -> None:
@@ -33,7 +32,7 @@ def create_workspace(name: str, as_json: bool) -> None:
         click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown this once)")
 
 
-@workspaces.command("list")
+@workspace.command("list")
 @JSON
 def list_workspaces(as_json: bool) -> None:
     """Print every workspace's id and name."""
@@ -41,5 +40,5 @@ def list_workspaces(as_json: bool) -> None:
     if as_json:
         print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
     else:
-        rows = [(workspace_id, name) for name, workspace_id in known.items()]
-        print_table(("ID", "NAME"), rows, "There is no workspace; `remit workspaces create NAME` makes one")
+        for name, workspace_id in known.items():
+            click.echo(f"{workspace_id}  {name}")

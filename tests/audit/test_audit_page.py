@@ -1,7 +1,6 @@
 """docs/audit.md: its commands, run as they are printed with redis-cli, zstd and jq, and its table of keys."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,21 +19,21 @@ NEEDED = ("redis-cli", "zstd", "jq", "sha256sum")
 
 
 @pytest.fixture
-async def log(redis_store, workspace_id):
-    """A log of seven segments."""
-    client = open_client(redis_store.url, 250)
+async def log(program, store, workspace_id):
+    """A log of seven segments, where the programs of the page are."""
+    for name in NEEDED:
+        program(name, "the commands of docs/audit.md")
+    client = open_client(store.url, 250)
     await Writer(client, workspace_id).append(7 * 16)
     sealer = Sealer(client, 16, 100)
     while await sealer.seal_next(workspace_id):
         pass
     await client.close()
-    return redis_store, workspace_id
+    return store, workspace_id
 
 
 def run(log, block):
     """What a block of the page prints, on this store and for this workspace."""
-    if missing := [each for each in NEEDED if shutil.which(each) is None]:
-        pytest.skip(f"{', '.join(missing)} is not on this machine")
     store, workspace_id = log
     script = block.replace("redis-cli", f"redis-cli -p {store.port}").replace("<workspace>", workspace_id)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ import pytest
 from audit_entries import AGENTS, KEY, POLICY, START_MS, Writer, decoded, fields_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from app.audit import search as audit_search
 from app.audit import segment_builder as audit_block
@@ -120,13 +121,13 @@ def small(monkeypatch):
 
 
 @pytest.mark.parametrize("names_max", [100, 2], ids=["indexed", "past the cap"])
-def test_any_query_gives_what_brute_force_gives_whatever_is_sealed_meanwhile(small, redis_store, names_max):
+def test_any_query_gives_what_brute_force_gives_whatever_is_sealed_meanwhile(small, store, names_max):
     """Two readers, two sealers, one writer, in any order of steps; times repeat and step back."""
 
-    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
     @given(steps)
     def holds(steps):
-        asyncio.run(play(redis_store.url, steps, names_max))
+        asyncio.run(play(store.url, steps, names_max))
 
     holds()
 
@@ -186,10 +187,10 @@ async def walk(logs, workspace_id, writer, query):
 
 
 @pytest.mark.parametrize("agent_id", [None, AGENTS[1]], ids=["unfiltered", "by agent"])
-async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(small, redis_store, workspace_id, agent_id):
+async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(small, store, workspace_id, agent_id):
     """Behind every reply that the query gets, one more segment is sealed and one more entry appended."""
-    other = open_client(redis_store.url, 250)
-    client = InterruptedClient(open_client(redis_store.url, 250)._redis)
+    other = open_client(store.url, 250)
+    client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(other, workspace_id), Sealer(other, 4, 100)
     for number in range(60):
         await writer.append(agentId=AGENTS[number % 2])
@@ -210,9 +211,9 @@ async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(smal
     await other.close()
 
 
-async def test_an_offset_skips_whole_segments_unread(redis_store, workspace_id):
+async def test_an_offset_skips_whole_segments_unread(store, workspace_id):
     """Where the index says how many entries match, bodies that the offset passes over are not fetched."""
-    client = InterruptedClient(open_client(redis_store.url, 250)._redis)
+    client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
     for number in range(160):
         await writer.append(agentId=AGENTS[number % 2])

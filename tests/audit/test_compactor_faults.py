@@ -20,6 +20,8 @@ from app.model.audit import AuditQuery
 from app.redis_client.client import open_client
 from app.store.keyspace import WORKSPACES
 
+pytestmark = pytest.mark.faults
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 

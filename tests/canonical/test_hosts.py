@@ -8,6 +8,7 @@ import can_ada
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.hosts import canonical_host, canonical_pattern, host_matcher
@@ -191,7 +192,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(derandomize=True, database=None, deadline=None, max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(st.sampled_from(["https://", "http://", "ws://", "ftp://", "HTTPS://"]), st.lists(pieces, max_size=6))
 def test_whatever_is_accepted_is_what_other_readers_read(scheme, parts):
     """Of whatever hostile pieces an address is made."""

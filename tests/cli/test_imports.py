@@ -31,10 +31,8 @@ def loaded(*words):
     [
         ("--help",),
         ("--version",),
-        *((group, "--help") for group in ("agents", "audit", "keys", "policies", "workspaces")),
+        *((group, "--help") for group in ("audit", "key", "workspace")),
         ("audit", "verify", "--help"),
-        ("policies", "create", "--help"),
-        ("authorize", "--help"),
         ("serve", "--help"),
         ("compact", "--help"),
         ("doctor", "--help"),

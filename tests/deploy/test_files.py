@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from servers import free_port
+from servers import free_ports
 
 from app.serve.worker import DRAIN_SECONDS
 from app.settings import Settings, names
@@ -115,6 +115,7 @@ def test_every_environment_has_the_same_versions_and_the_image_only_what_it_need
     assert "cyclonedx-bom" in locked("sbom").keys() - traced.keys()
 
 
+@pytest.mark.slow
 def test_the_image_says_what_is_inside(tmp_path):
     """The command of the Dockerfile, run on this environment: CycloneDX with every distribution in its version."""
     [command] = [line for line in instructions("RUN") if "cyclonedx-py" in line]
@@ -148,7 +149,7 @@ def test_the_demo_runs_the_topology_from_plain_processes(program):
         [ROOT / "deploy/cluster_demo.sh", "--check"],
         env={
             "PATH": "/usr/sbin:/usr/bin:/bin",
-            "DEMO_PORT": str(free_port() // 2 + 1_000),
+            "DEMO_PORT": str(free_ports(4)[0]),
             "PYTHON": sys.executable,
         },
         capture_output=True,

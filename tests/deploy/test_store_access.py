@@ -13,6 +13,8 @@ import redis
 from calls import TOOL, decide, entries, make_agent
 from servers import Replica, Store, wait_for_port
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ACL = (ROOT / "deploy/redis.acl").read_text()
 USERS = {line.split()[1]: line.split()[2:] for line in ACL.splitlines()}

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from servers import free_port, wait_until_ready
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

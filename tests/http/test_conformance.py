@@ -8,6 +8,7 @@ import copy
 import zoneinfo
 from datetime import datetime
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from tenants import Tenant
 
 from app.http.openapi.document import document
 from app.model.checkpoints import Checkpoint
+
+pytestmark = pytest.mark.slow
 
 CONFIG = {
     "generation": {

@@ -6,6 +6,7 @@ import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from app.model.decisions import Quota, Result
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
@@ -256,7 +257,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_any_sequence_of_calls_edits_and_clock_steps_is_as_a_list_of_times_says(scene, steps):
     """Against a model that keeps every admitted call: who is admitted, who is full, and for how long."""

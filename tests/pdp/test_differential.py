@@ -10,6 +10,7 @@ from both_sides import BothSides, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror import naive
+from profiles import examples
 
 from app.model.policies import Constraint, TimeWindow
 from app.pdp import decide
@@ -19,7 +20,7 @@ from app.pdp.time_windows import compile_time_window
 from app.pdp.tools import covers
 
 PROFILE = settings(
-    max_examples=max(600, settings().max_examples),
+    max_examples=examples(600),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -9,6 +9,7 @@ from case_files import all_cases
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from test_differential import STARTS, edit_one, policies, steps
 
 from app.authorize.commit import CommitDecision
@@ -105,7 +106,7 @@ def fake():
         yield FakeClient(), runner
 
 
-@settings(max_examples=max(40, settings().max_examples // 10), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(bodies=policies(), calls=steps, start=st.sampled_from(STARTS))
 def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
     """Create, edit, compile, decide, commit: the answers are those of the mirror."""

@@ -8,6 +8,7 @@ import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from app.model.patterns import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
 
@@ -131,7 +132,7 @@ patterns = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(patterns, st.text(alphabet="abc.\n", max_size=12))
 def test_a_search_agrees_with_another_engine(pattern, text):
     """Python's own `re` on the syntax that both share, with `$` as the end of the text."""

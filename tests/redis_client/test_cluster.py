@@ -15,6 +15,8 @@ from app.redis_client.pipelined import PipelinedClient
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces
 
+pytestmark = pytest.mark.slow
+
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
 

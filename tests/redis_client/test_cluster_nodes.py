@@ -14,6 +14,8 @@ from app.redis_client.scripts import SCRIPTS
 from app.store.doctor import Severity, check_up
 from app.store.readiness import require_ready
 
+pytestmark = pytest.mark.slow
+
 SLOTS = 16_384
 
 

@@ -16,9 +16,36 @@ ADMIN_KEY = "svc_" + "5eed" * 8
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on loopback that is the caller's for a minute, whoever else asks for one.
+
+    Its last connection was closed from this end, so the port is in TIME_WAIT: the kernel gives it to nobody who leaves
+    the choice to it, and still lets a server bind it by number (they all set SO_REUSEADDR).
+    """
+    return _reserve(0)
+
+
+def free_ports(count: int) -> list[int]:
+    """As many neighbours, each of them reserved as above."""
+    while True:
+        first = free_port()
+        with contextlib.suppress(OSError, OverflowError):
+            return [first, *(_reserve(first + offset) for offset in range(1, count))]
+
+
+def _reserve(port: int) -> int:
+    """The port, now in TIME_WAIT; 0 lets the kernel choose. Raises OSError if it is taken."""
+    with socket.socket() as listener, socket.socket() as caller:
+        if port:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))  # without SO_REUSEADDR, so that a port in TIME_WAIT counts as taken
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(1)
+        caller.connect(listener.getsockname())
+        accepted, _ = listener.accept()
+        accepted.close()
+        caller.recv(1)  # the other end has closed, so this connection ends in TIME_WAIT over there
+        return listener.getsockname()[1]
 
 
 def store_binaries() -> dict[str, str]:

@@ -1,0 +1,21 @@
+"""How many examples Hypothesis looks at: few in `make test`, all in `make test-all`, as many as EXAMPLES says."""
+
+import os
+
+from hypothesis import settings
+
+SEARCHED = int(os.environ.get("EXAMPLES", "0"))
+BRIEF = "brief"
+
+
+def register_profiles() -> None:
+    """The same examples every time; with EXAMPLES others, each time anew. No profile keeps a database."""
+    settings.register_profile("full", derandomize=True, database=None, deadline=None)
+    settings.register_profile(BRIEF, derandomize=True, database=None, deadline=None, max_examples=20)
+    settings.register_profile("search", database=None, deadline=None, max_examples=SEARCHED or 1)
+    settings.load_profile("search" if SEARCHED else "full")
+
+
+def examples(full: int) -> int:
+    """What a test that needs `full` examples looks at in this run."""
+    return max(10, full // 5) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)
