@@ -84,6 +84,9 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policies=settings.policies_max,
             rate_limits_per_agent=settings.rate_limits_per_agent_max,
             rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
+            policies_per_group=settings.policies_per_group_max,
+            rate_limits_per_group=settings.rate_limits_per_group_max,
+            rules_bytes_per_group=settings.rules_bytes_per_group_max,
             keys=settings.keys_max,
         )
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits)

@@ -73,6 +73,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules_bytes_per_agent_max: Annotated[int, Meta(ge=1)] = 1024 * 1024
     """Bytes of JSON that the rules of all of an agent's policies may have; more is 409."""
 
+    policies_per_group_max: Annotated[int, Meta(ge=1)] = 100
+    """Policies that a group may have, and the whole workspace for every agent; creating more is 409."""
+
+    rate_limits_per_group_max: Annotated[int, Meta(ge=1)] = 20
+    """Rate limits in all the policies of a group, and in those for every agent of the workspace; one more is 409."""
+
+    rules_bytes_per_group_max: Annotated[int, Meta(ge=1)] = 128 * 1024
+    """Bytes of JSON of the rules of a group's policies, and of those for every agent of the workspace; more is 409."""
+
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Policies that a workspace may have; creating more is 409."""
 

@@ -96,8 +96,8 @@ def _sampled_under_load(bench: Bench, pid: int, work: Callable[[], object]) -> C
 
 def _compiled(place: Place) -> Callable[[Services], Awaitable[CompiledAgent]]:
     async def make(services: Services) -> CompiledAgent:
-        agent, policies = await services.agents.load(place.workspace_id, place.agent_id)
-        return compile_agent(agent, policies, services.redactor.is_secret)
+        governed = await services.agents.load(place.workspace_id, place.agent_id)
+        return compile_agent(governed.agent, governed.policies, services.redactor.is_secret)
 
     return make
 

@@ -4,7 +4,8 @@ commit_decision: close a plan: take its quotas or none of them, append the audit
 
 KEYS[1]       caller_key      hash; the key's record: gone = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
-KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us
+KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us; and the version tokens of the
+                              workspace's policies and of each group's
 KEYS[4]       audit_stream    stream; id = <sequence>-0
 KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
 KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
@@ -19,28 +20,31 @@ ARGV[7]       action          of the entry
 ARGV[8]       tool_name       of the entry
 ARGV[9]       parameters      of the entry: JSON, passed through as bytes
 ARGV[10]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
-ARGV[11]      version         version token the plan was made from
-ARGV[12]      backlog_max     entries the stream may hold unsealed
-ARGV[13]      patience_us     how long the replica waits for the reply: no answer takes longer from here
-ARGV[14]      agent_id        of the entry
-ARGV[15]      key_id          of the entry
-ARGV[16]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[17]      policy_id       "" = none
-ARGV[18]      rule            "<index> <type>", "" = none
-ARGV[19]      reason          a sentence
-ARGV[14+6i]   max_calls       quota i: calls in the window
-ARGV[15+6i]   window_us       quota i: us
-ARGV[16+6i]   full_result     outcome if quota i is the first that is full
-ARGV[17+6i]   full_policy_id
-ARGV[18+6i]   full_rule
-ARGV[19+6i]   full_reason
+ARGV[11]      version         version token of the agent that the plan was made from
+ARGV[12]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
+                              none = without policies
+ARGV[13]      group_fields    fields of `commits` with the groups' tokens, with a space between them
+ARGV[14]      backlog_max     entries the stream may hold unsealed
+ARGV[15]      patience_us     how long the replica waits for the reply: no answer takes longer from here
+ARGV[16]      agent_id        of the entry
+ARGV[17]      key_id          of the entry
+ARGV[18]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[19]      policy_id       "" = none
+ARGV[20]      rule            "<index> <type>", "" = none
+ARGV[21]      reason          a sentence
+ARGV[16+6i]   max_calls       quota i: calls in the window
+ARGV[17+6i]   window_us       quota i: us
+ARGV[18+6i]   full_result     outcome if quota i is the first that is full
+ARGV[19+6i]   full_policy_id
+ARGV[20+6i]   full_rule
+ARGV[21+6i]   full_reason
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = first quota without room, 0 = none;
               retry_us until every full quota has room again, 0 = none is full
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
-  stale       the agent is gone or has another version; nothing written
+  stale       the agent is gone, or a version token is another; nothing written
   moved       store time is outside the interval in which the plan holds; nothing written
   backlog     the stream is at backlog_max; nothing written
   repeated    first_answer holds the answer to the same question; nothing written
@@ -56,12 +60,13 @@ local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS
 local arrived_us, waited_us = tonumber(ARGV[2]), tonumber(ARGV[3])
 local holds_from_us, holds_until_us = tonumber(ARGV[4]), tonumber(ARGV[5])
 local decision_id, action, tool_name, parameters, body_digest = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local version, backlog_max, patience_us = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
-local agent_id, key_id = ARGV[14], ARGV[15]
-local result, policy_id, rule, reason = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
+local version, shared_version, group_fields = ARGV[11], ARGV[12], ARGV[13]
+local backlog_max, patience_us = tonumber(ARGV[14]), tonumber(ARGV[15])
+local agent_id, key_id = ARGV[16], ARGV[17]
+local result, policy_id, rule, reason = ARGV[18], ARGV[19], ARGV[20], ARGV[21]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
-assert(quotas >= 0 and #ARGV == 19 + 6 * quotas, 'ARITY')
+assert(quotas >= 0 and #ARGV == 21 + 6 * quotas, 'ARITY')
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -85,12 +90,17 @@ if first_answer then
   if asked then return refuse(asked == body_digest and 'repeated' or 'conflict') end
 end
 if call('HGET', agent, 'version') ~= version then return refuse('stale') end
+local groups = {}
+for field in string.gmatch(group_fields, '%S+') do groups[#groups + 1] = field end
+local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace', unpack(groups))
+local shared = last[4] or ''
+for i = 5, 4 + #groups do shared = shared .. ' ' .. (last[i] or '') end
+if shared ~= shared_version then return refuse('stale') end
 if time_us < holds_from_us or time_us >= holds_until_us then return refuse('moved') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
 -- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
-local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us')
 local skew_us = tonumber(last[3] or 0)
 local behind_us = tonumber(last[2] or 0) - time_us
 if behind_us > 0 then skew_us = skew_us + behind_us end
@@ -98,7 +108,7 @@ local quota_us = time_us + skew_us
 
 local full, retry_us = 0, 0
 for i = 1, quotas do
-  local max_calls, window_us = tonumber(ARGV[14 + 6 * i]), tonumber(ARGV[15 + 6 * i])
+  local max_calls, window_us = tonumber(ARGV[16 + 6 * i]), tonumber(ARGV[17 + 6 * i])
   -- With LLEN in place of this element, lowering max_calls would admit too many.
   local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
   if oldest then
@@ -112,7 +122,7 @@ for i = 1, quotas do
 end
 
 if full > 0 then
-  local at = 16 + 6 * full
+  local at = 18 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
 -- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
@@ -131,7 +141,7 @@ if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', ske
 if result == 'allowed' and quotas > 0 then
   local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
   for i = 1, quotas do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[15 + 6 * i])
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[17 + 6 * i])
     local length = call('LPUSH', quota, quota_text)
     -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
     if length % 8 == 0 then

@@ -4,29 +4,34 @@ put_policy: create a policy, or replace one that has not changed since it was re
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       agent           hash; the agent's record, which gets the new version token and counts what is in its policies
-KEYS[4]       policy          hash; the policy's record
-KEYS[5]       agent_policies  sorted set; member = policy id, score as below
-KEYS[6]       policies        the same for the whole workspace
-KEYS[6+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
+KEYS[3]       owner           hash; whom it governs: an agent's, a group's or the workspace's record, which counts what
+                              is in its policies
+KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
+KEYS[5]       policy          hash; the policy's record
+KEYS[6]       owner_policies  sorted set; member = policy id, score as below
+KEYS[7]       policies        the same for all of the workspace's
+KEYS[7+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
 ARGV[3]       after           for the trail: JSON of what it becomes
 ARGV[4]       expected        policy version the caller read; 0 = create
-ARGV[5]       version_token   the agent's new version token
-ARGV[6]       id              policy id
-ARGV[7]       agent_id        the agent it governs
-ARGV[8]       name
-ARGV[9]       rules           JSON, passed through as bytes
-ARGV[10]      priority        0 to 1000
-ARGV[11]      enabled         1 or 0
-ARGV[12]      rate_limits     how many of the rules are rate limits
-ARGV[13]      limits_read     how many of the rules that the caller read are; 0 = create
-ARGV[14]      limits_max      rate limits that the agent may have, in all its policies
-ARGV[15]      rules_max       bytes of rules that the agent may have, in all its policies
-ARGV[16]      per_agent_max   policies that the agent may have
-ARGV[17]      policies_max    policies that the workspace may have
+ARGV[5]       token_field     field of `tokens` that holds the owner's version token
+ARGV[6]       version_token   the new one
+ARGV[7]       id              policy id
+ARGV[8]       agent_id        the agent it governs; "" = a group or the workspace
+ARGV[9]       group           the group it governs; "" = an agent or the workspace
+ARGV[10]      kind            grant or guardrail
+ARGV[11]      name
+ARGV[12]      rules           JSON, passed through as bytes
+ARGV[13]      priority        0 to 1000
+ARGV[14]      enabled         1 or 0
+ARGV[15]      rate_limits     how many of the rules are rate limits
+ARGV[16]      limits_read     how many of the rules that the caller read are; 0 = create
+ARGV[17]      limits_max      rate limits that the owner may have, in all its policies
+ARGV[18]      rules_max       bytes of rules that the owner may have, in all its policies
+ARGV[19]      per_owner_max   policies that the owner may have
+ARGV[20]      policies_max    policies that the workspace may have
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -34,46 +39,48 @@ RETURNS       {status, created_ms, updated_ms, version}
   no_agent    the agent does not exist; nothing written, numbers are 0
   stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
-  agent_full  the agent has per_agent_max policies; nothing written, numbers are 0
+  owner_full  the owner has per_owner_max policies; nothing written, numbers are 0
   full        the workspace has policies_max policies; nothing written, numbers are 0
   rate_full   there would be more rate limits than before, and more than limits_max; nothing written, numbers are 0
-  rules_full  the rules would be longer than before, and all the agent's longer than rules_max; nothing written,
+  rules_full  the rules would be longer than before, and all the owner's longer than rules_max; nothing written,
               numbers are 0
-WRITES        changes, policy, both sorted sets, the agent's version token and counts; dropped buckets go
+WRITES        changes, policy, both sorted sets, the owner's version token and counts; dropped buckets go
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
 The score sorts as evaluation does, highest priority first and then oldest first:
 (1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
 
-The agent's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
+The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 6 and #ARGV == 17, 'ARITY')
+assert(#KEYS >= 7 and #ARGV == 20, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
-local agent, policy, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
-local expected, version_token, id, agent_id = tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
-local name, rules, priority, enabled = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local rate_limits, limits_read, limits_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
-local rules_max, per_agent_max, policies_max = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
+local expected, token_field, version_token = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local id, agent_id, group, kind = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local name, rules, priority, enabled = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
+local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
+local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
-if redis.call('HEXISTS', agent, 'version') == 0 then return {'no_agent', 0, 0, 0} end
+local token_held = redis.call('HEXISTS', tokens, token_field)
+if agent_id ~= '' and token_held == 0 then return {'no_agent', 0, 0, 0} end
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes', 'rules')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
-local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
+local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - now_ms
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
-local agent_held, policies_held = redis.call('ZCARD', agent_policies), redis.call('ZCARD', policies)
-if expected == 0 and agent_held >= per_agent_max then return {'agent_full', 0, 0, 0} end
+local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
+if expected == 0 and owner_held >= per_owner_max then return {'owner_full', 0, 0, 0} end
 if expected == 0 and policies_held >= policies_max then return {'full', 0, 0, 0} end
 -- Disabled policies count too. Never below 0: an older release writes agents without their count.
-local counts = redis.call('HMGET', agent, 'rate_limits', 'rules_bytes')
+local counts = redis.call('HMGET', owner, 'rate_limits', 'rules_bytes')
 local limits_counted = math.max(0, tonumber(counts[1] or 0) - tonumber(held[4] or 0)) + rate_limits
 local bytes_counted = math.max(0, tonumber(counts[2] or 0) - tonumber(held[5] or 0)) + #rules
 -- What is there already can be changed, also where the limit was lowered or the policy was not counted so far.
@@ -87,12 +94,13 @@ local score = string.format('%.0f', (1000 - tonumber(priority)) * 4398046511104 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'policy', 'resourceId', id,
   'before', before, 'after', after)
-redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'name', name, 'rules', rules,
-  'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
+redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'group', group, 'policy_kind', kind, 'name', name,
+  'rules', rules, 'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
   'rules_bytes', #rules)
-redis.call('ZADD', agent_policies, score, id)
+redis.call('ZADD', owner_policies, score, id)
 redis.call('ZADD', policies, score, id)
-redis.call('HSET', agent, 'version', version_token, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
-for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('HSET', tokens, token_field, version_token)
+redis.call('HSET', owner, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
+for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

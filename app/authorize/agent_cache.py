@@ -7,7 +7,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from app.authorize.prepared_calls import PreparedCalls
 from app.model.agents import Agent
+from app.model.decisions import Tokens
 from app.model.policies import MANY_PATTERNS, Policy, pattern_count
 from app.store.agents import Agents
 
@@ -18,13 +20,29 @@ _LARGE_BYTES = 32 * 1024
 """More JSON of rules than this is compiled in a thread: so much takes up to 10 ms."""
 
 
+class CachedAgent(Generic[Compiled]):
+    """A compiled agent, the tokens of what it was made from, and the commits that are packed for it.
+
+    size: bytes as which all this counts.
+    """
+
+    __slots__ = ("calls", "compiled", "size", "tokens")
+
+    def __init__(self, compiled: Compiled, tokens: Tokens, size: int, grown: Callable[[int], None]) -> None:
+        self.compiled = compiled
+        self.tokens = tokens
+        self.size = size
+        self.calls = PreparedCalls(grown)
+
+
 class AgentCache(Generic[Compiled]):
     """Compiled agents by workspace and agent id, bounded in bytes; the least recently used leave first.
 
-    An entry may be out of date: the commit compares its version token, so that costs a retry and never a wrong
+    An entry may be out of date: the commit compares its version tokens, so that costs a retry and never a wrong
     answer. Absence is never remembered. However many decisions miss at once, an agent is loaded once.
 
-    compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules.
+    compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules and its
+    packed commits.
     kept: told when something has come that is going to stay.
     """
 
@@ -39,23 +57,23 @@ class AgentCache(Generic[Compiled]):
         self._kept = kept
         self._compile = compile_agent
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[_Key, tuple[Compiled, int]] = OrderedDict()
-        self._loads: dict[_Key, asyncio.Task[Compiled]] = {}
+        self._entries: OrderedDict[_Key, CachedAgent[Compiled]] = OrderedDict()
+        self._loads: dict[_Key, asyncio.Task[CachedAgent[Compiled]]] = {}
         self.bytes_held = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def recall(self, workspace_id: str, agent_id: str) -> Compiled | None:
+    def recall(self, workspace_id: str, agent_id: str) -> CachedAgent[Compiled] | None:
         """The compiled agent if this replica has it."""
         key = (workspace_id, agent_id)
         entry = self._entries.get(key)
         if entry is None:
             return None
         self._entries.move_to_end(key)
-        return entry[0]
+        return entry
 
-    async def load(self, workspace_id: str, agent_id: str) -> Compiled:
+    async def load(self, workspace_id: str, agent_id: str) -> CachedAgent[Compiled]:
         """The compiled agent as the store has it, or had it while this call ran. Raises AgentNotFound."""
         key = (workspace_id, agent_id)
         task = self._loads.get(key)
@@ -64,37 +82,44 @@ class AgentCache(Generic[Compiled]):
             task.add_done_callback(lambda _: self._loads.pop(key, None))
         return await asyncio.shield(task)
 
-    def drop(self, workspace_id: str, agent_id: str, stale: Compiled) -> None:
+    def drop(self, workspace_id: str, agent_id: str, stale: CachedAgent[Compiled]) -> None:
         """`stale` is no longer recalled; what was loaded since stays."""
         key = (workspace_id, agent_id)
-        entry = self._entries.get(key)
-        if entry is not None and entry[0] is stale:
+        if self._entries.get(key) is stale:
             self._remove(key)
 
-    async def _load(self, key: _Key) -> Compiled:
-        agent, policies = await self._agents.load(*key)
-        if _takes_long(policies):
-            compiled, size = await asyncio.to_thread(self._compile_sized, agent, policies)
+    async def _load(self, key: _Key) -> CachedAgent[Compiled]:
+        governed = await self._agents.load(*key)
+        if _takes_long(governed.policies):
+            compiled, size = await asyncio.to_thread(self._compile_sized, governed.agent, governed.policies)
         else:
-            compiled, size = self._compile_sized(agent, policies)
+            compiled, size = self._compile_sized(governed.agent, governed.policies)
         if key in self._entries:
             self._remove(key)
+        entry = CachedAgent(compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
         if size > self._max_bytes:
-            return compiled  # all others would have to leave, and it would not fit even then
-        self._entries[key] = (compiled, size)
+            return entry  # all others would have to leave, and it would not fit even then
+        self._entries[key] = entry
         self.bytes_held += size
+        self._grow(key, entry, 0)
+        self._kept()
+        return entry
+
+    def _grow(self, key: _Key, entry: CachedAgent[Compiled], more: int) -> None:
+        """The entry counts as `more` bytes than before, and others leave where there is no room for it."""
+        if self._entries.get(key) is not entry:
+            return
+        entry.size += more
+        self.bytes_held += more
         while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
-        self._kept()
-        return compiled
 
     def _compile_sized(self, agent: Agent, policies: Sequence[Policy]) -> tuple[Compiled, int]:
         """The compiled agent, and as how many bytes it counts."""
         return self._compile(agent, policies), _AGENT_BYTES + sum(map(_json_bytes, policies))
 
     def _remove(self, key: _Key) -> None:
-        _, size = self._entries.pop(key)
-        self.bytes_held -= size
+        self.bytes_held -= self._entries.pop(key).size
 
 
 def _takes_long(policies: Iterable[Policy]) -> bool:

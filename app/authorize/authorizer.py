@@ -41,19 +41,20 @@ class Authorizer:
         now_us = self._clock.now_us()
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
-            agent = self._agents.recall(caller.workspace_id, request.agent_id)
-            if agent is None:
-                agent = await self._agents.load(caller.workspace_id, request.agent_id)
+            held = self._agents.recall(caller.workspace_id, request.agent_id)
+            if held is None:
+                held = await self._agents.load(caller.workspace_id, request.agent_id)
+            agent = held.compiled
             if agent.is_quick(request):
                 plan = decide(agent, request, now_us)
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
                 plan = await asyncio.to_thread(decide, agent, request, now_us)
             at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
-            answer = await self._commit(caller, request, agent.version, plan, decision_id, at_us, waited_us)
+            answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
             if isinstance(answer, Decision):
                 return answer
             self._metrics.went_stale(version_moved=answer.version_moved)
             now_us = answer.time_us
             if answer.version_moved:
-                self._agents.drop(caller.workspace_id, request.agent_id, agent)
+                self._agents.drop(caller.workspace_id, request.agent_id, held)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")

@@ -5,20 +5,21 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from app.authorize.agent_cache import CachedAgent
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
-from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
 from app.model.keys import Caller
+from app.pdp import CompiledAgent
 from app.redis_client.client import Value, is_reply
 from app.redis_client.packed_call import ScriptCall
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION, Script
 from app.store.keyspace import keyspace_of
+from app.store.policy_owners import group_token
 
 _VARYING = COMMIT_DECISION.args.index("version")
 """How many arguments change from call to call; they come first."""
-_KEPT_BYTES = 32 * 1024 * 1024
-"""Of prepared calls, about; the oldest leave first."""
 _CALL_BYTES, _WORD_BYTES = 800, 8
 """What a prepared call takes, and each of its words beside its letters."""
 
@@ -48,16 +49,6 @@ class Stale(Struct, frozen=True):
     version_moved: bool
 
 
-class _Kept(Struct, frozen=True):
-    """A prepared call. It holds the plan, so that what is named by the plan's parts can mean no other."""
-
-    plan: Plan
-    version: str
-    agent_id: str
-    call: ScriptCall
-    size: int
-
-
 class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
@@ -78,33 +69,33 @@ class CommitDecision:
         self._clock = clock
         self._backlog_max = backlog_max
         self._patience_us = patience_us
-        self._kept: dict[tuple[int, int, str], _Kept] = {}
-        self._kept_bytes = 0
 
     async def __call__(
         self,
         caller: Caller,
         request: AuthorizeRequest,
-        version: str,
+        tokens: Tokens,
         plan: Plan,
         decision_id: str,
         arrived_us: int,
         waited_us: int = 0,
+        held: CachedAgent[CompiledAgent] | None = None,
         *,
         now_us: int | None = None,
     ) -> Decision | Stale:
         """The decision, already in the audit stream; or Stale, with nothing written.
 
-        version: the token of the agent record that the plan was made from.
+        tokens: what the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
         waited_us: how long ago that was by our own clock, which never steps.
+        held: what is kept of the agent, its packed commits among it.
         now_us: for tests; in production the store is the clock.
         With an idempotency key that was used before, the decision is the one made then.
         Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
         key was used for another question; StoreUnavailable if the store gave no answer (then the decision may be
         in the log, and nobody has seen it) or the backlog is full.
         """
-        call = self._prepared(caller, request, version, plan)
+        call = self._prepared(caller, request, tokens, plan, held)
         sent_us = monotonic_us()
         reply = await call(
             "" if now_us is None else now_us,
@@ -146,27 +137,25 @@ class CommitDecision:
             case _:
                 raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
-    def _prepared(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> ScriptCall:
+    def _prepared(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        tokens: Tokens,
+        plan: Plan,
+        held: CachedAgent[CompiledAgent] | None,
+    ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
-        if not plan.recurring or request.idempotency is not None:
-            return self._prepare(caller, request, version, plan)[0]
-        name = (id(plan.outcome), id(plan.quotas), caller.key_id)
-        kept = self._kept.get(name)
-        if kept is None or kept.version != version or kept.agent_id != request.agent_id:
-            call, size = self._prepare(caller, request, version, plan)
-            self._forget(name)
-            kept = self._kept[name] = _Kept(plan, version, request.agent_id, call, size)
-            self._kept_bytes += size
-            while self._kept_bytes > _KEPT_BYTES:
-                self._forget(next(iter(self._kept)))
-        return kept.call
+        if held is None or request.idempotency is not None:
+            return self._prepare(caller, request, tokens, plan)[0]
+        call = held.calls.get(request.tool_name, caller.key_id, plan)
+        if call is None:
+            call, size = self._prepare(caller, request, tokens, plan)
+            if held.compiled.recurs(plan, request.tool_name):
+                held.calls.keep(request.tool_name, caller.key_id, plan, call, size)
+        return call
 
-    def _forget(self, name: tuple[int, int, str]) -> None:
-        kept = self._kept.pop(name, None)
-        if kept is not None:
-            self._kept_bytes -= kept.size
-
-    def _prepare(self, caller: Caller, request: AuthorizeRequest, version: str, plan: Plan) -> tuple[ScriptCall, int]:
+    def _prepare(self, caller: Caller, request: AuthorizeRequest, tokens: Tokens, plan: Plan) -> tuple[ScriptCall, int]:
         """The call, and how many bytes it may take."""
         keyspace = keyspace_of(caller.workspace_id)
         keys = [
@@ -176,7 +165,9 @@ class CommitDecision:
             keyspace.audit_stream,
         ]
         settled: list[Value] = [
-            version,
+            tokens.agent,
+            " ".join((tokens.workspace, *(token for _, token in tokens.groups))),
+            " ".join(group_token(digest) for digest, _ in tokens.groups),
             self._backlog_max,
             self._patience_us,
             request.agent_id,

@@ -93,10 +93,12 @@ def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
     match resource:
         case Agent():
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
-            return own | {"version": resource.revision}
+            return own | {"groups": resource.groups, "version": resource.revision}
         case Policy():
             return {
                 "agentId": resource.agent_id,
+                "group": resource.group,
+                "kind": resource.kind,
                 "name": resource.name,
                 "rules": resource.rules,
                 "priority": resource.priority,

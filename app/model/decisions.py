@@ -76,21 +76,30 @@ class Quota(Struct, frozen=True):
     when_full: Outcome
 
 
+class Tokens(Struct, frozen=True):
+    """The version tokens that a plan was made from: each is replaced when what it stands for changes.
+
+    agent: of the agent and its own policies. workspace: of the policies for every agent; "" = there are none.
+    groups: of each group's policies, by the group's digest, in the order of the agent's groups.
+    """
+
+    agent: str
+    workspace: str = ""
+    groups: tuple[tuple[str, str], ...] = ()
+
+
 class Plan(Struct, frozen=True):
     """The outcome of `decide` with its quotas still open.
 
     The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
     if `outcome` is allowed and all have room. What was read off the clock is true while the store's
     time is in [holds_from_us, holds_until_us).
-
-    recurring: outcome and quotas are objects that other plans have too, so what is made of them is worth keeping.
     """
 
     outcome: Outcome
     quotas: tuple[Quota, ...] = ()
     holds_from_us: int = 0
     holds_until_us: int = FOREVER_US
-    recurring: bool = False
 
 
 class Decision(Struct, frozen=True):

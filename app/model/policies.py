@@ -178,14 +178,24 @@ Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
 
 
-class Policy(Struct, frozen=True, kw_only=True):
-    """A prioritised list of rules for one agent. Higher priorities are asked first.
+class PolicyKind(StrEnum):
+    """A `grant` allows, denies or escalates, by tiers. A `guardrail` is asked on every call and never allows."""
 
+    GRANT = "grant"
+    GUARDRAIL = "guardrail"
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """A prioritised list of rules for an agent, a group of agents or the whole workspace. Higher priorities come first.
+
+    agent_id, group: whom it governs, one of the two; a guardrail with neither governs every agent of the workspace.
     version: 1 on creation, one more with every change.
     """
 
     id: str
-    agent_id: str
+    agent_id: str | None = None
+    group: str | None = None
+    kind: PolicyKind = PolicyKind.GRANT
     name: str
     rules: tuple[PolicyRule, ...]
     priority: int = 0
@@ -193,6 +203,15 @@ class Policy(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     version: int
+
+
+def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> None:
+    """Raise FieldError unless such a policy can govern whom it names."""
+    if agent_id is not None and group is not None:
+        raise FieldError("group", "a policy governs an agent or a group; leave out group or agent_id")
+    if kind is PolicyKind.GRANT and agent_id is None and group is None:
+        message = "is missing: a grant names agent_id or group; a guardrail with neither governs the whole workspace"
+        raise FieldError("agent_id", message)
 
 
 def evaluation_order(policies: Iterable[Policy]) -> list[Policy]:

@@ -13,6 +13,7 @@ from app.model.policies import (
     Effect,
     ParameterConstraint,
     Policy,
+    PolicyKind,
     PolicyRule,
     RateLimited,
     TimeBased,
@@ -79,40 +80,39 @@ class PolicyView(Struct, frozen=True):
 
 
 class ToolView(Struct, frozen=True):
-    """The tier that decides about one tool: the first in which not every rule abstains.
+    """Who is asked about one tool, in the order in which they are named where several give the same result.
 
-    tier: its policies, oldest first, without those that abstain; empty if no policy says anything.
+    asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, and after
+    them the guardrails; without those that abstain. Empty if no tier says anything: then nothing undoes the denial.
     timed: whether a condition depends on the clock.
     when_all_pass: the plan if no condition fails.
     quick_bytes: a call with parameters up to this length is decided in a few milliseconds; -1 = none is.
     """
 
-    tier: tuple[PolicyView, ...]
+    asked: tuple[PolicyView, ...]
     timed: bool
     when_all_pass: Plan
     quick_bytes: int = MAX_BYTES
 
 
 class CompiledAgent:
-    """An agent and its compiled policies at one version token."""
+    """An agent and the policies that govern it, compiled."""
 
     def __init__(self, agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> None:
         self.agent = agent
-        self.version = agent.version
         self.active = agent.status is AgentStatus.ACTIVE
-        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"), recurring=True)
-        self._tiers = [
-            [(policy, _compile_rules(policy, is_secret)) for policy in tier]
-            for _, tier in groupby(
-                evaluation_order(policy for policy in policies if policy.enabled), key=lambda policy: policy.priority
-            )
+        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"))
+        enabled = [
+            _CompiledPolicy(policy, _compile_rules(policy, is_secret))
+            for policy in evaluation_order(policy for policy in policies if policy.enabled)
         ]
+        grants = [each for each in enabled if each.policy.kind is PolicyKind.GRANT]
+        self._tiers = [list(tier) for _, tier in groupby(grants, key=lambda each: each.policy.priority)]
+        self._guardrails = [each for each in enabled if each.policy.kind is PolicyKind.GUARDRAIL]
         self._views: dict[str, ToolView] = {}
-        parts = sum(1 + len(rules) for tier in self._tiers for _, rules in tier)
+        parts = sum(1 + len(each.rules) for each in enabled)
         self._views_max = max(_MIN_VIEWS, min(_MAX_VIEWS, _MAX_VIEW_PARTS // max(1, parts)))
-        self._tool_patterns = sum(
-            len(each.rule.tools) + 5 for tier in self._tiers for _, rules in tier for each in rules
-        )
+        self._tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules)
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
         """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
@@ -130,6 +130,11 @@ class CompiledAgent:
         recorded = request.recorded_parameters
         return len(recorded) <= view.quick_bytes and not may_be_longer(recorded)
 
+    def recurs(self, plan: Plan, tool: str) -> bool:
+        """Whether calls of the tool get this outcome and these quotas again and again, as the same objects."""
+        usual = self.view(tool).when_all_pass if self.active else self.refusal
+        return plan.outcome is usual.outcome and plan.quotas is usual.quotas
+
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them. Those made last are kept, 256 of them unless the policies are very many."""
         view = self._views.get(tool)
@@ -144,17 +149,18 @@ class CompiledAgent:
 
     def _make_view(self, tool: str) -> ToolView:
         for tier in self._tiers:
-            views = tuple(view for policy, rules in tier if (view := _policy_view(policy, rules, tool)))
-            if views:
-                timed = any(condition.time for view in views for condition in view.conditions)
-                outcome = views[0].allowed
-                quotas = open_quotas(views, outcome.result, 0)
-                quick = quick_bytes(condition.cost for view in views for condition in view.conditions)
-                return ToolView(views, timed, Plan(outcome, quotas, recurring=True), quick)
+            deciding = _policy_views(tier, tool)
+            if deciding:
+                asked = deciding + _policy_views(self._guardrails, tool)
+                timed = any(condition.time for view in asked for condition in view.conditions)
+                outcome = asked[0].allowed
+                quotas = open_quotas(asked, outcome.result, 0)
+                quick = quick_bytes(condition.cost for view in asked for condition in view.conditions)
+                return ToolView(asked, timed, Plan(outcome, quotas), quick)
         return ToolView((), False, DEFAULT_DENY)
 
 
-DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"), recurring=True)
+DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"))
 
 
 def compile_agent(agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> CompiledAgent:
@@ -169,6 +175,11 @@ class _Compiled(Struct, frozen=True):
     ref: RuleRef
     condition: Condition | None = None
     quota: Quota | None = None
+
+
+class _CompiledPolicy(Struct, frozen=True):
+    policy: Policy
+    rules: list[_Compiled]
 
 
 def _compile_rules(policy: Policy, is_secret: IsSecret) -> list[_Compiled]:
@@ -202,6 +213,11 @@ def _compile_rule(
         case _:
             pass  # lists and approvals: whether they fail depends on the tool alone, so the view says it
     return _Compiled(rule, ref, condition, quota)
+
+
+def _policy_views(policies: Sequence[_CompiledPolicy], tool: str) -> tuple[PolicyView, ...]:
+    """The policies as `tool` sees them, without those of which every rule abstains."""
+    return tuple(view for each in policies if (view := _policy_view(each.policy, each.rules, tool)))
 
 
 def _policy_view(policy: Policy, rules: Sequence[_Compiled], tool: str) -> PolicyView | None:

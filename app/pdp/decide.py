@@ -11,28 +11,29 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
 
     now_us: the store's time as far as it is known; a plan that depends on it says for how long it holds.
 
-    The first tier with a matching policy decides: denied over escalated over allowed, and the oldest policy
-    that gave the result is the one named. Quotas come in the order in which a full one decides.
+    The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed,
+    and the first of those asked that gave the result is the one named. Quotas come in the order in which a full one
+    decides.
     """
     if not agent.active:
         return agent.refusal
     view = agent.view(request.tool_name)
     minute = now_us // MINUTE_US
-    failure = _failure(view.tier, request, minute)
+    failure = _failure(view.asked, request, minute)
     if failure is None:
         plan = view.when_all_pass
     else:
         outcome, deciding = failure
-        plan = Plan(outcome, open_quotas(view.tier, outcome.result, deciding))
+        plan = Plan(outcome, open_quotas(view.asked, outcome.result, deciding))
     if view.timed:
-        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US, plan.recurring)
+        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
     return plan
 
 
-def _failure(tier: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
-    """The outcome that a failing condition gives and the place of its policy in the tier; None if none fails."""
+def _failure(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
+    """The outcome that a failing condition gives and the place of its policy among those asked; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
-    for place, policy in enumerate(tier):
+    for place, policy in enumerate(asked):
         for condition in policy.conditions:
             reason = condition.failed(request.parameters, minute)
             if reason is None:

@@ -13,14 +13,14 @@ class HasQuotas(Protocol):
     def quotas(self) -> tuple[Quota, ...]: ...
 
 
-def open_quotas(tier: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[Quota, ...]:
-    """The quotas that can still change `result`, given by the policy at place `deciding` of the tier.
+def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[Quota, ...]:
+    """The quotas that can still change `result`, given by the policy at place `deciding` of those asked.
 
-    A denial can only be named after an older policy's denying quota; an escalation gives way to any denying
-    quota and to an older policy's escalating one; an allowance needs room in all of them.
+    A denial can only be named after an earlier policy's denying quota; an escalation gives way to any denying
+    quota and to an earlier policy's escalating one; an allowance needs room in all of them.
     """
-    denying = tier[:deciding] if result is Result.DENIED else tier
-    escalating = tier[:deciding] if result is Result.ESCALATED else tier if result is Result.ALLOWED else ()
+    denying = asked[:deciding] if result is Result.DENIED else asked
+    escalating = asked[:deciding] if result is Result.ESCALATED else asked if result is Result.ALLOWED else ()
     return tuple(
         quota
         for candidates, full in ((denying, Result.DENIED), (escalating, Result.ESCALATED))

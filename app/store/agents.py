@@ -1,14 +1,16 @@
 """Agents: created, read, changed, deleted."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
-from msgspec import UNSET, UnsetType
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import Agent, AgentStatus, group_digest
 from app.model.changes import CONSOLE, snapshots
+from app.model.decisions import Tokens
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.policies import Policy
@@ -22,6 +24,18 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
 from app.store.policies import ATTEMPTS, contended, policies_of, quota_keys
+from app.store.policy_owners import WORKSPACE_TOKEN, group_token
+
+
+class Governed(Struct, frozen=True):
+    """An agent with every policy that governs it: its own, its groups' and its workspace's.
+
+    tokens: stand for all this; none of it has changed while they have not.
+    """
+
+    agent: Agent
+    policies: list[Policy]
+    tokens: Tokens
 
 
 class Agents:
@@ -32,10 +46,25 @@ class Agents:
         self._ids = ids
         self._limits = limits or Limits()
 
-    async def create(self, workspace_id: str, name: str, description: str | None, *, actor_id: str = CONSOLE) -> Agent:
+    async def create(
+        self,
+        workspace_id: str,
+        name: str,
+        description: str | None,
+        groups: Sequence[str] = (),
+        *,
+        actor_id: str = CONSOLE,
+    ) -> Agent:
         """A new active agent. Raises LimitReached."""
-        agent_id = self._ids.new(await store_time_ms(self._client))
-        agent = Agent(id=agent_id, name=name, description=description, created_ms=0, updated_ms=0, version="")
+        agent = Agent(
+            id=self._ids.new(await store_time_ms(self._client)),
+            name=name,
+            description=description,
+            groups=tuple(groups),
+            created_ms=0,
+            updated_ms=0,
+            version="",
+        )
         return await self._put(workspace_id, None, agent, actor_id) or contended()
 
     async def get(self, workspace_id: str, agent_id: str) -> Agent:
@@ -65,6 +94,7 @@ class Agents:
         name: str | UnsetType = UNSET,
         description: str | None | UnsetType = UNSET,
         status: AgentStatus | UnsetType = UNSET,
+        groups: Sequence[str] | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> Agent:
@@ -76,7 +106,7 @@ class Agents:
             agent = await self.get(workspace_id, agent_id)
             # Good for the script too: it writes only while the version token is the one that was read here.
             require_version(agent.revision, if_match)
-            if name is UNSET and description is UNSET and status is UNSET:
+            if name is UNSET and description is UNSET and status is UNSET and groups is UNSET:
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
@@ -85,6 +115,7 @@ class Agents:
                 name=agent.name if name is UNSET else name,
                 description=agent.description if description is UNSET else description,
                 status=agent.status if status is UNSET else status,
+                groups=agent.groups if groups is UNSET else tuple(groups),
             )
             changed = await self._put(workspace_id, agent, wanted, actor_id)
             if changed is not None:
@@ -104,7 +135,8 @@ class Agents:
             # Whoever edits the policies all the time would otherwise overtake us all the time.
             frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
             require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
-            agent, policies = await self.load(workspace_id, agent_id)
+            governed = await self.load(workspace_id, agent_id)
+            agent, policies = governed.agent, [each for each in governed.policies if each.agent_id == agent_id]
             require_version(agent.revision, if_match)
             records = [keyspace.policy(policy.id) for policy in policies]
             records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
@@ -125,28 +157,33 @@ class Agents:
                 return
         contended()
 
-    async def load(self, workspace_id: str, agent_id: str) -> tuple[Agent, list[Policy]]:
-        """The agent and all its policies as they were together at the agent's version token.
-
-        Raises AgentNotFound.
-        """
+    async def load(self, workspace_id: str, agent_id: str) -> Governed:
+        """The agent and every policy that governs it, as they were together. Raises AgentNotFound."""
         keyspace = Keyspace(workspace_id)
+        digests: list[str] = []
         expected: list[str] = []
         for _ in range(ATTEMPTS):
-            # One moment, so what it reads belongs together if the policies are those that were expected. Edits
-            # do not change which they are: however many there are, the second look suffices.
-            record, ids, *records = await self._client.read_snapshot(
+            # One moment, so what it reads belongs together if groups and policies are those that were expected. Edits
+            # do not change which they are: however many there are, the third look suffices.
+            indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
+            indexes += [keyspace.group_policies(digest) for digest in digests]
+            record, shared, *rest = await self._client.read_snapshot(
                 ("HGETALL", keyspace.agent(agent_id)),
-                ("ZRANGE", keyspace.agent_policies(agent_id), 0, -1),
+                ("HMGET", keyspace.commits, WORKSPACE_TOKEN, *map(group_token, digests)),
+                *(("ZRANGE", index, 0, -1) for index in indexes),
                 *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
             )
             held = as_record(record)
             if not held:
                 raise AgentNotFound("No agent has this id")
-            if sorted(ids) == sorted(expected):
-                by_id = dict(zip(expected, records, strict=True))
-                return _agent_of(held), await policies_of(as_record(by_id[policy_id]) for policy_id in ids)
-            expected = ids
+            agent = _agent_of(held)
+            wanted = [group_digest(name) for name in agent.groups]
+            ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
+            if wanted == digests and sorted(ids) == sorted(expected):
+                workspace, *groups = (token or "" for token in shared)
+                tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
+                return Governed(agent, await policies_of(map(as_record, rest[len(indexes) :])), tokens)
+            digests, expected = wanted, ids
         return contended()
 
     async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str) -> Agent | None:
@@ -158,6 +195,8 @@ class Agents:
         fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
         if agent.description is not None:
             fields += ["description", agent.description]
+        if agent.groups:
+            fields += ["groups", msgspec.json.encode(agent.groups)]
         keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents]
         args = [actor_id, before, after, expected, version, agent.id, self._limits.agents, *fields]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
@@ -168,12 +207,16 @@ class Agents:
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
 
 
+_groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
 def _agent_of(record: dict[str, str]) -> Agent:
     return Agent(
         id=record["id"],
         name=record["name"],
         description=record.get("description"),
         status=AgentStatus(record["status"]),
+        groups=_groups_from_json(record.get("groups", "[]")),
         created_ms=int(record["created_ms"]),
         updated_ms=int(record["updated_ms"]),
         revision=int(record.get("revision", 1)),

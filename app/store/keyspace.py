@@ -39,11 +39,13 @@ class Keyspace:
         "keys",
         "policies",
         "workspace",
+        "workspace_policies",
     )
 
     def __init__(self, workspace_id: str) -> None:
         self._prefix = prefix = f"remit:{{{workspace_id}}}:"
         self.workspace = f"{prefix}workspace"
+        self.workspace_policies = f"{prefix}workspace:policies"
         self.keys = f"{prefix}keys"
         self.agents = f"{prefix}agents"
         self.policies = f"{prefix}policies"
@@ -66,6 +68,14 @@ class Keyspace:
     def agent_policies(self, agent_id: str) -> str:
         """Sorted set: ids of the agent's policies in the order of evaluation."""
         return f"{self._prefix}agent:{agent_id}:policies"
+
+    def group(self, group_digest: str) -> str:
+        """Hash: how much there is in the policies of one group of agents."""
+        return f"{self._prefix}group:{group_digest}"
+
+    def group_policies(self, group_digest: str) -> str:
+        """Sorted set: ids of the group's policies in the order of evaluation."""
+        return f"{self._prefix}group:{group_digest}:policies"
 
     def policy(self, policy_id: str) -> str:
         """Hash: one policy."""

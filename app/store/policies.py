@@ -9,11 +9,21 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable
+from app.errors import Invalid, PolicyNotFound, StoreUnavailable
+from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
-from app.model.policies import MANY_PATTERNS, Policy, PolicyRule, quota_fingerprints, rate_limit_count
+from app.model.policies import (
+    MANY_PATTERNS,
+    Policy,
+    PolicyKind,
+    PolicyRule,
+    quota_fingerprints,
+    rate_limit_count,
+    require_owner,
+)
+from app.model.text import FieldError
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
@@ -23,6 +33,7 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
+from app.store.policy_owners import Owner, owner_of
 
 ATTEMPTS = 8
 """How often a change is tried while others change the same record in between."""
@@ -35,7 +46,7 @@ _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 
 
 class Policies:
-    """The policies of a workspace. Every change replaces the agent's version token in the same script."""
+    """The policies of a workspace. Every change replaces the version token of whom it governs in the same script."""
 
     def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
         self._client = client
@@ -45,18 +56,25 @@ class Policies:
     async def create(
         self,
         workspace_id: str,
-        agent_id: str,
+        agent_id: str | None = None,
         *,
+        group: str | None = None,
+        kind: PolicyKind = PolicyKind.GRANT,
         name: str,
         rules: Sequence[PolicyRule],
         priority: int = 0,
         enabled: bool = True,
         actor_id: str = CONSOLE,
     ) -> Policy:
-        """A new policy. Raises AgentNotFound if the workspace has no such agent, LimitReached."""
+        """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
+
+        Raises AgentNotFound if the workspace has no such agent, LimitReached.
+        """
         policy = Policy(
             id=self._ids.new(await store_time_ms(self._client)),
             agent_id=agent_id,
+            group=group,
+            kind=kind,
             name=name,
             rules=tuple(rules),
             priority=priority,
@@ -79,15 +97,37 @@ class Policies:
         return (await policies_of([record]))[0]
 
     async def each(
-        self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
+        self,
+        workspace_id: str,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        group: str | None = None,
+        kind: PolicyKind | None = None,
     ) -> AsyncIterator[Policy]:
-        """The policies of the workspace, or of one agent, in the order of evaluation, as they are read."""
+        """The workspace's policies, or an agent's or a group's own, in the order of evaluation, as they are read.
+
+        No policy is both an agent's and a group's.
+        """
+        if agent_id is not None and group is not None:
+            return
         keyspace = Keyspace(workspace_id)
-        index = keyspace.policies if agent_id is None else keyspace.agent_policies(agent_id)
-        ids = await read_page(self._client, index, limit, offset)
+        index = keyspace.policies if group is None else keyspace.group_policies(group_digest(group))
+        if agent_id is not None:
+            index = keyspace.agent_policies(agent_id)
+        if kind is None:
+            ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
+        else:  # which of them are of this kind stands in the records alone
+            ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
-            for policy in await policies_of(records):
+            wanted = [each for each in records if kind is None or _kind_of(each) is kind]
+            skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]
+            for policy in await policies_of(wanted[:left]):
                 yield policy
+            left = None if left is None else left - len(wanted)
+            if left is not None and left <= 0:
+                return
 
     async def list_page(
         self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
@@ -100,6 +140,7 @@ class Policies:
         workspace_id: str,
         policy_id: str,
         *,
+        kind: PolicyKind | UnsetType = UNSET,
         name: str | UnsetType = UNSET,
         rules: Sequence[PolicyRule] | UnsetType = UNSET,
         priority: int | UnsetType = UNSET,
@@ -109,21 +150,27 @@ class Policies:
     ) -> Policy:
         """The policy with the given fields changed; with none given, as it is.
 
-        Raises PolicyNotFound, VersionConflict, LimitReached.
+        Raises PolicyNotFound, VersionConflict, LimitReached; Invalid if no policy of its owner can be of this kind.
         """
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             # Good for the script too: it writes only while the version is the one that was read here.
             require_version(policy.version, if_match)
-            if name is UNSET and rules is UNSET and priority is UNSET and enabled is UNSET:
+            if kind is UNSET and name is UNSET and rules is UNSET and priority is UNSET and enabled is UNSET:
                 return policy
             wanted = replace(
                 policy,
+                kind=policy.kind if kind is UNSET else kind,
                 name=policy.name if name is UNSET else name,
                 rules=policy.rules if rules is UNSET else tuple(rules),
                 priority=policy.priority if priority is UNSET else priority,
                 enabled=policy.enabled if enabled is UNSET else enabled,
             )
+            try:
+                require_owner(wanted.kind, wanted.agent_id, wanted.group)
+            except FieldError:
+                message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
+                raise Invalid.at("$.kind", message) from None
             keyspace = Keyspace(workspace_id)
             kept = set(quota_keys(keyspace, policy_id, wanted.rules))
             dropped = [key for key in quota_keys(keyspace, policy_id, policy.rules) if key not in kept]
@@ -140,9 +187,10 @@ class Policies:
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
-            keys = [*_keys_of(keyspace, policy, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
+            owner = owner_of(policy, keyspace, self._limits)
+            keys = [*_keys_of(keyspace, policy, owner, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
             before, _ = snapshots(policy, None)
-            args: list[Value] = [actor_id, before, policy.version, secrets.token_hex(16), policy_id]
+            args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
             status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
             require_actor(status)
             if not await overtaken(status):
@@ -153,50 +201,53 @@ class Policies:
         self, workspace_id: str, held: Policy | None, policy: Policy, dropped: Sequence[str], actor_id: str
     ) -> Policy | None:
         """The policy as it is stored now; None if what is stored was no longer `held`."""
-        keys = [*_keys_of(Keyspace(workspace_id), policy, actor_id), *dropped]
+        keyspace = Keyspace(workspace_id)
+        owner = owner_of(policy, keyspace, self._limits)
+        keys = [*_keys_of(keyspace, policy, owner, actor_id), *dropped]
         before, after = snapshots(held, replace(policy, version=policy.version + 1))
         args: list[Value] = [
             actor_id,
             before,
             after,
             policy.version,
+            owner.token_field,
             secrets.token_hex(16),
             policy.id,
-            policy.agent_id,
+            policy.agent_id or "",
+            policy.group or "",
+            policy.kind.value,
             policy.name,
             msgspec.json.encode(policy.rules),
             policy.priority,
             int(policy.enabled),
             rate_limit_count(policy.rules),
             0 if held is None else rate_limit_count(held.rules),
-            self._limits.rate_limits_per_agent,
-            self._limits.rules_bytes_per_agent,
-            self._limits.policies_per_agent,
+            owner.rate_limits_max,
+            owner.rules_bytes_max,
+            owner.policies_max,
             self._limits.policies,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
         require_actor(status)
         require_room(status, "workspace", "policies", self._limits.policies)
-        require_room(status.removeprefix("agent_"), "agent", "policies", self._limits.policies_per_agent)
-        if status == "rate_full":
-            allowed = self._limits.rate_limits_per_agent
-            raise LimitReached(f"The agent may have {allowed} rate limits in all its policies, and there would be more")
-        if status == "rules_full":
-            allowed = self._limits.rules_bytes_per_agent
-            raise LimitReached(f"The rules of all the agent's policies may have {allowed} bytes, and would have more")
-        if status == "no_agent":
-            raise AgentNotFound("No agent has this id")
+        owner.require_room(status)
         if await overtaken(status):
             return None
         return replace(policy, created_ms=created_ms, updated_ms=updated_ms, version=version)
+
+
+def _kind_of(record: dict[str, str]) -> PolicyKind:
+    return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
 
 
 def policy_of(record: dict[str, str]) -> Policy:
     """The policy that a record holds. What was stored was valid, so this does not fail."""
     return Policy(
         id=record["id"],
-        agent_id=record["agent_id"],
+        agent_id=record["agent_id"] or None,
+        group=record.get("group") or None,
+        kind=_kind_of(record),
         name=record["name"],
         rules=_rules_from_json.decode(record["rules"]),
         priority=int(record["priority"]),
@@ -234,11 +285,12 @@ def contended() -> NoReturn:
     raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
 
 
-def _keys_of(keyspace: Keyspace, policy: Policy, actor_id: str) -> list[str]:
+def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) -> list[str]:
     return [
         *change_keys(keyspace, actor_id),
-        keyspace.agent(policy.agent_id),
+        owner.record,
+        owner.tokens,
         keyspace.policy(policy.id),
-        keyspace.agent_policies(policy.agent_id),
+        owner.policies,
         keyspace.policies,
     ]

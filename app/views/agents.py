@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import Agent, AgentStatus, Groups
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 
@@ -17,6 +17,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     name: DisplayName
     description: AgentDescription | None
     status: AgentStatus
+    groups: Groups
     version: VersionNumber
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -28,6 +29,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
             name=agent.name,
             description=agent.description,
             status=agent.status,
+            groups=list(agent.groups),
             version=agent.revision,
             created_at=rfc3339(agent.created_ms),
             updated_at=rfc3339(agent.updated_ms),

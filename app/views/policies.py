@@ -2,21 +2,27 @@
 
 from msgspec import Struct
 
+from app.model.agents import GroupName
 from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.model.policies import Policy, PolicyRule
+from app.model.policies import Policy, PolicyKind, PolicyRule
 from app.model.times import rfc3339
 
 
 class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A policy as the API shows it; rules come back as they were given.
 
+    agent_id: The agent that it governs; null: a group, or every agent of the workspace.
+    group: The group of agents that it governs; null: an agent, or every agent.
+    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     """
 
     id: Id
-    agent_id: AgentId
+    agent_id: AgentId | None
+    group: GroupName | None
+    kind: PolicyKind
     name: DisplayName
     rules: list[PolicyRule]
     priority: int
@@ -30,6 +36,8 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
         return cls(
             id=policy.id,
             agent_id=policy.agent_id,
+            group=policy.group,
+            kind=policy.kind,
             name=policy.name,
             rules=list(policy.rules),
             priority=policy.priority,

@@ -8,7 +8,9 @@ import pytest
 from app.authorize.agent_cache import AgentCache
 from app.errors import AgentNotFound, StoreUnavailable
 from app.model.agents import Agent
+from app.model.decisions import Tokens
 from app.model.policies import Policy, ToolAllowlist
+from app.store.agents import Governed
 
 W = "workspace"
 
@@ -40,14 +42,14 @@ class Shelf:
         await self.open.wait()
         if isinstance(held, Exception):
             raise held
-        return held
+        made_of, policies = held
+        return Governed(made_of, policies, Tokens(made_of.version))
 
 
 class Compiled:
     """What is made of an agent; each one is another object."""
 
     def __init__(self, made_of, policies) -> None:
-        self.version = made_of.version
         self.policies = policies
 
 
@@ -101,7 +103,7 @@ async def test_one_who_gives_up_does_not_take_the_load_from_the_others(cache, sh
     await asyncio.sleep(0)
     shelf.open.set()
 
-    assert (await second).version == "1"
+    assert (await second).tokens.agent == "1"
     assert shelf.loads == ["a"]
     assert first.cancelled()
 
@@ -115,7 +117,7 @@ async def test_a_failure_is_everybodys_and_is_not_remembered(cache, shelf, failu
     assert shelf.loads == ["a"]
 
     shelf.put("a")
-    assert (await cache.load(W, "a")).version == "1"
+    assert (await cache.load(W, "a")).tokens.agent == "1"
 
 
 async def test_a_load_that_fails_after_everybody_gave_up_is_not_logged(cache, shelf, caplog):
@@ -147,7 +149,7 @@ async def test_only_what_is_stale_is_dropped(cache, shelf):
     cache.drop(W, "b", old)
 
     assert cache.recall(W, "a") is new
-    assert new.version == "2"
+    assert new.tokens.agent == "2"
 
 
 async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
@@ -187,7 +189,7 @@ async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_pla
     await cache.load(W, "a")
     shelf.put("giant", tools=10_000)
 
-    assert (await cache.load(W, "giant")).version == "1"
+    assert (await cache.load(W, "giant")).tokens.agent == "1"
 
     assert cache.recall(W, "giant") is None
     assert cache.recall(W, "a") is not None
@@ -222,7 +224,7 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
     """As the setting allows it."""
     cache = AgentCache(shelf, Compiled, 0)
     shelf.put("a")
-    assert (await cache.load(W, "a")).version == "1"
+    assert (await cache.load(W, "a")).tokens.agent == "1"
     assert cache.recall(W, "a") is None
     assert cache.bytes_held == 0
 
@@ -232,7 +234,7 @@ async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, 
     """Everybody else is answered meanwhile. The JSON of the rules tells, whatever is in it."""
     cache = AgentCache(shelf, lambda _agent, _policies: threading.get_ident(), 1_000_000)
     shelf.put("a", tools=tools)
-    assert (await cache.load(W, "a") == threading.get_ident()) is on_the_loop
+    assert ((await cache.load(W, "a")).compiled == threading.get_ident()) is on_the_loop
 
 
 async def test_whoever_minds_the_heap_is_told_what_stays(shelf):

@@ -5,12 +5,13 @@ import threading
 import pytest
 
 import app.authorize.authorizer
+from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS, Authorizer
 from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
 
@@ -22,8 +23,6 @@ DENIED = Outcome(Result.DENIED, None, None, "default deny")
 class Agent:
     """A compiled agent of which only the cost of a decision matters."""
 
-    version = "v"
-
     def __init__(self, *, quick=True):
         self.quick = quick
 
@@ -31,18 +30,22 @@ class Agent:
         return self.quick
 
 
+def held(agent):
+    return CachedAgent(agent, Tokens("v"), 0, lambda _more: None)
+
+
 class Cache:
     """Holds one agent; counts how often it was dropped and loaded."""
 
     def __init__(self, agent):
-        self.agent, self.drops, self.loads = agent, 0, 0
+        self.agent, self.drops, self.loads = held(agent), 0, 0
 
     def recall(self, workspace_id, agent_id):
         return self.agent
 
     async def load(self, workspace_id, agent_id):
         self.loads += 1
-        self.agent = Agent()
+        self.agent = held(Agent())
         return self.agent
 
     def drop(self, workspace_id, agent_id, stale):
@@ -57,7 +60,7 @@ class Commit:
     def __init__(self, *answers):
         self.answers, self.ids = list(answers), []
 
-    async def __call__(self, caller, request, version, plan, decision_id, arrived_us, waited_us):
+    async def __call__(self, caller, request, tokens, plan, decision_id, arrived_us, waited_us, held):
         self.ids.append(decision_id)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return answer or Decision(decision_id, plan.outcome, None, 0, 0)

@@ -113,7 +113,10 @@ def deployment(tmp_path_factory, program):
         replica = Replica(store.url, REMIT_COMPACT="false")
         stack.callback(replica.stop)
         client = stack.enter_context(replica.client())
-        agent_id = client.post("/v1/agents", json={"name": "booking agent"}).json()["id"]
+        agent_id = client.post("/v1/agents", json={"name": "booking agent", "groups": ["crew"]}).json()["id"]
+        for owner in ({"group": "crew"}, {}):
+            never = {"kind": "guardrail", "name": "never", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
+            assert client.post("/v1/policies", json=never | owner).status_code == 201
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
         rules = [{"type": "tool_allowlist", "tools": ["booking.*"]}, limit]
         client.post("/v1/policies", json={"agent_id": agent_id, "name": "reads", "rules": rules})

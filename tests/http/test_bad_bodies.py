@@ -49,7 +49,11 @@ POLICIES = {
     "empty name": ({"name": ""}, "$.name", "must be text of 1 to 255 characters, not empty text"),
     "name of 256": ({"name": "n" * 256}, "$.name", "must be text of 1 to 255 characters, not text of 256 characters"),
     "null name": ({"name": None}, "$.name", "must be text of 1 to 255 characters, not null"),
-    "unknown field": ({"nam": "x"}, "$.nam", "is not a field here; there are agent_id, name, rules, priority, enabled"),
+    "unknown field": (
+        {"nam": "x"},
+        "$.nam",
+        "is not a field here; there are name, rules, agent_id, group, kind, priority, enabled",
+    ),
     "no rules": ({"rules": []}, "$.rules", "must be a list of 1 to 50 items, not an empty list"),
     "51 rules": ({"rules": [DENY] * 51}, "$.rules", "must be a list of 1 to 50 items, not a list of 51 items"),
     "rules no list": ({"rules": DENY}, "$.rules", "must be a list of 1 to 50 items, not an object"),
@@ -214,7 +218,7 @@ def test_a_wrong_policy_is_refused_and_not_written(tenant, agent, fields, path, 
 def test_a_wrong_change_of_a_policy_leaves_it_as_it_was(tenant, agent, fields, path, message):
     """The fields of PATCH are checked like those of POST; there is no half of a change."""
     policy = tenant.new_policy(agent["id"])
-    there_are = message.replace("agent_id, name", "name")
+    there_are = message.replace("agent_id, group, kind", "kind")
 
     refused(tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"priority": 7, **fields}), path, there_are)
 
@@ -258,7 +262,7 @@ OTHERS = {
         "/v1/agents",
         {"name": "a", "status": "active"},
         "$.status",
-        "is not a field here; there are name, description",
+        "is not a field here; there are name, description, groups",
     ),
     "agent with a long description": (
         "/v1/agents",
@@ -273,7 +277,7 @@ OTHERS = {
         "/v1/policies",
         {"name": "p", "rules": [DENY]},
         "$.agent_id",
-        "is missing; it must be text",
+        "is missing: a grant names agent_id or group; a guardrail with neither governs the whole workspace",
     ),
     "policy of a malformed agent": (
         "/v1/policies",
@@ -385,7 +389,7 @@ def test_an_agent_of_a_policy_cannot_be_changed(tenant, agent):
     """agent_id is no field of PATCH."""
     policy = tenant.new_policy(agent["id"])
     answer = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"agent_id": agent["id"]})
-    refused(answer, "$.agent_id", "is not a field here; there are name, rules, priority, enabled")
+    refused(answer, "$.agent_id", "is not a field here; there are name, rules, kind, priority, enabled")
 
 
 def test_a_revoked_agent_stays_revoked(tenant):

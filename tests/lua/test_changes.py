@@ -68,7 +68,7 @@ async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(adm
     await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
     await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
 
-    fields = {"name": "a", "description": "what for", "status": "active", "version": 1}
+    fields = {"name": "a", "description": "what for", "status": "active", "groups": [], "version": 1}
     assert await admin.newest(3) == [
         (CREATED, ResourceType.AGENT, agent.id, None, fields),
         (
@@ -91,7 +91,16 @@ async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(adm
 
     was = [{"type": "tool_allowlist", "tools": ["file.read"]}]
     became = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}]
-    fields = {"agentId": agent.id, "name": "p", "rules": was, "priority": 0, "enabled": True, "version": 1}
+    fields = {
+        "agentId": agent.id,
+        "group": None,
+        "kind": "grant",
+        "name": "p",
+        "rules": was,
+        "priority": 0,
+        "enabled": True,
+        "version": 1,
+    }
     assert await admin.newest(3) == [
         (CREATED, ResourceType.POLICY, policy.id, None, fields),
         (UPDATED, ResourceType.POLICY, policy.id, {"rules": was, "version": 1}, {"rules": became, "version": 2}),

@@ -6,7 +6,7 @@ import pytest
 from deciding import ALLOWED, DENIED, SECOND, START, quota
 
 from app.errors import IdempotencyConflict
-from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens
 
 DAY_MS = 24 * 60 * 60 * 1000
 ASKED = Idempotency("a" * 64, "b" * 64)
@@ -19,7 +19,7 @@ async def commit(scene, plan, idempotency=ASKED, *, at=START, version=None):
     request = AuthorizeRequest(scene.agent.id, "file.read", "authorize", {}, b"{}", idempotency)
     decision_id = scene.ids.new(0)
     return await scene.committing(
-        scene.caller, request, version or scene.agent.version, plan, decision_id, at, now_us=at
+        scene.caller, request, Tokens(version or scene.agent.version), plan, decision_id, at, now_us=at
     )
 
 

@@ -204,9 +204,10 @@ async def test_two_rate_limits_alike_in_one_policy_have_a_bucket_each(scene):
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policies = Policies(scene.client, scene.ids)
     await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit])
-    agent, held = await scene.agents.load(scene.workspace_id, scene.agent.id)
-    view = compile_agent(agent, held, lambda _: False).view("file.read")
-    [policy] = view.tier
+    governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
+    agent = governed.agent
+    view = compile_agent(agent, governed.policies, lambda _: False).view("file.read")
+    [policy] = view.asked
 
     assert len({each.fingerprint for each in policy.quotas}) == 2
     scene.agent = agent
@@ -223,10 +224,10 @@ async def test_a_bucket_survives_edits_of_the_policy(scene):
     policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limits[2]])
 
     async def ask() -> str:
-        agent, held = await scene.agents.load(scene.workspace_id, scene.agent.id)
-        scene.agent = agent
+        governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
+        scene.agent = governed.agent
         request = type("Asked", (), {"tool_name": "file.read", "parameters": {}})
-        plan = decide(compile_agent(agent, held, lambda _: False), request, START)
+        plan = decide(compile_agent(governed.agent, governed.policies, lambda _: False), request, START)
         return (await scene.commit(plan=plan)).outcome.result[0]
 
     assert [await ask() for _ in range(3)] == ["a", "a", "d"]

@@ -6,7 +6,7 @@ from deciding import MINUTE, Scene, quota
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.keys import Scope
-from app.model.policies import RateLimit, RateLimited
+from app.model.policies import PolicyKind, RateLimit, RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
 from app.store.policies import Policies
 
@@ -91,15 +91,21 @@ async def rotate_key(scene, _):
     await scene.keys.rotate(scene.workspace_id, scene.key.id, 0, actor_id=scene.key.id)
 
 
+async def create_guardrail(scene, _):
+    policies = Policies(scene.client, scene.ids)
+    fields = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": LIMITED, "actor_id": scene.key.id}
+    await policies.create(scene.workspace_id, **fields)
+
+
 AGENTS, POLICIES, KEYS = (
     (create_agent, update_agent, delete_agent),
-    (create_policy, update_policy, delete_policy),
+    (create_policy, create_guardrail, update_policy, delete_policy),
     (create_key, revoke_key, rotate_key),
 )
 ACTS = (commit, check_key, *AGENTS, *POLICIES, *KEYS)
 
 
-@pytest.mark.parametrize("nth", range(8))
+@pytest.mark.parametrize("nth", range(9))
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, act, nth):
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""

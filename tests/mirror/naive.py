@@ -17,6 +17,7 @@ Bucket = tuple[str, int, tuple[str, ...], int]
 """A rate limit's calls: policy id, window, tools in order, and the place among rules alike in both."""
 
 PASS, ABSTAIN, DENY, ESCALATE = "pass", "abstain", "deny", "escalate"
+STRICTNESS = {"allowed": 0, "escalated": 1, "denied": 2}
 RESULTS = {DENY: "denied", ESCALATE: "escalated", PASS: "allowed"}
 
 
@@ -60,16 +61,28 @@ def evaluate(
 
 
 def takes(policies: Collection[Json], call: Json) -> list[Bucket]:
-    """The buckets that an allowed call takes from: all rate limits that cover it in the tier that decided."""
+    """The buckets that an allowed call takes from: rate limits that cover it in the deciding tier and in guardrails."""
+    tier = [policy for policy, _ in deciding_tier(policies, call, 0, ())]
     return [
         bucket(policy, index)
-        for policy, _ in deciding_tier(policies, call, 0, ())
+        for policy in tier + guardrails(policies)
         for index, rule in enumerate(policy["rules"])
         if rule["type"] == "rate_limit" and covers(rule["tools"], call["tool_name"])
     ]
 
 
 def decide(policies: Collection[Json], call: Json, now_us: int, full: Collection[tuple[str, int]]) -> Answer:
+    """What the tiers say, unless a guardrail is stricter; of guardrails alike the first in their order is named."""
+    answer = by_tiers(policies, call, now_us, full)
+    for policy in guardrails(policies):
+        verdicts = verdicts_of(policy, call, now_us, full)
+        verdict = policy_verdict(verdicts)
+        if verdict in (DENY, ESCALATE) and STRICTNESS[RESULTS[verdict]] > STRICTNESS[answer.result]:
+            answer = Answer(RESULTS[verdict], policy["id"], reported_rule(policy, verdicts, verdict))
+    return answer
+
+
+def by_tiers(policies: Collection[Json], call: Json, now_us: int, full: Collection[tuple[str, int]]) -> Answer:
     """Denied over escalated over allowed in the first tier that matches; the oldest policy that gave it is named."""
     tier = deciding_tier(policies, call, now_us, full)
     for verdict in (DENY, ESCALATE, PASS):
@@ -79,22 +92,32 @@ def decide(policies: Collection[Json], call: Json, now_us: int, full: Collection
     return Answer("denied")
 
 
+def guardrails(policies: Collection[Json]) -> list[Json]:
+    """Those that are enabled, by priority and then by age."""
+    found = [policy for policy in policies if policy["enabled"] and policy.get("kind") == "guardrail"]
+    return sorted(found, key=lambda policy: (-policy["priority"], policy["createdAt"], policy["id"]))
+
+
 def deciding_tier(policies: Collection[Json], call: Json, now_us: int, full: Collection[tuple[str, int]]) -> list[Json]:
     """The matching policies of the highest priority that has one, oldest first, each with its rules' verdicts."""
-    enabled = [policy for policy in policies if policy["enabled"]]
+    enabled = [policy for policy in policies if policy["enabled"] and policy.get("kind", "grant") == "grant"]
     for priority in sorted({policy["priority"] for policy in enabled}, reverse=True):
         tier = []
         for policy in sorted(enabled, key=lambda policy: (policy["createdAt"], policy["id"])):
             if policy["priority"] == priority:
-                verdicts = [
-                    rule_verdict(rule, call, now_us, full=(policy["id"], index) in full)
-                    for index, rule in enumerate(policy["rules"])
-                ]
+                verdicts = verdicts_of(policy, call, now_us, full)
                 if policy_verdict(verdicts) != ABSTAIN:
                     tier.append((policy, verdicts))
         if tier:
             return tier
     return []
+
+
+def verdicts_of(policy: Json, call: Json, now_us: int, full: Collection[tuple[str, int]]) -> list[str]:
+    return [
+        rule_verdict(rule, call, now_us, full=(policy["id"], index) in full)
+        for index, rule in enumerate(policy["rules"])
+    ]
 
 
 def policy_verdict(verdicts: list[str]) -> str:

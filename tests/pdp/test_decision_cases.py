@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from both_sides import BothSides
+from both_sides import BothSides, owner_of
 from case_files import Case, all_cases
 
 from app.errors import Invalid
@@ -21,7 +21,7 @@ def with_calls(cases: list[Case]) -> list[Case]:
 def both_sides_of(case: Case) -> BothSides:
     """The case's agent; its policies have their name as id, and their place as age, which alone orders them."""
     numbered = [body | {"id": body["name"], "createdAt": age} for age, body in enumerate(case.policies)]
-    return BothSides(numbered, case.agent.get("status", "active"))
+    return BothSides(numbered, case.agent.get("status", "active"), case.agent.get("groups", ()))
 
 
 @pytest.mark.parametrize("case", with_calls(CASES), ids=lambda case: case.name)
@@ -54,7 +54,7 @@ def test_a_case_is_decided_as_it_says(case):
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)
 def test_a_case_is_refused_as_it_says(case):
     """The last policy is a validation error at the wanted path; those before it are accepted."""
-    *accepted, body = [json.dumps(policy | {"agent_id": AGENT_ID}).encode() for policy in case.policies]
+    *accepted, body = [json.dumps(policy | owner_of(policy, AGENT_ID)).encode() for policy in case.policies]
     for each in accepted:
         decode_body(each, CreatePolicy)
 
@@ -73,7 +73,7 @@ def test_every_policy_of_a_decided_case_is_accepted_by_the_api():
             *case.policies,
             *(edit.patch for call in case.calls for edit in call.edits if "rules" in edit.patch),
         ]:
-            decode_body(json.dumps({"agent_id": AGENT_ID, "name": "n"} | policy).encode(), CreatePolicy)
+            decode_body(json.dumps({"name": "n"} | policy | owner_of(policy, AGENT_ID)).encode(), CreatePolicy)
 
 
 def test_cases_have_names_of_their_own():

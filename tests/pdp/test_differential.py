@@ -134,6 +134,7 @@ def policies(draw):
             "priority": draw(st.sampled_from([0, 0, 0, 7])),
             "enabled": draw(st.sampled_from([True, True, True, False])),
             "createdAt": draw(st.sampled_from([1, 1, 2])),
+            "kind": draw(st.sampled_from(["grant", "grant", "guardrail"])),
         }
         for policy_id in ids
     ]

@@ -1,10 +1,11 @@
 """The same cases with nothing left out: policies created and edited in a store, plans closed by the commit script."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
-from both_sides import DEFAULTS, REDACTOR, BothSides
+from both_sides import DEFAULTS, REDACTOR, BothSides, owner_of
 from case_files import all_cases
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import Rules, quota_fingerprints
+from app.model.policies import PolicyKind, Rules, quota_fingerprints
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -40,22 +41,24 @@ class Workspace:
         self.made = made
         self.ids: dict[str, str] = {}
 
-    async def enter(self, bodies, status="active"):
+    async def enter(self, bodies, status="active", groups=()):
         """The agent and its policies exist, created in this order."""
         key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None)
         self.caller = Caller(self.id, key.id, frozenset({Scope.READ}))
-        self.agent_id = (await self.agents.create(self.id, "a", None)).id
+        self.agent_id = (await self.agents.create(self.id, "a", None, groups)).id
         if status != "active":
             await self.agents.update(self.id, self.agent_id, status=AgentStatus(status))
         for body in bodies:
             rules = msgspec.convert(body["rules"], Rules)
             fields = {name: body.get(name, default) for name, default in DEFAULTS.items()}
-            policy = await self.policies.create(self.id, self.agent_id, name=body["name"], rules=rules, **fields)
+            fields |= owner_of(body, self.agent_id) | {"kind": PolicyKind(fields["kind"])}
+            policy = await self.policies.create(self.id, name=body["name"], rules=rules, **fields)
             self.ids[body.get("id", body["name"])] = policy.id
         return self
 
     async def patch(self, called, fields):
-        converted = fields | {"rules": msgspec.convert(fields["rules"], Rules)} if "rules" in fields else fields
+        types = {"rules": Rules, "kind": PolicyKind}
+        converted = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
         await self.policies.update(self.id, self.ids[called], **converted)
 
     async def fill(self, called, index, now_us):
@@ -66,11 +69,11 @@ class Workspace:
 
     async def judge(self, tool_name, parameters, now_us, action="authorize"):
         """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason."""
-        agent, held = await self.agents.load(self.id, self.agent_id)
+        governed = await self.agents.load(self.id, self.agent_id)
         request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}")
-        plan = decide(compile_agent(agent, held, REDACTOR.is_secret), request, now_us)
+        plan = decide(compile_agent(governed.agent, governed.policies, REDACTOR.is_secret), request, now_us)
         decision_id = self.made.new(now_us // 1000)
-        decision = await self.commit(self.caller, request, agent.version, plan, decision_id, now_us, now_us=now_us)
+        decision = await self.commit(self.caller, request, governed.tokens, plan, decision_id, now_us, now_us=now_us)
         assert isinstance(decision, Decision)
         outcome = decision.outcome
         called = {policy_id: name for name, policy_id in self.ids.items()}.get(outcome.policy_id)
@@ -81,7 +84,9 @@ class Workspace:
 async def test_every_case_is_decided_as_it_says_on_every_store(client):
     """Through the scripts that create, edit and commit."""
     for case in CASES:
-        workspace = await Workspace(client).enter(case.policies, case.agent.get("status", "active"))
+        workspace = await Workspace(client).enter(
+            case.policies, case.agent.get("status", "active"), case.agent.get("groups", ())
+        )
         for number, call in enumerate(case.calls):
             for edit in call.edits:
                 await workspace.patch(edit.policy, edit.patch)

@@ -12,7 +12,7 @@ NOON = 1_795_176_000 * SECOND
 
 
 def body(policy_id, *rules, **fields):
-    defaults = {"id": policy_id, "name": policy_id, "priority": 0, "enabled": True, "createdAt": 0}
+    defaults = {"id": policy_id, "name": policy_id, "priority": 0, "enabled": True, "kind": "grant", "createdAt": 0}
     return defaults | fields | {"rules": list(rules)}
 
 
@@ -69,7 +69,7 @@ def test_a_window_that_does_not_decide_does_not_bind_the_plan():
 def test_an_inactive_agent_has_a_plan_without_quotas(status):
     """No policy is evaluated, and no quota can be taken."""
     plan = decide(compiled(body("p", limit(1, "*"), hours(9)), status=status), request("t"), NOON)
-    assert plan == Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}"), recurring=True)
+    assert plan == Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}"))
 
 
 def test_a_denial_keeps_only_quotas_that_could_be_named_instead():

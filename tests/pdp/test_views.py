@@ -71,7 +71,7 @@ def test_views_that_threads_make_at_the_same_time_are_bounded_too():
     def ask(which):
         for number in range(2_000):
             tool = f"tool.{which}.{number}"
-            assert agent.view(tool).tier[0].allowed.reason.endswith(f'"{tool}"')
+            assert agent.view(tool).asked[0].allowed.reason.endswith(f'"{tool}"')
 
     threads = [threading.Thread(target=ask, args=(which,)) for which in range(8)]
     for each in threads:

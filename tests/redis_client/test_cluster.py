@@ -70,7 +70,7 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
     await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED)
     assert [each.id for each in await policies.list_page(workspace_id)] == [made.id]
     assert [each.id for each in await scene.agents.list_page(workspace_id)] == [scene.agent.id]
-    assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id))[1]] == [made.id]
+    assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id)).policies] == [made.id]
     other = await policies.create(workspace_id, scene.agent.id, name="q", rules=[LIMIT])
     await policies.delete(workspace_id, other.id)
     await scene.agents.delete(workspace_id, scene.agent.id)

@@ -3,10 +3,11 @@
 from deciding import ALLOWED, POLICY, quota
 from msgspec.structs import replace
 
-from app.authorize import commit as commits
+from app.authorize.agent_cache import CachedAgent
 from app.authorize.commit import CommitDecision
+from app.authorize.prepared_calls import PreparedCalls
 from app.authorize.store_clock import StoreClock
-from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result
+from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, Tokens
 from app.model.keys import Caller, Scope
 from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY
@@ -14,7 +15,7 @@ from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
 ASKED = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
-PLAN = Plan(ALLOWED, (quota("wide", 10, 1_000),), recurring=True)
+PLAN = Plan(ALLOWED, (quota("wide", 10, 1_000),))
 
 
 class Wire:
@@ -69,15 +70,26 @@ class Runner:
         return call
 
 
-class Committing:
-    """Commits on a runner of its own."""
+class Compiled:
+    """What is compiled of an agent, as far as commits ask: these plans recur."""
 
-    def __init__(self):
+    def __init__(self, *plans):
+        self._plans = plans
+
+    def recurs(self, plan, _tool):
+        return any(plan.outcome is each.outcome for each in self._plans)
+
+
+class Committing:
+    """Commits on a runner of its own, for an agent of which it keeps what can be kept."""
+
+    def __init__(self, *plans):
         self.runner = Runner()
         self._commit = CommitDecision(self.runner, StoreClock(), 1_000)
+        self.held = CachedAgent(Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _more: None)
 
-    async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED, version="v"):
-        await self._commit(caller, request, version, plan, "id", 0, 0, now_us=1)
+    async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED):
+        await self._commit(caller, request, self.held.tokens, plan, "id", 0, 0, self.held, now_us=1)
         return self.runner.called[-1]
 
 
@@ -99,31 +111,29 @@ async def test_what_does_not_recur_is_not_kept():
 
 
 async def test_whatever_else_is_settled_is_its_own_call():
-    """Callers, agents, versions and Idempotency-Keys: none is answered with what was prepared for another."""
+    """Callers, tools and Idempotency-Keys: none is answered with what was prepared for another."""
     commit = Committing()
     await commit()
     keys, args = await commit(caller=Caller("w", "other", CALLER.scopes))
     assert (keys[0], args["key_id"]) == (Keyspace("w").key("other"), "other")
-    keys, args = await commit(request=replace(ASKED, agent_id="other"))
-    assert (keys[1], args["agent_id"]) == (Keyspace("w").agent("other"), "other")
-    _, args = await commit(version="newer")
-    assert args["version"] == "newer"
     keys, args = await commit(request=replace(ASKED, idempotency=Idempotency("key", "body")))
     assert (keys[-1], args["body_digest"]) == (Keyspace("w").first_answer("k", "key"), "body")
-    _, args = await commit(version="newer")
-    assert args["body_digest"] == ""
+    _, args = await commit(request=replace(ASKED, tool_name="file.write"))
+    assert (args["tool_name"], args["body_digest"]) == ("file.write", "")
 
 
-async def test_what_is_kept_is_bounded(monkeypatch):
-    """In bytes; the oldest is prepared anew."""
-    monkeypatch.setattr(commits, "_KEPT_BYTES", 20_000)
-    commit = Committing()
-    plans = [Plan(Outcome(Result.DENIED, POLICY, None, "x" * 5_000), recurring=True) for _ in range(4)]
-    for plan in plans:
-        await commit(plan)
-    await commit(plans[-1])
+async def test_what_is_kept_is_bounded():
+    """In bytes, tool by tool; the oldest is prepared anew, and the cache hears of every byte."""
+    grown = []
+    plan = Plan(Outcome(Result.ALLOWED, POLICY, None, "x" * 5_000))
+    commit = Committing(plan)
+    commit.held.calls = PreparedCalls(grown.append, max_bytes=20_000)
+    for tool in "abcd":
+        await commit(plan, request=replace(ASKED, tool_name=tool))
+    await commit(plan, request=replace(ASKED, tool_name="d"))
     assert commit.runner.prepared == 4
 
-    await commit(plans[0])
+    await commit(plan, request=replace(ASKED, tool_name="a"))
 
     assert commit.runner.prepared == 5
+    assert sum(grown) == commit.held.calls.bytes_held <= 20_000

@@ -244,3 +244,40 @@ async def test_a_revoked_key_gets_no_decision_from_any_replica(deployment):
         for caller in callers:
             for path in ("/v1/agents", "/v1/policies", "/v1/audit-logs"):
                 assert (await caller.get(path)).status_code == 401
+
+
+@pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
+async def test_policies_of_a_group_and_of_the_workspace_bind_every_later_call(deployment, owner):
+    """I8: a guardrail that comes, changes and goes, while both replicas answer without pause."""
+    (agent_id,) = await deployment.agent()
+    await deployment.admins[0].patch(f"/v1/agents/{agent_id}", json={"groups": ["crew", "night"]})
+    await deployment.make("/v1/policies", {"agent_id": agent_id, "name": "free", "rules": [FREE]})
+    witness = Witness("allowed")
+    guardrail = {"kind": "guardrail", "name": "g", "rules": [BLOCKED]} | owner
+
+    async def rounds():
+        for turn in range(ROUNDS // 2):
+            admin, other = deployment.admins[turn % 2], deployment.admins[(turn + 1) % 2]
+            made = (await witness.change(admin.post("/v1/policies", json=guardrail), "denied")).json()
+            path = f"/v1/policies/{made['id']}"
+            await witness.change(other.patch(path, json={"enabled": False}), "allowed")
+            await witness.change(admin.patch(path, json={"enabled": True}), "denied")
+            await witness.change(other.delete(path), "allowed")
+
+    await under_load(witness, deployment.admins, agent_id, rounds())
+    assert len(witness.answers) > ROUNDS
+
+
+async def test_a_group_that_an_agent_joins_or_leaves_binds_every_later_call(deployment):
+    """I8: its grant is there from then on, and no longer."""
+    (agent_id,) = await deployment.agent()
+    await deployment.make("/v1/policies", {"group": "crew", "name": "free", "rules": [FREE]})
+    witness = Witness("denied")
+
+    async def rounds():
+        for turn in range(ROUNDS):
+            groups, answer = (["crew"], "allowed") if turn % 2 == 0 else ([], "denied")
+            body = {"groups": groups}
+            await witness.change(deployment.admins[turn % 2].patch(f"/v1/agents/{agent_id}", json=body), answer)
+
+    await under_load(witness, deployment.admins, agent_id, rounds())

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE
+from app.model.decisions import Tokens
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
 from app.redis_client.store_time import store_time_ms
-from app.store.agents import Agents
+from app.store.agents import Agents, Governed
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 
@@ -209,7 +210,7 @@ async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents
     async def look():
         seen = []
         while not finished.is_set():
-            _, (first, second) = await agents.load(workspace_id, made.id)
+            first, second = (await agents.load(workspace_id, made.id)).policies
             seen.append((int(first.name), int(second.name)))
         return seen
 
@@ -222,7 +223,7 @@ async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents
 async def test_loading_an_agent_without_policies_or_without_a_record(agents, workspace_id, ids):
     """No policies is an answer; no agent is not."""
     made = await agents.create(workspace_id, "a", None)
-    assert await agents.load(workspace_id, made.id) == (made, [])
+    assert await agents.load(workspace_id, made.id) == Governed(made, [], Tokens(made.version))
     with pytest.raises(AgentNotFound):
         await agents.load(workspace_id, ids.new(0))
 
@@ -273,7 +274,7 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         loaded = await load(*args)
         held = await policies.get(workspace_id, policy.id)
         edited = await policies._put(workspace_id, held, replace(held, priority=held.priority + 1), (), CONSOLE)
-        renamed = await agents._put(workspace_id, loaded[0], replace(loaded[0], name="b"), CONSOLE)
+        renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), CONSOLE)
         overtaken += (edited, renamed) != (None, None)
         return loaded
 

@@ -164,7 +164,7 @@ async def test_a_policy_deleted_while_it_is_changed_stays_deleted(policies, agen
         assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, PolicyNotFound)]
         assert not await client.call("EXISTS", Keyspace(workspace_id).policy(made.id))
     assert await policies.list_page(workspace_id) == []
-    assert (await agents.load(workspace_id, agent.id))[1] == []
+    assert (await agents.load(workspace_id, agent.id)).policies == []
 
 
 async def test_buckets_go_with_the_rules_they_belong_to(policies, agent, client, workspace_id):

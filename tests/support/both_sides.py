@@ -1,5 +1,6 @@
 """One agent judged twice: by the decision point, its plans closed in plain Python, and by the mirror."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -7,13 +8,13 @@ from mirror import naive
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
-from app.model.policies import Policy, Rules, quota_fingerprints
+from app.model.policies import Policy, PolicyKind, Rules, quota_fingerprints
 from app.model.redaction import Redactor
 from app.pdp import compile_agent, decide
 from app.settings import Settings
 
 REDACTOR = Redactor(Settings().redact.split(","))
-DEFAULTS = {"priority": 0, "enabled": True}
+DEFAULTS = {"priority": 0, "enabled": True, "kind": "grant"}
 
 
 def request(tool_name: str, parameters: dict[str, Any] | None = None, action: str = "authorize") -> AuthorizeRequest:
@@ -26,9 +27,12 @@ def agent(status: str = "active") -> Agent:
 
 def policy_of(body: dict[str, Any]) -> Policy:
     """The policy of a body of the API with its `id` and `createdAt`."""
+    owner = owner_of(body, "agent")
     return Policy(
         id=body["id"],
-        agent_id="agent",
+        agent_id=owner.get("agent_id"),
+        group=owner.get("group"),
+        kind=PolicyKind(body["kind"]),
         name=body["name"],
         rules=tuple(msgspec.convert(body["rules"], Rules)),
         priority=body["priority"],
@@ -37,6 +41,18 @@ def policy_of(body: dict[str, Any]) -> Policy:
         updated_ms=body["createdAt"],
         version=1,
     )
+
+
+def owner_of(body: dict[str, Any], agent_id: str) -> dict[str, Any]:
+    """Whom a case's policy governs: the one agent, unless it names a group, or says that it is nobody's own."""
+    if "group" in body:
+        return {"group": body["group"]}
+    return {"agent_id": body.get("agent_id", agent_id)}
+
+
+def governs(body: dict[str, Any], groups: Collection[str]) -> bool:
+    """Whether the policy governs an agent of these groups."""
+    return "group" not in body or body["group"] in groups
 
 
 class Ledger:
@@ -65,9 +81,9 @@ class Ledger:
 class BothSides:
     """An agent and its policies (bodies of the API, each with `id` and `createdAt`); time must not run backwards."""
 
-    def __init__(self, policies: list[dict[str, Any]], status: str = "active") -> None:
+    def __init__(self, policies: list[dict[str, Any]], status: str = "active", groups: Collection[str] = ()) -> None:
         self.status = status
-        self.bodies = {body["id"]: DEFAULTS | body for body in policies}
+        self.bodies = {body["id"]: DEFAULTS | body for body in policies if governs(body, groups)}
         self.ledger = Ledger()
         self.mirror_admitted: dict[naive.Bucket, list[int]] = {}
         self._compile()

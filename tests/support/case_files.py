@@ -56,7 +56,7 @@ class Case(Struct, forbid_unknown_fields=True):
     name: str
     description: str
     policies: list[dict[str, Any]]
-    agent: dict[str, str] = {}
+    agent: dict[str, Any] = {}
     calls: list[Call] = []
     refused: Refused | None = None
 

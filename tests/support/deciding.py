@@ -5,7 +5,7 @@ import itertools
 from app.authorize.commit import CommitDecision, Stale
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef, Tokens
 from app.model.ids import Ids
 from app.model.keys import ApiKey, Caller, Scope
 from app.redis_client.replies import as_record
@@ -63,6 +63,7 @@ class Scene:
         waited_us: int = 0,
         plan: Plan | None = None,
         version: str | None = None,
+        tokens: Tokens | None = None,
         decision_id: str | None = None,
         parameters: bytes = b"{}",
         idempotency: Idempotency | None = None,
@@ -73,7 +74,7 @@ class Scene:
         return await self.committing(
             self.caller,
             request,
-            version or self.agent.version,
+            tokens or Tokens(version or self.agent.version),
             plan or Plan(outcome, quotas),
             decision_id or self.ids.new(0),
             arrived,

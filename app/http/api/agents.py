@@ -13,7 +13,7 @@ from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import Agent, AgentStatus, Groups, require_groups
 from app.model.fields import AgentDescription, DisplayName
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
@@ -28,9 +28,10 @@ class CreateAgent(Body, frozen=True):
 
     name: DisplayName
     description: AgentDescription | None = None
+    groups: Groups | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description)
+        _require_visible(self.name, self.description, self.groups)
 
 
 class UpdateAgent(Body, frozen=True):
@@ -42,9 +43,10 @@ class UpdateAgent(Body, frozen=True):
     name: DisplayName | UnsetType = UNSET
     description: AgentDescription | None | UnsetType = UNSET
     status: AgentStatus | UnsetType = UNSET
+    groups: Groups | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description)
+        _require_visible(self.name, self.description, self.groups)
 
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
@@ -52,7 +54,9 @@ async def create_agent(
     data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
-    agent = await services.agents.create(caller.workspace_id, data.name, data.description, actor_id=caller.key_id)
+    agent = await services.agents.create(
+        caller.workspace_id, data.name, data.description, data.groups or (), actor_id=caller.key_id
+    )
     return _answer(agent)
 
 
@@ -87,6 +91,7 @@ async def update_agent(
         name=data.name,
         description=data.description,
         status=data.status,
+        groups=data.groups,
         if_match=if_match,
         actor_id=caller.key_id,
     )
@@ -113,8 +118,10 @@ def _known(agent_id: str) -> str:
     return canonical
 
 
-def _require_visible(name: str | UnsetType, description: str | UnsetType | None) -> None:
+def _require_visible(name: str | UnsetType, description: str | UnsetType | None, groups: list[str] | UnsetType) -> None:
     if name is not UNSET:
         require_visible("name", name)
     if description is not UNSET and description is not None:
         require_visible("description", description, lines=True)
+    if groups is not UNSET:
+        require_groups(groups)

@@ -13,10 +13,11 @@ from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
+from app.model.agents import GroupName
 from app.model.fields import AgentId, DisplayName
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, Priority, Rules
+from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
 from app.replica import Services
@@ -24,8 +25,11 @@ from app.views.policies import PolicyView
 
 
 class CreatePolicy(Body, frozen=True):
-    """A new policy of one agent. Higher priorities are asked first.
+    """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
 
+    agent_id: The agent that it governs.
+    group: The group of agents that it governs.
+    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
@@ -33,21 +37,27 @@ class CreatePolicy(Body, frozen=True):
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
 
-    agent_id: AgentId
     name: DisplayName
     rules: Rules
+    agent_id: AgentId | None = None
+    group: GroupName | None = None
+    kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
-        if canonical_uuid(self.agent_id) is None:
+        if self.agent_id is not None and canonical_uuid(self.agent_id) is None:
             raise FieldError("agent_id", "must be a UUID")
+        if self.group is not None:
+            require_visible("group", self.group)
+        require_owner(self.kind, self.agent_id, self.group)
 
 
 class UpdatePolicy(Body, frozen=True):
     """What to change; fields that are left out stay. `rules` replaces the whole list.
 
+    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
@@ -55,6 +65,7 @@ class UpdatePolicy(Body, frozen=True):
 
     name: DisplayName | UnsetType = UNSET
     rules: Rules | UnsetType = UNSET
+    kind: PolicyKind | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
 
@@ -67,10 +78,12 @@ class UpdatePolicy(Body, frozen=True):
 async def create_policy(
     data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
-    """A new policy governs the agent from the next decision on."""
+    """A new policy governs whom it names from the next decision on."""
     policy = await services.policies.create(
         caller.workspace_id,
-        canonical_uuid(data.agent_id) or data.agent_id,
+        None if data.agent_id is None else canonical_uuid(data.agent_id),
+        group=data.group,
+        kind=data.kind,
         name=data.name,
         rules=data.rules,
         priority=data.priority,
@@ -84,10 +97,18 @@ async def create_policy(
 async def list_policies(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
-    """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
-    query = Query(request, known=("agent_id", "limit", "offset"), aliases={"agentId": "agent_id"})
-    agent_id = query.uuid("agent_id")
-    policies = services.policies.each(caller.workspace_id, agent_id, query.limit(), query.offset())
+    """The workspace's policies, or those of an agent, a group or a kind, in the order in which they are evaluated."""
+    query = Query(request, known=("agent_id", "group", "kind", "limit", "offset"), aliases={"agentId": "agent_id"})
+    agent_id, group, named = query.uuid("agent_id"), query.text("group"), query.choice("kind", tuple(PolicyKind))
+    kind = None if named is None else PolicyKind(named)
+    policies = services.policies.each(
+        caller.workspace_id,
+        agent_id,
+        query.limit(),
+        query.offset(),
+        group=group,
+        kind=kind,
+    )
     return await answer_list(policies, PolicyView.of)
 
 
@@ -111,6 +132,7 @@ async def update_policy(
     policy = await services.policies.update(
         caller.workspace_id,
         _known(policy_id),
+        kind=data.kind,
         name=data.name,
         rules=data.rules,
         priority=data.priority,

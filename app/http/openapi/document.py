@@ -15,12 +15,13 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
+from app.http.api.policies import CreatePolicy
 from app.http.openapi.docstrings import field_lines, first_lines, structs_of
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
-from app.model.policies import Constraint, TimeWindow
+from app.model.policies import Constraint, PolicyKind, TimeWindow
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
@@ -28,6 +29,20 @@ _ID = {"type": "string", "format": "uuid"}
 _KEY_SCHEME = "apiKey"
 _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Constraint.__name__: {"minProperties": 1},
+    CreatePolicy.__name__: {
+        "oneOf": [
+            {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
+            {"required": ["group"], "properties": {"agent_id": {"type": "null"}, "group": {"type": "string"}}},
+            {
+                "required": ["kind"],
+                "properties": {
+                    "kind": {"const": PolicyKind.GUARDRAIL.value},
+                    "agent_id": {"type": "null"},
+                    "group": {"type": "null"},
+                },
+            },
+        ]
+    },
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
 """What a struct asks for that no field of it can say."""

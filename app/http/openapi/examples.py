@@ -73,7 +73,10 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "the least there can be": {"agent_id": _AGENT, "tool_name": "booking.read"},
     },
-    CreateAgent: {"an agent": {"name": "booking agent", "description": "Answers passengers' mail"}},
+    CreateAgent: {
+        "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
+        "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
+    },
     UpdateAgent: {"suspend it": {"status": "suspended"}},
     CreatePolicy: {
         "reading is free": {"agent_id": _AGENT, "name": "reads", "rules": [_READS]},
@@ -84,6 +87,11 @@ BODIES: dict[type, dict[str, Any]] = {
             "rules": [{"type": "approval_required", "tools": ["certificate.issue"]}],
             "priority": 200,
             "enabled": True,
+        },
+        "no agent deletes anything": {
+            "kind": "guardrail",
+            "name": "no deletions",
+            "rules": [{"type": "tool_denylist", "tools": ["booking.delete"]}],
         },
     },
     UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
@@ -104,6 +112,7 @@ ANSWERS: dict[type, Any] = {
         "name": "booking agent",
         "description": "Answers passengers' mail",
         "status": "active",
+        "groups": ["passengers"],
         "version": 1,
         "createdAt": _CREATED,
         "updatedAt": _CREATED,
@@ -111,6 +120,8 @@ ANSWERS: dict[type, Any] = {
     PolicyView: {
         "id": _POLICY,
         "agentId": _AGENT,
+        "group": None,
+        "kind": "grant",
         "name": "refunds",
         "rules": _REFUND_RULES,
         "priority": 100,

@@ -41,8 +41,10 @@ from app.http.openapi.parameters import (
     ETAG,
     EXPORT_FORMAT,
     FILTERS,
+    GROUP,
     IDEMPOTENCY_KEY,
     IF_MATCH,
+    KIND,
     LAST_EVENT_ID,
     LIMIT,
     NEXT_CURSOR,
@@ -169,7 +171,10 @@ OPERATIONS = (
         answer=PolicyView,
         errors=(AgentNotFound, LimitReached),
         headers=ETAG,
-        description="It governs every decision that is asked for after the answer.",
+        description=(
+            "It governs every decision that is asked for after the answer: those about the agent or the group that it "
+            "names; a guardrail that names neither, those about every agent of the workspace."
+        ),
     ),
     Operation(
         "GET",
@@ -177,7 +182,7 @@ OPERATIONS = (
         "List policies in the order in which they are evaluated",
         READ,
         "Policies",
-        query=(AGENT_ID, LIMIT, OFFSET),
+        query=(AGENT_ID, GROUP, KIND, LIMIT, OFFSET),
         answer=list[PolicyView],
     ),
     Operation(
@@ -203,7 +208,7 @@ OPERATIONS = (
         request_headers=(IF_MATCH,),
         description=(
             "Only the fields that are given change; `{}` changes nothing. `rules` replaces the whole list. "
-            "The agent of a policy cannot be changed."
+            "Whom a policy governs cannot be changed."
         ),
     ),
     Operation(

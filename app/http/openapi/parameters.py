@@ -9,6 +9,7 @@ from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
+from app.model.policies import PolicyKind
 from app.model.text import VISIBLE
 
 
@@ -26,6 +27,8 @@ _ID = {"type": "string", "format": "uuid"}
 _TIME = {"type": "string", "format": "date-time"}
 
 AGENT_ID = Parameter("agent_id", {"type": "string", "format": "uuid"}, "Only those of this agent.", also="agentId")
+GROUP = Parameter("group", {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}, "Only a group's own.")
+KIND = Parameter("kind", {"type": "string", "enum": [each.value for each in PolicyKind]}, "Only those of this kind.")
 LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "At most so many; all if left out.")
 OFFSET = Parameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."

@@ -1,0 +1,73 @@
+"""Whom a policy governs: the record that counts it, the list it stands in, the token that stands for it."""
+
+from msgspec import Struct
+
+from app.errors import AgentNotFound, LimitReached
+from app.model.agents import group_digest
+from app.model.limits import Limits
+from app.model.policies import Policy
+from app.store.keyspace import Keyspace
+from app.store.optimistic import require_room
+
+WORKSPACE_TOKEN = "workspace"  # noqa: S105 - a field of `commits`: the version token of the workspace's policies
+
+
+def group_token(group_digest: str) -> str:
+    """The field of `commits` that holds the version token of a group's policies."""
+    return f"group:{group_digest}"
+
+
+class Owner(Struct, frozen=True):
+    """The place of a policy's owner in the store, and what all its policies may have.
+
+    record: counts them. tokens, token_field: the hash and its field that hold the version token.
+    policies: the sorted set of their ids. name: for people.
+    """
+
+    name: str
+    record: str
+    tokens: str
+    token_field: str
+    policies: str
+    policies_max: int
+    rate_limits_max: int
+    rules_bytes_max: int
+
+    def require_room(self, status: str) -> None:
+        """Raise what `put_policy` found: the owner has no room for this, or there is no such owner."""
+        require_room(status.removeprefix("owner_"), self.name, "policies", self.policies_max)
+        if status == "rate_full":
+            raise LimitReached(
+                f"The {self.name} may have {self.rate_limits_max} rate limits in all its policies, "
+                "and there would be more"
+            )
+        if status == "rules_full":
+            raise LimitReached(
+                f"The rules of all the {self.name}'s policies may have {self.rules_bytes_max} bytes, "
+                "and would have more"
+            )
+        if status == "no_agent":
+            raise AgentNotFound("No agent has this id")
+
+
+def owner_of(policy: Policy, keyspace: Keyspace, limits: Limits) -> Owner:
+    """Whom the policy governs."""
+    if policy.agent_id is not None:
+        record = keyspace.agent(policy.agent_id)
+        return Owner(
+            "agent",
+            record,
+            record,
+            "version",
+            keyspace.agent_policies(policy.agent_id),
+            limits.policies_per_agent,
+            limits.rate_limits_per_agent,
+            limits.rules_bytes_per_agent,
+        )
+    bounds = (limits.policies_per_group, limits.rate_limits_per_group, limits.rules_bytes_per_group)
+    if policy.group is not None:
+        digest = group_digest(policy.group)
+        record, index = keyspace.group(digest), keyspace.group_policies(digest)
+        return Owner("group", record, keyspace.commits, group_token(digest), index, *bounds)
+    index = keyspace.workspace_policies
+    return Owner("workspace", keyspace.workspace, keyspace.commits, WORKSPACE_TOKEN, index, *bounds)

@@ -1,0 +1,175 @@
+"""Policies of groups and of the whole workspace: whom they govern, what a change of one costs, and their bounds."""
+
+import pytest
+from deciding import Scene, quota
+
+from app.authorize.commit import Stale
+from app.errors import Invalid, LimitReached
+from app.model.agents import group_digest
+from app.model.decisions import Decision, Tokens
+from app.model.limits import Limits
+from app.model.policies import PolicyKind, RateLimit, RateLimited, ToolDenylist
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+NEVER = [ToolDenylist(tools=["rm"])]
+GUARDRAIL = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": NEVER}
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+async def names(agents, workspace_id, agent_id):
+    return sorted(each.name for each in (await agents.load(workspace_id, agent_id)).policies)
+
+
+async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, workspace_id):
+    """Its own, those of each of its groups, the workspace's; nobody else's."""
+    mine = await agents.create(workspace_id, "a", None, ["crew", "night"])
+    other = await agents.create(workspace_id, "b", None, ["day"])
+    for group in ("crew", "night", "day", "nobody"):
+        await policies.create(workspace_id, group=group, name=group, rules=NEVER)
+    await policies.create(workspace_id, **GUARDRAIL)
+    await policies.create(workspace_id, mine.id, name="own", rules=NEVER)
+
+    assert await names(agents, workspace_id, mine.id) == ["crew", "g", "night", "own"]
+    assert await names(agents, workspace_id, other.id) == ["day", "g"]
+
+
+async def test_a_change_replaces_the_token_of_whom_it_governs_and_no_other(agents, policies, workspace_id):
+    """An agent's own, a group's, the workspace's."""
+    agent = await agents.create(workspace_id, "a", None, ["crew", "night"])
+    crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER)
+    every = await policies.create(workspace_id, **GUARDRAIL)
+
+    async def moved(change):
+        before = (await agents.load(workspace_id, agent.id)).tokens
+        await change
+        after = (await agents.load(workspace_id, agent.id)).tokens
+        pairs = zip(before.groups, after.groups, strict=True)
+        return before.agent != after.agent, before.workspace != after.workspace, [a != b for a, b in pairs]
+
+    assert await moved(policies.update(workspace_id, crew.id, priority=3)) == (False, False, [True, False])
+    assert await moved(policies.update(workspace_id, every.id, priority=3)) == (False, True, [False, False])
+    own = policies.create(workspace_id, agent.id, name="own", rules=NEVER)
+    assert await moved(own) == (True, False, [False, False])
+    night = policies.create(workspace_id, group="night", name="n", rules=NEVER)
+    assert await moved(night) == (False, False, [False, True])
+
+
+async def test_without_policies_there_is_no_token(agents, policies, client, workspace_id):
+    """So a workspace that had groups and has them no more is as it was; another agent's record was never touched."""
+    agent = await agents.create(workspace_id, "a", None, ["crew"])
+    made = [
+        await policies.create(workspace_id, **GUARDRAIL),
+        await policies.create(workspace_id, group="crew", name="c", rules=NEVER),
+    ]
+    for each in made:
+        await policies.delete(workspace_id, each.id)
+
+    keyspace, digest = Keyspace(workspace_id), group_digest("crew")
+    assert (await agents.load(workspace_id, agent.id)).tokens == Tokens(agent.version, "", ((digest, ""),))
+    left = (keyspace.commits, keyspace.group(digest), keyspace.group_policies(digest), keyspace.workspace_policies)
+    assert [await client.call("EXISTS", name) for name in left] == [0, 0, 0, 0]
+
+
+async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, workspace_id):
+    """I8: of the agent, of its workspace and of each of its groups; nothing is written where one has moved."""
+    scene = await Scene(client, client, workspace_id).enter()
+    policies = Policies(client, scene.ids)
+    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"])
+    guardrail = await policies.create(workspace_id, **GUARDRAIL)
+    tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
+    assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
+
+    for change in (
+        lambda: policies.create(workspace_id, group="night", name="n", rules=NEVER),
+        lambda: policies.update(workspace_id, guardrail.id, enabled=False),
+        lambda: policies.create(workspace_id, group="crew", name="c", rules=NEVER),
+        lambda: scene.agents.update(workspace_id, scene.agent.id, groups=["crew"]),
+        lambda: policies.delete(workspace_id, guardrail.id),
+    ):
+        await change()
+        before = await scene.everything()
+        assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Stale)
+        assert await scene.everything() == before
+        tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
+        assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
+
+
+async def test_a_tokens_place_is_no_other_groups(client, workspace_id):
+    """Two groups whose tokens change places are not what the plan was made from."""
+    scene = await Scene(client, client, workspace_id).enter()
+    for field, token in (("group:a", "1"), ("group:b", "2")):
+        await client.call("HSET", scene.keyspace.commits, field, token)
+    version = scene.agent.version
+
+    assert isinstance(await scene.commit(tokens=Tokens(version, "", (("a", "1"), ("b", "2")))), Decision)
+    for groups in ((("a", "2"), ("b", "1")), (("a", "1"),), (("a", ""), ("b", "2"))):
+        stale = isinstance(await scene.commit(tokens=Tokens(version, "", groups)), Stale)
+        assert stale == (groups != (("a", "1"),))
+
+
+async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
+    """A guardrail for the whole workspace cannot become one, and stays what it is."""
+    made = await policies.create(workspace_id, **GUARDRAIL)
+    with pytest.raises(Invalid):
+        await policies.update(workspace_id, made.id, kind=PolicyKind.GRANT)
+    assert await policies.get(workspace_id, made.id) == made
+    group = await policies.create(workspace_id, group="crew", **GUARDRAIL)
+    assert (await policies.update(workspace_id, group.id, kind=PolicyKind.GRANT)).kind is PolicyKind.GRANT
+
+
+async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace_id):
+    """A page of a kind counts those of that kind alone."""
+    agent = await agents.create(workspace_id, "a", None)
+    for number in range(20):
+        kind = PolicyKind.GUARDRAIL if number % 3 == 0 else PolicyKind.GRANT
+        owner = {"group": "crew"} if number % 2 else {"agent_id": agent.id}
+        await policies.create(workspace_id, name=str(number), rules=NEVER, kind=kind, **owner)
+
+    async def listed(*page, **filters):
+        return [int(each.name) async for each in policies.each(workspace_id, None, *page, **filters)]
+
+    guardrails = list(range(0, 20, 3))
+    assert await listed(kind=PolicyKind.GUARDRAIL) == guardrails
+    assert await listed(3, 2, kind=PolicyKind.GUARDRAIL) == guardrails[2:5]
+    assert await listed(100, 6, kind=PolicyKind.GUARDRAIL) == guardrails[6:]
+    assert await listed(group="crew") == list(range(1, 20, 2))
+    assert await listed(2, 1, group="crew", kind=PolicyKind.GRANT) == [5, 7]
+    assert await listed(group="nobody") == []
+
+
+@pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
+async def test_what_all_agents_share_is_bounded_by_itself(client, ids, workspace_id, owner):
+    """Policies, rate limits and bytes of rules, for each group and for the workspace, whatever agents may have."""
+    limits = Limits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
+    policies = Policies(client, ids, limits)
+    limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
+    first = await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+    with pytest.raises(LimitReached, match=r"may have 3 rate limits in all its policies"):
+        await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+    with pytest.raises(LimitReached, match=r"may have 1000 bytes"):
+        await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": [ToolDenylist(tools=["x" * 200] * 5)]})
+    await policies.create(workspace_id, **GUARDRAIL | owner)
+    with pytest.raises(LimitReached, match=r"policies as it may have \(2\)"):
+        await policies.create(workspace_id, **GUARDRAIL | owner)
+    await policies.delete(workspace_id, first.id)
+    await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+
+
+async def test_policies_from_before_there_were_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
+    """Records without the new fields keep their meaning."""
+    agent = await agents.create(workspace_id, "a", None)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER)
+    await client.call("HDEL", Keyspace(workspace_id).policy(made.id), "group", "policy_kind")
+    assert await policies.get(workspace_id, made.id) == made
+    assert [each.id async for each in policies.each(workspace_id, kind=PolicyKind.GRANT)] == [made.id]
