@@ -3,16 +3,17 @@
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client
 from app.redis_client.replies import info_of
-from app.redis_client.scripts import SCRIPTS
-from app.store.keyspace import READINESS_PROBE
+from app.redis_client.scripts import PROBE_COMMIT, SCRIPTS
+from app.store.keyspace import READINESS_PROBE, WORKSPACES
 
 _NEARLY_FULL = 0.9
 
 
 async def require_ready(client: Client) -> None:
-    """The store takes writes and knows every script; those that it has lost are loaded again.
+    """The store takes writes, lets its user run what a decision runs, and knows every script.
 
-    Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING.
+    Scripts that it has lost are loaded again.
+    Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING, NOPERM.
     """
     # A write command that writes nothing, since the key never exists: the store refuses it whenever it would
     # refuse a commit, and neither memory nor disk notices.
@@ -21,6 +22,9 @@ async def require_ready(client: Client) -> None:
     for script, *known in zip(SCRIPTS, *replies, strict=True):
         if not all(known):
             await client.call_each("SCRIPT", "LOAD", script.text)
+    status, command = await client.run(PROBE_COMMIT, [WORKSPACES], [])
+    if status == "refused":
+        raise StoreUnavailable(f"The store's user may not run {command} (NOPERM), which every decision does")
 
 
 async def is_nearly_full(client: Client) -> bool:

@@ -1,17 +1,21 @@
 """docs/operations.md, held against the code: settings, metrics, tests that it names, and the commands of a backup."""
 
 import ast
+import contextlib
 import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
+import redis
 from calls import Callers, entries, make_agent
+from servers import ADMIN_KEY, Replica, Store
 from serving import Service
 
 from app.http.api.metrics import STORE_GAUGES
@@ -94,9 +98,9 @@ def test_every_file_that_the_page_links_exists():
         assert (ROOT / "docs" / target).exists(), target
 
 
-def commands(heading: str) -> str:
-    """The shell block below a heading."""
-    return re.search(r"```sh\n(.*?)```", PAGE.split(f"\n{heading}\n", 1)[1], re.DOTALL)[1]
+def commands(heading: str, number: int = 0) -> str:
+    """A shell block below a heading."""
+    return re.findall(r"```sh\n(.*?)```", PAGE.split(f"\n{heading}\n", 1)[1], re.DOTALL)[number]
 
 
 @pytest.fixture
@@ -130,6 +134,7 @@ def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, sh
 
     shutil.rmtree(tmp_path / "var")
     shell(commands("### Restore"), service.env)
+    assert shell(commands("### Restore", 1), service.env)
     service.launch(cwd=tmp_path)
     service.until(lambda: "\nserving " in service.said, "it serves again")
     with service.client(key) as client:
@@ -140,3 +145,71 @@ def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, sh
         callers.after(1)
     assert shell("remit audit verify", service.env)
     assert service.stop() == 0
+
+
+@pytest.mark.parametrize("kind", ["redis", "valkey"])
+def test_a_backup_of_a_store_of_ones_own_is_restored_as_the_page_says(tmp_path, shell, program, server, kind):
+    """While it rewrites its files again and again, and callers go on; into another directory, under another server."""
+    program("redis-cli", "the backup of docs/operations.md")
+    options = ("--appendonly", "yes", "--appendfsync", "always", "--user", "backup", "on", ">secret", "+info")
+    store = Store(server(kind), tmp_path / "of its own", *options)
+    replica = Replica(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="16")
+    reach = {"STORE_CLI": f"redis-cli -e -p {store.port} --user backup", "REDISCLI_AUTH": "secret"}
+    rewriting = threading.Event()
+    try:
+        with replica.client() as client:
+            agent_id = make_agent(client)
+        with Callers(replica.port, ADMIN_KEY, agent_id, count=2) as callers:
+            callers.after(50)
+            rewriter = threading.Thread(target=rewrite_until, args=(store.port, rewriting))
+            rewriter.start()
+            callers.after(50)
+            before = dict(callers.answered)
+            shell(commands("### Backup"), replica.env | reach | {"STORE_DIR": str(store.folder)})
+            rewriting.set()
+            rewriter.join()
+            callers.after(20)
+        assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["appendonlydir"]
+        assert not (store.folder / "held-for-backup").exists()
+    finally:
+        rewriting.set()
+        replica.stop()
+        store.stop()
+
+    shell(commands("### Restore"), replica.env | {"STORE_DIR": str(tmp_path / "another")})
+    restored = Store(server(kind), tmp_path / "another", *options)
+    try:
+        env = replica.env | {"REMIT_REDIS_URL": restored.url}
+        shell(commands("### Restore", 1), env)
+        with redis.Redis(port=restored.port) as client:
+            assert client.exists(*client.keys("remit:*agent:*"))
+        after = Replica(restored.url)
+        with after.client() as client:
+            kept = entries(client, agent_id)
+        after.stop()
+        assert before.keys() <= kept.keys()
+    finally:
+        restored.stop()
+
+
+def rewrite_until(port: int, done: threading.Event) -> None:
+    """The store writes its append-only file anew, again and again."""
+    with redis.Redis(port=port) as client:
+        while not done.is_set():
+            with contextlib.suppress(redis.exceptions.ResponseError):
+                client.bgrewriteaof()
+
+
+def test_a_store_that_writes_no_append_only_file_gives_no_backup(tmp_path, shell, program, server):
+    """Files of long ago may still lie there."""
+    program("redis-cli", "the backup of docs/operations.md")
+    store = Store(server("redis"), tmp_path / "store", "--appendonly", "yes")
+    try:
+        with redis.Redis(port=store.port) as client:
+            client.config_set("appendonly", "no")
+        reach = {"STORE_CLI": f"redis-cli -e -p {store.port}", "STORE_DIR": str(store.folder)}
+        with pytest.raises(subprocess.CalledProcessError):
+            shell(commands("### Backup"), dict(os.environ) | reach)
+        assert not (tmp_path / "backup").exists()
+    finally:
+        store.stop()

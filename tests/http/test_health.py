@@ -7,6 +7,7 @@ from servers import ADMIN_KEY, Replica, Store
 from app.errors import StoreUnavailable
 from app.redis_client.client import open_client
 from app.redis_client.scripts import SCRIPTS
+from app.store.keyspace import WORKSPACES
 from app.store.readiness import require_ready
 
 
@@ -47,6 +48,26 @@ async def test_a_store_that_refuses_writes_is_not_ready_and_says_why(own_client,
     assert await own_client.call("PING")
     with pytest.raises(StoreUnavailable, match=rf"\({code}\)"):
         await require_ready(own_client)
+
+
+@pytest.mark.parametrize(
+    "command", ["evalsha", "time", "hmget", "hget", "xlen", "xadd", "hset", "lpush", "lindex", "rpop", "pexpire"]
+)
+async def test_a_user_who_may_not_run_what_a_decision_runs_is_not_ready(own_store, own_client, command):
+    """Every command of the commit, each missing once; nothing is written to find out."""
+    await own_client.call("HSET", WORKSPACES, "default", "0")
+    grants = ("on", "nopass", "~remit:*", "+@all")
+    await own_client.call("ACL", "SETUSER", "remit", *grants, f"-{command}")
+    limited = open_client(own_store.url.replace("//", "//remit:any@"), 250)
+    try:
+        with pytest.raises(StoreUnavailable, match=r"NOPERM|may not run|refused"):
+            await require_ready(limited)
+        await own_client.call("ACL", "SETUSER", "remit", *grants)
+        await require_ready(limited)
+    finally:
+        await limited.close()
+    assert await own_client.call("HGETALL", WORKSPACES) == {"default": "0"}
+    assert await own_client.call("DBSIZE") == 1
 
 
 async def test_scripts_that_the_store_has_lost_are_loaded_again(own_client):
