@@ -15,7 +15,9 @@ PREFIX = "REMIT_"
 SECRETS = frozenset({"bootstrap_key", "redis_url", "secret"})
 """Settings whose values are never shown: a URL may carry a password."""
 MIN_SECRET_BYTES = 32
-_LAST_PORT = 65535
+OF_CLIENTS = frozenset({"REMIT_URL", "REMIT_API_KEY"})
+"""What clients read, `remit authorize` among them; a service that is started beside them does not mind."""
+LAST_PORT = 65535
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 
@@ -29,7 +31,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     """Address to listen on. The default is reachable from this machine alone."""
 
-    port: Annotated[int, Meta(ge=1, le=_LAST_PORT)] = 8080
+    port: Annotated[int, Meta(ge=1, le=LAST_PORT)] = 8080
     """Port to listen on."""
 
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
@@ -170,7 +172,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Settings":
         """The settings that `env` gives. Raises SettingsError naming the variable at fault."""
-        given = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+        given = {name: value for name, value in env.items() if name.startswith(PREFIX) and name not in OF_CLIENTS}
         known = names()
         for name in sorted(given.keys() - known.keys()):
             near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.8)
@@ -247,5 +249,5 @@ def _require_store_url(url: str) -> None:
         return
     for node in re.split("[/?#]", rest)[0].rpartition("@")[2].split(","):
         match = re.fullmatch(r"([^\s:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?", node)
-        if match is None or not 0 < int(match[2] or 6379) <= _LAST_PORT:
+        if match is None or not 0 < int(match[2] or 6379) <= LAST_PORT:
             raise SettingsError(f"{name} must name host and port of the store: {scheme}://host:6379")

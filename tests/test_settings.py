@@ -142,3 +142,8 @@ def test_a_secret_is_long_and_never_shown():
         assert sentence.startswith("REMIT_SECRET must be secrets of at least 32 bytes, comma-separated")
         assert SECRET not in sentence
     assert new not in repr(Settings.from_env({"REMIT_SECRET": new}))
+
+
+def test_what_clients_read_is_no_wrong_setting():
+    """Whoever exported a key for `remit authorize` can still start the service in that terminal."""
+    assert Settings.from_env({"REMIT_URL": "http://127.0.0.1:8080", "REMIT_API_KEY": "svc_x"}) == Settings()

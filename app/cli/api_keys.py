@@ -1,26 +1,39 @@
-"""`remit key …`."""
+"""`remit keys …`."""
 
-from typing import TYPE_CHECKING, Any
+import getpass
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from app.cli.find import find_key
 from app.cli.options import JSON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
+from app.cli.tables import print_table
 from app.model.keys import ApiKey, Scope
 from app.model.times import parse_time_ms, rfc3339
+from app.views.api_keys import ApiKeyView, CreatedApiKey
 
 if TYPE_CHECKING:
     from app.replica import Services
 
 
+def _made_by() -> str:
+    """The name of a key for which nobody gave one: who made it, and from where."""
+    try:
+        return f"{getpass.getuser()} with remit"
+    except (KeyError, OSError):
+        return "made with remit"  # a user id without a name, as in a container
+
+
 @click.group()
-def key() -> None:
-    """API keys of a workspace: make one, list them, rotate one, revoke one."""
+def keys() -> None:
+    """API keys of a workspace. KEY is an id, the beginning of a key, or a name that only one key has."""
 
 
-@key.command("create")
+@keys.command("create")
 @WORKSPACE
-@click.option("--name", type=Name(), required=True, help="What the key is for.")
+@click.option("--name", type=Name(), default=_made_by, show_default="who made it", help="What the key is for.")
 @click.option(
     "--scope",
     "scopes",
@@ -48,14 +61,14 @@ def create_key(
     if raw:
         click.echo(raw_key)
     elif as_json:
-        print_json(_as_the_api_shows(made) | {"key": raw_key})
+        print_json(CreatedApiKey.of(made, raw_key))
     else:
         click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
 
 
-@key.command("rotate")
+@keys.command("rotate")
 @WORKSPACE
-@click.argument("key_id")
+@click.argument("key")
 @click.option(
     "--overlap",
     type=Duration(),
@@ -69,7 +82,7 @@ def create_key(
 )
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
-def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool) -> None:
+def rotate_key(workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool) -> None:
     """Make a successor of a key, print it, once, and let the old key expire after an overlap.
 
     The successor has the same name and scopes. Both happen in one step, and nothing has to run later.
@@ -78,20 +91,21 @@ def rotate_key(workspace: str, key_id: str, overlap: int, expires_at: str | None
 
     async def rotate(services: "Services") -> tuple[ApiKey, str, ApiKey]:
         workspace_id = await services.workspaces.find(workspace)
-        return await services.api_keys.rotate(workspace_id, key_id, overlap, expires_ms)
+        found = await find_key(services, workspace_id, key)
+        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms)
 
     made, raw_key, old = with_services(rotate)
     until = rfc3339(old.expires_ms or 0)
     if raw:
         click.echo(raw_key)
     elif as_json:
-        print_json(_as_the_api_shows(made) | {"key": raw_key, "replaces": old.id, "replacedUntil": until})
+        print_json(msgspec.to_builtins(CreatedApiKey.of(made, raw_key)) | {"replaces": old.id, "replacedUntil": until})
     else:
         ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
         click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\n{ends}old {old.id} is valid until {until}")
 
 
-@key.command("list")
+@keys.command("list")
 @WORKSPACE
 @JSON
 def list_keys(workspace: str, as_json: bool) -> None:
@@ -100,27 +114,39 @@ def list_keys(workspace: str, as_json: bool) -> None:
     async def read(services: "Services") -> list[ApiKey]:
         return await services.api_keys.list_page(await services.workspaces.find(workspace))
 
-    keys = with_services(read)
+    found = with_services(read)
     if as_json:
-        print_json([_as_the_api_shows(each) for each in keys])
+        print_json([ApiKeyView.of(each) for each in found])
         return
-    for each in keys:
-        used = "never used" if each.last_used_ms is None else f"used {rfc3339(each.last_used_ms)}"
-        until = "" if each.expires_ms is None else f", expires {rfc3339(each.expires_ms)}"
-        click.echo(f"{each.id}  {each.prefix}…  {','.join(each.scopes):10}  {each.name} ({used}{until})")
+    rows = [
+        (
+            each.id,
+            f"{each.prefix}…",
+            ",".join(each.scopes),
+            "never" if each.last_used_ms is None else rfc3339(each.last_used_ms),
+            "never" if each.expires_ms is None else rfc3339(each.expires_ms),
+            each.name,
+        )
+        for each in found
+    ]
+    hint = "There is no key; `remit keys create` makes one"
+    print_table(("ID", "KEY", "SCOPES", "USED", "EXPIRES", "NAME"), rows, hint)
 
 
-@key.command("revoke")
+@keys.command("revoke")
 @WORKSPACE
-@click.argument("key_id")
-def revoke_key(workspace: str, key_id: str) -> None:
-    """Revoke a key by its id; every request sent from now on with it is answered 401."""
+@click.argument("key")
+def revoke_key(workspace: str, key: str) -> None:
+    """Revoke a key; every request sent from now on with it is answered 401."""
 
-    async def revoke(services: "Services") -> None:
-        await services.api_keys.revoke(await services.workspaces.find(workspace), key_id)
+    async def revoke(services: "Services") -> ApiKey:
+        workspace_id = await services.workspaces.find(workspace)
+        found = await find_key(services, workspace_id, key)
+        await services.api_keys.revoke(workspace_id, found.id)
+        return found
 
-    with_services(revoke)
-    click.echo(f"revoked {key_id}")
+    revoked = with_services(revoke)
+    click.echo(f"revoked {revoked.id} ({revoked.prefix}…, {revoked.name})")
 
 
 def _time_ms(expires_at: str | None) -> int | None:
@@ -128,15 +154,3 @@ def _time_ms(expires_at: str | None) -> int | None:
         return None if expires_at is None else parse_time_ms(expires_at)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--expires-at") from None
-
-
-def _as_the_api_shows(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "scopes": key.scopes,
-        "expiresAt": None if key.expires_ms is None else rfc3339(key.expires_ms),
-        "lastUsedAt": None if key.last_used_ms is None else rfc3339(key.last_used_ms),
-        "createdAt": rfc3339(key.created_ms),
-    }

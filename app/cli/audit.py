@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
+from app.cli.tables import counted
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import Format
@@ -41,14 +42,15 @@ def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as
     if as_json:
         click.echo("[" + ",\n ".join(line.decode() for line in page.lines) + "]")
     else:
+        width = max((len(entry.tool_name) for entry in page.entries), default=0)
         for entry in page.entries:
-            click.echo(sentence(entry))
+            click.echo(sentence(entry, width))
 
 
-def sentence(entry: AuditEntry) -> str:
-    """One line for a person."""
+def sentence(entry: AuditEntry, width: int = 0) -> str:
+    """One line for a person; the tool's name takes at least `width` characters."""
     result = entry.result or "unreadable"
-    return f"{entry.timestamp}  {result:9}  {entry.tool_name}  agent {entry.agent_id}  {entry.reason}"
+    return f"{entry.timestamp}  {result:9}  {entry.tool_name:{width}}  agent {entry.agent_id}  {entry.reason}"
 
 
 @audit.command("tail")
@@ -148,7 +150,7 @@ def archive_log(workspace: str, folder: Path) -> None:
         with progress_bar("archiving") as progress:
             return await archive.write(services.client, progress)
 
-    click.echo(f"{with_services(write)} segments added")
+    click.echo(f"{counted(with_services(write), 'segment')} added")
 
 
 @audit.command("verify")
@@ -193,8 +195,9 @@ def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None
         if found.finding is not None:
             click.echo(f"{found.finding.fault} at segment {found.finding.segment}: {found.finding.message}", err=True)
         if found.finding is None or found.segments:
-            sealed = f"{found.entries} entries in {found.segments} segments from segment {found.first_segment} on"
-            click.echo(f"intact: {sealed}; {found.unsealed} entries are not sealed yet", err=True)
+            sealed = f"{counted(found.entries, 'entry', 'entries')} in {counted(found.segments, 'segment')}"
+            waiting = "1 entry is" if found.unsealed == 1 else f"{found.unsealed} entries are"
+            click.echo(f"intact: {sealed} from segment {found.first_segment} on; {waiting} not sealed yet", err=True)
         if found.checkpoint is not None:
             click.echo(found.checkpoint.line)
     if found.finding is not None:

@@ -10,11 +10,13 @@ class LazyGroup(click.Group):
     """A group that knows its commands as `name: "module:attribute"`.
 
     A module of commands imports at its top what describes them, and in their bodies what carries them out.
+    also: further names that lead to a command and are not listed.
     """
 
-    def __init__(self, *args: Any, lazily: dict[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, lazily: dict[str, str], also: dict[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lazily = lazily
+        self._also = also
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every name, sorted."""
@@ -22,8 +24,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, imported now."""
-        if cmd_name not in self._lazily:
+        name = self._also.get(cmd_name, cmd_name)
+        if name not in self._lazily:
             return super().get_command(ctx, cmd_name)
-        module, _, attribute = self._lazily[cmd_name].partition(":")
+        module, _, attribute = self._lazily[name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command

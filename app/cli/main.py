@@ -10,13 +10,18 @@ from app.errors import AppError, StoreUnavailable
 from app.settings import SettingsError
 
 COMMANDS = {
+    "agents": "app.cli.agents:agents",
     "audit": "app.cli.audit:audit",
+    "authorize": "app.cli.authorize:authorize",
     "compact": "app.cli.compact:compact",
     "doctor": "app.cli.doctor:doctor",
-    "key": "app.cli.api_keys:key",
+    "keys": "app.cli.api_keys:keys",
+    "policies": "app.cli.policies:policies",
     "serve": "app.cli.serve:serve",
-    "workspace": "app.cli.workspaces:workspace",
+    "workspaces": "app.cli.workspaces:workspaces",
 }
+SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "workspace": "workspaces"}
+"""`remit key create` is `remit keys create`; help lists one of the two."""
 
 
 class Console(LazyGroup):
@@ -31,7 +36,7 @@ class Console(LazyGroup):
             raise click.ClickException(str(error)) from None
 
 
-@click.group(cls=Console, lazily=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Console, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="remit")
 def main() -> None:
     """Remit decides whether an AI agent may call a tool, and keeps the record of every answer.

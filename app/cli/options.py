@@ -1,6 +1,7 @@
 """Options that several commands have, and the types of their values."""
 
 import re
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -11,13 +12,15 @@ from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.model.text import FieldError, require_visible
-from app.model.times import parse_time_ms
+from app.model.times import parse_moment_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
 _LONGEST_NAME = 255
+_LONGEST_DESCRIPTION = 2000
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
@@ -38,6 +41,22 @@ class Name(click.ParamType[str]):
         return str(value)
 
 
+class Description(click.ParamType[str]):
+    """What the API takes as a description: up to 2000 characters that can be seen, and line breaks."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as it was given."""
+        if len(value) > _LONGEST_DESCRIPTION:
+            self.fail(f"must have at most {_LONGEST_DESCRIPTION} characters", param, ctx)
+        try:
+            require_visible("description", value, lines=True)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
 class Duration(click.ParamType[int]):
     """A span of time: 0, or a number with its unit, up to ten years; in ms."""
 
@@ -53,13 +72,19 @@ class Duration(click.ParamType[int]):
 
 
 class Time(click.ParamType[int]):
-    """An ISO 8601 time, as ms since the epoch; without an offset it is UTC."""
+    """A moment as ms since the epoch: an ISO 8601 time or date, or what people say for one.
+
+    end: a date, `today` and `yesterday` mean their last millisecond and not their first. Without an offset it is UTC.
+    """
 
     name = "time"
 
+    def __init__(self, *, end: bool = False) -> None:
+        self._end = end
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return parse_time_ms(value)
+            return parse_moment_ms(value, time.time_ns() // 1_000_000, end=self._end)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -104,8 +129,13 @@ def filters(command: F) -> F:
         click.option("--key", type=Uuid(), help="Only entries of calls with this API key."),
         click.option("--policy", type=Uuid(), help="Only entries that this policy decided."),
         click.option("--rule-type", help="Only entries that a rule of this type decided."),
-        click.option("--from", "from_", type=Time(), help="Only entries at or after this ISO 8601 time."),
-        click.option("--to", type=Time(), help="Only entries at or before this ISO 8601 time."),
+        click.option(
+            "--from",
+            "from_",
+            type=Time(),
+            help="Only entries at or after this time: ISO 8601, a date, yesterday, -24h.",
+        ),
+        click.option("--to", type=Time(end=True), help="Only entries at or before this time; a date means its end."),
     )
     decorated: Any = with_query
     for option in reversed(options):

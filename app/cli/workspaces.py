@@ -1,4 +1,4 @@
-"""`remit workspace …`."""
+"""`remit workspaces …`."""
 
 from typing import TYPE_CHECKING
 
@@ -6,17 +6,18 @@ import click
 
 from app.cli.options import JSON, Name
 from app.cli.session import print_json, with_services
+from app.cli.tables import print_table
 
 if TYPE_CHECKING:
     from app.replica import Services
 
 
 @click.group()
-def workspace() -> None:
+def workspaces() -> None:
     """Workspaces: tenants that see nothing of each other."""
 
 
-@workspace.command("create")
+@workspaces.command("create")
 @click.argument("name", type=Name())
 @JSON
 def create_workspace(name: str, as_json: bool) -> None:
@@ -32,7 +33,7 @@ def create_workspace(name: str, as_json: bool) -> None:
         click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown this once)")
 
 
-@workspace.command("list")
+@workspaces.command("list")
 @JSON
 def list_workspaces(as_json: bool) -> None:
     """Print every workspace's id and name."""
@@ -40,5 +41,5 @@ def list_workspaces(as_json: bool) -> None:
     if as_json:
         print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
     else:
-        for name, workspace_id in known.items():
-            click.echo(f"{workspace_id}  {name}")
+        rows = [(workspace_id, name) for name, workspace_id in known.items()]
+        print_table(("ID", "NAME"), rows, "There is no workspace; `remit workspaces create NAME` makes one")

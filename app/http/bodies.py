@@ -15,8 +15,8 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.validation_messages import explain, visible
 from app.model.policies import MANY_PATTERNS
+from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
 MAX_DEPTH = 32

@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl
 from litestar.connection import ASGIConnection
 
 from app.errors import Invalid
-from app.http.validation_messages import visible
 from app.model.ids import canonical_uuid
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
+from app.validation_messages import visible
 
 MAX_LIMIT = 1000
 MAX_OFFSET = 10**12

@@ -1,10 +1,14 @@
 """Times: integers inside (`_ms`, `_us` since the epoch), RFC 3339 UTC with milliseconds outside."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_LENGTH = 40
+_DATE_LENGTH = 10
+SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_ago = re.compile(r"-([0-9]{1,9})([smhdw])", re.ASCII).fullmatch
 _MAX_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
@@ -29,6 +33,27 @@ def parse_time_ms(text: str) -> int:
         except (ValueError, OverflowError):
             pass
     raise ValueError("is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z")
+
+
+def parse_moment_ms(text: str, now_ms: int, *, end: bool = False) -> int:
+    """Milliseconds since the epoch of what `parse_time_ms` takes, a date, or a word or span of time that people use.
+
+    `now`; `today`, `yesterday` and dates, which are UTC and mean their first millisecond, with `end` their last;
+    `-24h`: so long before now. Raises ValueError with a sentence that shows all forms.
+    """
+    if text == "now":
+        return now_ms
+    if match := _ago(text):
+        return max(0, now_ms - int(match[1]) * SPAN_MS[match[2]])
+    days_ago = {"today": 0, "yesterday": 1}.get(text)
+    if days_ago is not None:
+        text = rfc3339(max(0, now_ms - days_ago * SPAN_MS["d"]))[:_DATE_LENGTH]
+    try:
+        start_ms = parse_time_ms(text)
+    except ValueError:
+        sentence = "is no time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now or -24h (s, m, h, d, w)"
+        raise ValueError(sentence) from None
+    return start_ms + SPAN_MS["d"] - 1 if end and len(text) == _DATE_LENGTH and text[4] == "-" else start_ms
 
 
 @lru_cache(maxsize=1024)

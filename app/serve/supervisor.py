@@ -6,10 +6,13 @@ import errno
 import http.client
 import json
 import shlex
+import shutil
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 from msgspec.structs import replace
@@ -19,7 +22,7 @@ from app.serve.children import Children
 from app.serve.embedded_store import EmbeddedStore
 from app.serve.kept_secret import kept_secret
 from app.serve.tracing import require_tracing
-from app.settings import Settings, SettingsError
+from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
 from app.store.workspaces import DEFAULT
 
@@ -79,7 +82,8 @@ def serve(settings: Settings, say: Say) -> None:
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
         children = stack.enter_context(Children(settings, listeners))
         _wait_until_ready(settings, children, say, signals.pause)
-        _announce(settings, raw_key, say)
+        elsewhere = store is not None and settings.data_dir != Settings().data_dir
+        _announce(settings, raw_key, console_command(settings.data_dir if elsewhere else None), say)
         while not signals.told:
             if store is not None:
                 store.keep()
@@ -99,18 +103,36 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
         if first_start and not await services.workspaces.by_name():
             _, raw_key = await services.workspaces.create(DEFAULT)
             # At once, because it is kept nowhere and the start may still fail.
-            say(f"admin key {raw_key} (shown this once; `remit key create` makes more)")
+            say(f"admin key {raw_key} (shown this once)")
             return raw_key
     return None
 
 
-def _announce(settings: Settings, raw_key: str | None, say: Say) -> None:
+def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -> None:
+    """Where it serves, and what to type next; the commands work as they are pasted into a terminal in this folder."""
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
     if raw_key is not None:
         lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
-    say("\n".join(lines))  # in one write: who waits for the first line finds the second
+    else:
+        lines.append(f"keys      those of before are valid; `{console} keys list` shows them")
+    lines.append(f"next      `{console} keys create` makes a key, `{console} --help` lists what else there is")
+    say("\n".join(lines))  # in one write: a program that waits for the first line finds all of them
+
+
+def console_command(data_dir: str | None, search_path: str | None = None) -> str:
+    """How to call the console from another terminal in this folder: `remit` where that finds it, else its path.
+
+    data_dir: where the store is, if a console without settings would look elsewhere.
+    """
+    own = Path(sys.executable).parent / "remit"
+    found = shutil.which("remit", path=search_path)
+    if found is not None and Path(found).resolve() == own.resolve():
+        command = "remit"
+    else:
+        command = shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
+    return command if data_dir is None else f"REMIT_DATA_DIR={shlex.quote(data_dir)} {command}"
 
 
 def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.socket]:
@@ -122,6 +144,9 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
     except OSError as error:
         at_fault = "REMIT_PORT" if error.errno in {errno.EADDRINUSE, errno.EACCES} else "REMIT_HOST"
         message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
+        if error.errno == errno.EADDRINUSE:
+            other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
+            message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
         raise SettingsError(message) from None
     for listener in listeners:
         listener.listen(_BACKLOG)

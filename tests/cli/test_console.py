@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import httpx
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from servers import clean_env
 
-from app.cli.main import main
+from app.cli.main import SINGULAR, main
 
 RAW_KEY = r"svc_[0-9a-f]{32}"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -74,8 +75,27 @@ def test_every_command_explains_itself_and_its_options(words):
 
 def test_the_console_has_the_commands_that_the_documents_name():
     """A command that vanishes breaks somebody's script."""
-    named = "serve|compact|doctor|workspace create|workspace list|key create|key list|key revoke|audit tail|audit query"
+    named = "serve|compact|doctor|authorize|workspaces create|workspaces list|keys create|keys list|keys revoke|"
+    named += "audit tail|audit query|agents list|agents show|agents create|agents update|agents suspend|agents delete|"
+    named += "policies list|policies show|policies create|policies update|policies delete"
     assert set(named.split("|")) <= set(map(" ".join, COMMANDS))
+
+
+def test_the_page_of_the_documents_has_every_command_and_no_other():
+    """docs/console.md, first column: a group with its commands, or a command."""
+    page = (Path(__file__).parents[2] / "docs/console.md").read_text()
+    told = set()
+    for row in re.findall(r"^\| (`remit .*?) \|", page, re.MULTILINE):
+        first, *others = re.findall(r"`(.+?)`", row)
+        words = [word for word in first.split()[1:] if word.islower()]
+        told |= {" ".join(words), *(f"{words[0]} {other}" for other in others)}
+    assert told == {" ".join(words) for words, command in COMMANDS.items() if not isinstance(command, click.Group)}
+
+
+def test_one_of_a_thing_is_called_like_many():
+    """`remit key create` is `remit keys create`."""
+    for one, many in SINGULAR.items():
+        assert main.get_command(click.Context(main), one) is COMMANDS[(many,)]
 
 
 def test_the_page_of_the_console_tells_the_exit_codes():
@@ -91,7 +111,14 @@ def test_the_page_of_the_console_tells_the_exit_codes():
         ("key", "nonsense"),
         ("serve", "--workers", "0"),
         ("serve", "--workers", "many"),
-        ("key", "create"),
+        ("agents", "update", "somebody"),
+        ("agents", "create", "zero\u200bwidth"),
+        ("agents", "create", "n", "--description", "d" * 2001),
+        ("policies", "create", "somebody"),
+        ("policies", "update", "something"),
+        ("authorize", "somebody", "file.read"),
+        ("authorize", "somebody", "file.read", "path", "--key", "svc_x"),
+        ("authorize", "somebody", "file.read", "--key", "svc_x", "--url", "file:///etc/passwd"),
         ("key", "create", "--name", ""),
         ("key", "create", "--name", "n" * 256),
         ("key", "create", "--name", "zero\u200bwidth"),
@@ -168,14 +195,32 @@ def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
     listed = remit("key", "list", "-w", workspace["name"]).stdout
     [line] = [line for line in listed.splitlines() if "for a script" in line]
     key_id = re.match(UUID, line)[0]
-    assert re.fullmatch(rf"{UUID}  {raw_key[:12]}…  read        for a script \(used 2[0-9T:.-]+Z\)", line)
+    assert re.fullmatch(rf"{UUID}  {raw_key[:12]}…  read +2[0-9T:.-]+Z +never +for a script", line)
+    assert listed.splitlines()[0].index("NAME") == line.index("for a script")
     assert raw_key not in listed
 
-    revoked = remit("key", "revoke", "-w", workspace["id"], key_id)
-    assert (revoked.returncode, revoked.stdout) == (0, f"revoked {key_id}\n")
+    revoked = remit("key", "revoke", "-w", workspace["id"], raw_key[:12])
+    assert (revoked.returncode, revoked.stdout) == (0, f"revoked {key_id} ({raw_key[:12]}…, for a script)\n")
     assert answer_to(replica, raw_key) == 401
     again = remit("key", "revoke", "-w", workspace["id"], key_id)
-    assert (again.returncode, again.stderr) == (1, "Error: No API key has this id\n")
+    message = f'No API key has the id, beginning or name "{key_id}"; `remit keys list` shows all of them'
+    assert (again.returncode, again.stderr) == (1, f"Error: {message}\n")
+
+
+def test_a_key_without_options_says_who_made_it(remit, workspace):
+    """It may read and ask, and nothing more."""
+    made = json.loads(remit("key", "create", "-w", workspace["id"], "--json").stdout)
+    assert made["scopes"] == ["read"]
+    assert made["name"].endswith("with remit")
+
+
+def test_a_name_that_two_keys_have_is_answered_with_their_ids(remit, workspace):
+    """Nothing is revoked by guess."""
+    twins = [json.loads(remit("key", "create", "-w", workspace["id"], "--name", "twin", "--json").stdout) for _ in "12"]
+    ran = remit("keys", "revoke", "-w", workspace["id"], "twin")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith('Error: 2 keys are called "twin" or begin so; say which by its id: ')
+    assert all(twin["id"] in ran.stderr for twin in twins)
 
 
 def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica):
@@ -185,6 +230,7 @@ def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica)
     assert re.fullmatch(RAW_KEY, made.pop("key"))
     assert made["expiresAt"] == "2031-01-02T03:04:05.000Z"
     listed = json.loads(remit("key", "list", "-w", workspace["id"], "--json").stdout)
+    made |= {"lastUsedAt": None}
     assert made in listed
     headers = {"Authorization": f"Bearer {workspace['key']}"}
     shown = httpx.get(f"{replica.base_url}/v1/api-keys", headers=headers).json()

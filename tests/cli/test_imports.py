@@ -31,8 +31,10 @@ def loaded(*words):
     [
         ("--help",),
         ("--version",),
-        *((group, "--help") for group in ("audit", "key", "workspace")),
+        *((group, "--help") for group in ("agents", "audit", "keys", "policies", "workspaces")),
         ("audit", "verify", "--help"),
+        ("policies", "create", "--help"),
+        ("authorize", "--help"),
         ("serve", "--help"),
         ("compact", "--help"),
         ("doctor", "--help"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.times import parse_time_ms, rfc3339
+from app.model.times import parse_moment_ms, parse_time_ms, rfc3339
 
 LAST_MS = 253_402_300_799_999
 
@@ -79,3 +79,35 @@ def test_what_is_no_time_is_refused_with_an_example(text):
     """One sentence for every way to be wrong."""
     with pytest.raises(ValueError, match="is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z"):
         parse_time_ms(text)
+
+
+NOW = "2026-11-22T10:30:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("said", "begin", "end"),
+    [
+        ("now", NOW, NOW),
+        ("-90s", "2026-11-22T10:28:30.000Z", "2026-11-22T10:28:30.000Z"),
+        ("-24h", "2026-11-21T10:30:00.000Z", "2026-11-21T10:30:00.000Z"),
+        ("-2w", "2026-11-08T10:30:00.000Z", "2026-11-08T10:30:00.000Z"),
+        ("-999999999w", "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.000Z"),
+        ("today", "2026-11-22T00:00:00.000Z", "2026-11-22T23:59:59.999Z"),
+        ("yesterday", "2026-11-21T00:00:00.000Z", "2026-11-21T23:59:59.999Z"),
+        ("2026-11-21", "2026-11-21T00:00:00.000Z", "2026-11-21T23:59:59.999Z"),
+        ("2026-11-21T00:00:00Z", "2026-11-21T00:00:00.000Z", "2026-11-21T00:00:00.000Z"),
+        ("2026-11-21T01:00:00+02:00", "2026-11-20T23:00:00.000Z", "2026-11-20T23:00:00.000Z"),
+    ],
+)
+def test_what_people_say_for_a_time_is_understood(said, begin, end):
+    """A day begins where it is a beginning and ends where it is an end."""
+    now_ms = parse_time_ms(NOW)
+    assert rfc3339(parse_moment_ms(said, now_ms)) == begin
+    assert rfc3339(parse_moment_ms(said, now_ms, end=True)) == end
+
+
+@pytest.mark.parametrize("said", ["", "tomorrow", "24h", "-24", "- 24h", "-1y", "-\u0661h", "Yesterday", "2026-11-31"])
+def test_what_is_no_time_is_answered_with_all_forms(said):
+    """One sentence has them all."""
+    with pytest.raises(ValueError, match="is no time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now"):
+        parse_moment_ms(said, 0)

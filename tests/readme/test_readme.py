@@ -45,7 +45,8 @@ def test_the_session_prints_what_the_readme_says(newcomer):
     blocks = BLOCK.findall(session.replace(WHERE, f"127.0.0.1:{port}"))
     script = "".join(f"{text}echo '{MARK}'\n" for kind, text in blocks if kind == "sh")
 
-    ran = subprocess.run(["bash", "-eu"], input=script, cwd=folder, env=clean_env(), capture_output=True, text=True)
+    env = clean_env() | {"REMIT_URL": f"http://127.0.0.1:{port}"}
+    ran = subprocess.run(["bash", "-eu"], input=script, cwd=folder, env=env, capture_output=True, text=True)
 
     assert ran.returncode == 0, ran.stderr
     answers = [text.strip() for text in ran.stdout.split(MARK)[:-1]]
@@ -53,17 +54,17 @@ def test_the_session_prints_what_the_readme_says(newcomer):
 
 
 def expected(blocks):
-    """For each shell block the json block after it, or nothing."""
+    """For each shell block the block of text or JSON after it, or nothing."""
     following = [*blocks[1:], ("", "")]
     return [
-        after if after_kind == "json" else ""
+        after.strip() if after_kind in {"json", "text"} else ""
         for (kind, _), (after_kind, after) in zip(blocks, following, strict=True)
         if kind == "sh"
     ]
 
 
 def as_example(text):
-    """JSON with every id, time and latency replaced: equal ones stay equal, in the order in which they appear."""
+    """Text with every id, time and latency replaced: equal ids stay equal, in the order in which they appear."""
     if not text:
         return ""
     seen = {}
@@ -73,6 +74,8 @@ def as_example(text):
 
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", number, text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", text)
+    if not text.startswith("{"):
+        return text
     # Pairs and not dicts: the order counts, and a name that stands there twice is not what was printed.
     return json.loads(re.sub(r'("latencyMs": )[\d.]+', r"\g<1>0", text), object_pairs_hook=list)
 

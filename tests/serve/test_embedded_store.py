@@ -3,6 +3,7 @@
 import ctypes
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -53,6 +54,8 @@ def test_the_first_start_prints_the_key_once_and_a_line_that_works(service, prog
     assert service.stop() == 0
     service.start()
     assert "admin key" not in service.said
+    assert re.search(r"^keys +those of before are valid; `.*remit keys list` shows them$", service.said, re.MULTILINE)
+    assert re.search(r"^next +`.*remit keys create` makes a key", service.said, re.MULTILINE)
     assert "try " not in service.said
     with service.client(key) as client:
         assert client.get("/v1/agents").status_code == 200

@@ -3,12 +3,16 @@
 import json
 import signal
 import socket
+import sys
+from pathlib import Path
 
 import httpx
 import pytest
 from calls import Callers, entries, make_agent
 from servers import ADMIN_KEY
 from serving import REPLICA, Service, all_gone, kill
+
+from app.serve.supervisor import console_command
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +104,20 @@ def test_a_taken_port_is_named(service):
         service.launch()
         assert service.ended() == 1
     sentence = f"REMIT_PORT: 127.0.0.1:{service.port} cannot be listened on (Address already in use)"
-    assert service.complained == f"Error: {sentence}\n"
+    other = service.port + 1 if service.port < 65535 else service.port - 1
+    way_out = f"REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
+    assert service.complained == f"Error: {sentence}; {way_out}\n"
+
+
+def test_the_console_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
+    """A line that is pasted works, from this folder or from anywhere."""
+    bin_folder = Path(sys.executable).parent
+    assert console_command(None, str(bin_folder)) == "remit"
+    monkeypatch.chdir(bin_folder.parent)
+    assert console_command(None, "/nowhere") == f"{bin_folder.name}/remit"
+    assert console_command("my var", "/nowhere") == f"REMIT_DATA_DIR='my var' {bin_folder.name}/remit"
+    monkeypatch.chdir("/proc")
+    assert console_command(None, "/nowhere") == str(bin_folder / "remit")
 
 
 def test_a_host_that_is_not_ours_is_named(service):

@@ -16,13 +16,13 @@ from app.http.bodies import (
     require_unique_keys,
     two_spellings,
 )
-from app.http.validation_messages import explain
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
 from app.model.text import FieldError, Name, require_visible
+from app.validation_messages import explain
 
 MAX_PARAMETERS_BYTES = 64 * 1024
 MAX_NAMES = MAX_PARAMETERS_BYTES // 5

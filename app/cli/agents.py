@@ -1,0 +1,178 @@
+"""`remit agents …`."""
+
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import UNSET
+
+from app.cli.find import find_agent
+from app.cli.options import JSON, QUIET, WORKSPACE, Description, Name
+from app.cli.session import print_json, with_services
+from app.cli.tables import counted, print_record, print_table
+from app.model.agents import Agent, AgentStatus
+from app.model.times import rfc3339
+
+if TYPE_CHECKING:
+    from app.replica import Services
+
+DESCRIPTION = click.option("--description", type=Description(), help="What it is for.")
+
+
+@click.group()
+def agents() -> None:
+    """Agents, whose calls are judged. AGENT is an id, or a name that only one agent has."""
+
+
+@agents.command("list")
+@WORKSPACE
+@JSON
+def list_agents(workspace: str, as_json: bool) -> None:
+    """Print a workspace's agents, oldest first."""
+
+    async def read(services: "Services") -> list[Agent]:
+        return await services.agents.list_page(await services.workspaces.find(workspace))
+
+    found = with_services(read)
+    if as_json:
+        _print_json(found)
+        return
+    rows = [(each.id, each.status.value, rfc3339(each.updated_ms), each.name) for each in found]
+    print_table(("ID", "STATUS", "CHANGED", "NAME"), rows, "There is no agent; `remit agents create NAME` makes one")
+
+
+@agents.command("show")
+@WORKSPACE
+@click.argument("agent")
+@JSON
+def show_agent(workspace: str, agent: str, as_json: bool) -> None:
+    """Print one agent and its policies, in the order in which they are evaluated."""
+
+    async def read(services: "Services") -> tuple[Agent, list[str]]:
+        workspace_id = await services.workspaces.find(workspace)
+        found = await find_agent(services, workspace_id, agent)
+        policies = await services.policies.list_page(workspace_id, found.id)
+        return found, [each.name if each.enabled else f"{each.name} (disabled)" for each in policies]
+
+    found, policies = with_services(read)
+    if as_json:
+        _print_json(found)
+        return
+    fields = [("id", found.id), ("name", found.name), ("status", found.status.value)]
+    if found.description is not None:
+        fields.append(("description", found.description))
+    fields += [("created", rfc3339(found.created_ms)), ("changed", rfc3339(found.updated_ms))]
+    print_record([*fields, ("policies", ", ".join(policies) or "none: every call is denied")])
+
+
+@agents.command("create")
+@WORKSPACE
+@click.argument("name", type=Name())
+@DESCRIPTION
+@QUIET
+@JSON
+def create_agent(workspace: str, name: str, description: str | None, quiet: bool, as_json: bool) -> None:
+    """Make an agent. It is active, and without a policy every call of it is denied."""
+
+    async def create(services: "Services") -> Agent:
+        return await services.agents.create(await services.workspaces.find(workspace), name, _text(description))
+
+    made = with_services(create)
+    if as_json:
+        _print_json(made)
+    else:
+        click.echo(made.id if quiet else f"agent {made.id}")
+
+
+@agents.command("update")
+@WORKSPACE
+@click.argument("agent")
+@click.option("--name", type=Name(), help="Its new name.")
+@DESCRIPTION
+@click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
+@JSON
+def update_agent(
+    workspace: str, agent: str, name: str | None, description: str | None, status: str | None, as_json: bool
+) -> None:
+    """Change an agent; every decision asked for from then on knows it. An empty description removes it."""
+    if name is None and description is None and status is None:
+        raise click.UsageError("Say what to change: --name, --description or --status")
+
+    async def update(services: "Services") -> Agent:
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.agents.update(
+            workspace_id,
+            (await find_agent(services, workspace_id, agent)).id,
+            name=UNSET if name is None else name,
+            description=UNSET if description is None else _text(description),
+            status=UNSET if status is None else AgentStatus(status),
+        )
+
+    changed = with_services(update)
+    if as_json:
+        _print_json(changed)
+    else:
+        click.echo(f"agent {changed.id} is {changed.status}")
+
+
+def _set_status(workspace: str, agent: str, status: AgentStatus) -> None:
+    async def update(services: "Services") -> Agent:
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.agents.update(
+            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status
+        )
+
+    changed = with_services(update)
+    click.echo(f"agent {changed.id} is {changed.status}")
+
+
+@agents.command("suspend")
+@WORKSPACE
+@click.argument("agent")
+def suspend_agent(workspace: str, agent: str) -> None:
+    """Deny every call of an agent from now on, until `remit agents activate`."""
+    _set_status(workspace, agent, AgentStatus.SUSPENDED)
+
+
+@agents.command("activate")
+@WORKSPACE
+@click.argument("agent")
+def activate_agent(workspace: str, agent: str) -> None:
+    """Let the policies of a suspended agent decide again."""
+    _set_status(workspace, agent, AgentStatus.ACTIVE)
+
+
+@agents.command("revoke")
+@WORKSPACE
+@click.argument("agent")
+@click.confirmation_option(prompt="A revoked agent stays revoked. Go on?", help="Do not ask.")
+def revoke_agent(workspace: str, agent: str) -> None:
+    """Deny every call of an agent for good."""
+    _set_status(workspace, agent, AgentStatus.REVOKED)
+
+
+@agents.command("delete")
+@WORKSPACE
+@click.argument("agent")
+@click.confirmation_option(prompt="Its policies and quotas go with it. Go on?", help="Do not ask.")
+def delete_agent(workspace: str, agent: str) -> None:
+    """Remove an agent with its policies and quotas; its audit entries stay."""
+
+    async def delete(services: "Services") -> tuple[str, int]:
+        workspace_id = await services.workspaces.find(workspace)
+        found = await find_agent(services, workspace_id, agent)
+        policies = await services.policies.list_page(workspace_id, found.id)
+        await services.agents.delete(workspace_id, found.id)
+        return found.id, len(policies)
+
+    agent_id, policies = with_services(delete)
+    click.echo(f"deleted {agent_id} with {counted(policies, 'policy', 'policies')}")
+
+
+def _text(description: str | None) -> str | None:
+    return description or None
+
+
+def _print_json(found: Agent | list[Agent]) -> None:
+    from app.views.agents import AgentView
+
+    print_json([AgentView.of(each) for each in found] if isinstance(found, list) else AgentView.of(found))

@@ -1,0 +1,94 @@
+"""`remit authorize`: ask the running service, as an agent's runtime does."""
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from app.cli.session import print_json
+
+URL, KEY = "REMIT_URL", "REMIT_API_KEY"
+_LOCAL = "http://127.0.0.1:8080"
+_NOT_ALLOWED = 3
+_WIDTH = len("escalated")
+_COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("tool")
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--action", help='What is attempted; "authorize" if left out.')
+@click.option("--url", envvar=URL, default=_LOCAL, show_default=True, help=f"Where the service is; {URL}.")
+@click.option("--key", envvar=KEY, help=f"The API key that asks; {KEY}.")
+@click.option("--exit-code", is_flag=True, help="End with 3 unless the call is allowed, for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as the service gave it.")
+def authorize(
+    agent: str,
+    tool: str,
+    parameters: tuple[str, ...],
+    action: str | None,
+    url: str,
+    key: str | None,
+    exit_code: bool,
+    as_json: bool,
+) -> None:
+    """Ask whether AGENT may call TOOL; a real decision, in the log like any other.
+
+    VALUE is JSON where it can be read as such (120, true, [1, 2]) and a string where not.
+
+    Other commands work on the store, as its operator. This one talks to the service over HTTP with an API key, so
+    that what it shows is what an agent's runtime would be told.
+    """
+    if key is None:
+        raise click.UsageError(f"Which API key asks? export {KEY}=$(remit keys create --raw)")
+    body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(_parameter, parameters))}
+    if action is not None:
+        body["action"] = action
+    answer = _post(f"{url.rstrip('/')}/v1/authorize", key, json.dumps(body).encode())
+    if as_json:
+        print_json(answer)
+    else:
+        result = click.style(f"{answer['result']:{_WIDTH}}", fg=_COLOURS.get(answer["result"]))
+        click.echo(f"{result}  {answer['reason']}")
+    if exit_code and not answer["allowed"]:
+        sys.exit(_NOT_ALLOWED)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.UsageError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _post(url: str, key: str, body: bytes) -> dict[str, Any]:
+    """The answer to the call. Raises ClickException with the service's own sentence, or what keeps it from us."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    if not url.startswith(("http://", "https://")):
+        raise click.BadParameter("must begin with http:// or https://", param_hint="--url")
+    try:
+        with urlopen(Request(url, body, headers), timeout=10) as answer:  # noqa: S310 - http and https alone
+            told: dict[str, Any] = json.load(answer)
+            return told
+    except HTTPError as error:
+        with error:
+            raise click.ClickException(_refusal(error.code, error.read())) from None
+    except (URLError, TimeoutError, ValueError) as error:
+        why = getattr(error, "reason", error)
+        raise click.ClickException(f"{url} does not answer ({why}); `remit serve` starts a service") from None
+
+
+def _refusal(status: int, body: bytes) -> str:
+    try:
+        message = str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"the answer was {status}, and not from Remit"
+    return message

@@ -1,0 +1,66 @@
+"""What people call a thing by: its id, or a name that only one has; a key also by the beginning of it."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from app.errors import AgentNotFound, ApiKeyNotFound, Invalid, PolicyNotFound
+from app.model.agents import Agent
+from app.model.ids import canonical_uuid
+from app.model.keys import KEY_TYPE, ApiKey
+
+if TYPE_CHECKING:
+    from app.model.policies import Policy
+    from app.replica import Services
+
+T = TypeVar("T", Agent, ApiKey, "Policy")
+_SHOWN = 5
+
+
+async def find_agent(services: "Services", workspace_id: str, called: str) -> Agent:
+    """The agent with this id or, if only one has it, this name. Raises AgentNotFound, Invalid."""
+    if (agent_id := canonical_uuid(called)) is not None:
+        return await services.agents.get(workspace_id, agent_id)
+    agents = services.agents.each(workspace_id)
+    found = await _only(agents, lambda agent: agent.name == called, f'agents are called "{called}"')
+    if found is None:
+        raise AgentNotFound(f'No agent is called "{called}"; `remit agents list` shows all of them')
+    return found
+
+
+async def find_policy(services: "Services", workspace_id: str, called: str) -> "Policy":
+    """The policy with this id or, if only one has it, this name. Raises PolicyNotFound, Invalid."""
+    if (policy_id := canonical_uuid(called)) is not None:
+        return await services.policies.get(workspace_id, policy_id)
+    policies = services.policies.each(workspace_id)
+    found = await _only(policies, lambda policy: policy.name == called, f'policies are called "{called}"')
+    if found is None:
+        raise PolicyNotFound(f'No policy is called "{called}"; `remit policies list` shows all of them')
+    return found
+
+
+async def find_key(services: "Services", workspace_id: str, called: str) -> ApiKey:
+    """The key with this id, with this beginning (`svc_1f3a…`) or, if only one has it, this name.
+
+    Raises ApiKeyNotFound, Invalid.
+    """
+    prefix = called.rstrip("…")
+
+    def is_meant(key: ApiKey) -> bool:
+        if canonical_uuid(called) is not None:
+            return key.id == canonical_uuid(called)
+        begins = prefix.startswith(KEY_TYPE) and len(prefix) > len(KEY_TYPE) and key.prefix.startswith(prefix)
+        return begins or key.name == called
+
+    found = await _only(services.api_keys.each(workspace_id), is_meant, f'keys are called "{called}" or begin so')
+    if found is None:
+        sentence = f'No API key has the id, beginning or name "{called}"; `remit keys list` shows all of them'
+        raise ApiKeyNotFound(sentence)
+    return found
+
+
+async def _only(each: AsyncIterator[T], is_meant: Callable[[T], bool], many: str) -> T | None:
+    found = [one async for one in each if is_meant(one)]
+    if len(found) > 1:
+        shown = ", ".join(one.id for one in found[:_SHOWN])
+        raise Invalid(f"{len(found)} {many}; say which by its id: {shown}{', …' if len(found) > _SHOWN else ''}")
+    return found[0] if found else None

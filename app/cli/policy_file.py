@@ -1,0 +1,53 @@
+"""Policies in files: what POST and PATCH /v1/policies take, but for the agent."""
+
+from typing import BinaryIO, TypeVar
+
+import click
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from app.model.fields import DisplayName
+from app.model.policies import Priority, Rules
+from app.model.text import require_visible
+from app.validation_messages import explain
+
+
+class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole policy."""
+
+    name: DisplayName
+    rules: Rules
+    priority: Priority = 0
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+
+
+class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to change of one."""
+
+    name: DisplayName | UnsetType = UNSET
+    rules: Rules | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.name is not UNSET:
+            require_visible("name", self.name)
+
+
+T = TypeVar("T", PolicyFile, PolicyChanges)
+
+
+def read_file(file: BinaryIO, kind: type[T]) -> T:
+    """What the file holds. Raises ClickException that names the file and the place in it."""
+    try:
+        value = msgspec.json.decode(file.read())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{file.name}: is not JSON ({error})") from None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        detail = explain(error, kind, value)
+        raise click.ClickException(f"{file.name}: {detail.path}: {detail.message}") from None

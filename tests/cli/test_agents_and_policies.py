@@ -1,0 +1,164 @@
+"""`remit agents`, `remit policies` and `remit authorize` as a person runs them."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from servers import clean_env
+from tenants import Tenant
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+REFUNDS = {
+    "name": "small refunds",
+    "rules": [
+        {"type": "tool_allowlist", "tools": ["refund.create"]},
+        {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 0, "max": 500}}},
+    ],
+}
+
+
+@pytest.fixture
+def tenant(store, replica):
+    """A workspace of its own."""
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def remit(tenant, replica):
+    """Runs the console in the workspace of a tenant."""
+
+    def run(*words, stdin=None, **env):
+        env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"], "REMIT_URL": replica.base_url} | env
+        command = [sys.executable, "-m", "app.cli", *words]
+        if words[0] != "authorize":
+            command += ["-w", tenant.id]
+        return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def done(ran):
+    """What a command that worked printed."""
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
+    """Called by name; what the console shows as JSON is what the API shows."""
+    assert "`remit agents create NAME` makes one" in remit("agents", "list").stderr
+    agent_id = done(remit("agents", "create", "refund-bot", "--description", "Pays back.", "--quiet")).strip()
+    assert re.fullmatch(UUID, agent_id)
+    shown = json.loads(done(remit("agents", "show", "refund-bot", "--json")))
+    assert shown == tenant.admin.get(f"/v1/agents/{agent_id}").json()
+    assert "policies     none: every call is denied" in done(remit("agents", "show", "refund-bot"))
+
+    assert done(remit("agents", "suspend", "refund-bot")) == f"agent {agent_id} is suspended\n"
+    assert done(remit("agents", "activate", "refund-bot")) == f"agent {agent_id} is active\n"
+    done(remit("agents", "update", agent_id, "--name", "payer", "--description", ""))
+    renamed = json.loads(done(remit("agents", "list", "--json")))
+    assert [(each["name"], each["description"]) for each in renamed] == [("payer", None)]
+    heads, row = done(remit("agents", "list")).splitlines()
+    assert [heads.index(head) for head in ("ID", "STATUS", "NAME")] == [
+        row.index(cell) for cell in (agent_id, "active", "payer")
+    ]
+
+    assert remit("agents", "delete", "payer").returncode == 1, "nobody said yes"
+    assert done(remit("agents", "delete", "payer", "--yes")) == f"deleted {agent_id} with 0 policies\n"
+    gone = remit("agents", "show", "payer")
+    message = 'No agent is called "payer"; `remit agents list` shows all of them'
+    assert (gone.returncode, gone.stderr) == (1, f"Error: {message}\n")
+
+
+def test_a_revoked_agent_is_revoked_for_good(remit):
+    """The console says so before, and the service after."""
+    done(remit("agents", "create", "gone"))
+    assert "revoked" in done(remit("agents", "revoke", "gone", "--yes"))
+    ran = remit("agents", "activate", "gone")
+    assert (ran.returncode, ran.stderr) == (1, "Error: A revoked agent stays revoked; create another agent\n")
+
+
+def test_a_name_that_two_agents_have_is_answered_with_their_ids(remit):
+    """Nothing is done to one of them by guess."""
+    twins = [done(remit("agents", "create", "twin", "-q")).strip() for _ in "12"]
+    ran = remit("agents", "suspend", "twin")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith('Error: 2 agents are called "twin"; say which by its id: ')
+    assert all(twin in ran.stderr for twin in twins)
+
+
+def test_a_policy_comes_from_a_file_or_from_standard_input(remit, tenant, tmp_path):
+    """The file holds what the API takes, and what the console shows is what the API shows."""
+    agent_id = done(remit("agents", "create", "refund-bot", "-q")).strip()
+    file = tmp_path / "refunds.json"
+    file.write_text(json.dumps(REFUNDS))
+    policy_id = done(remit("policies", "create", "refund-bot", "-f", str(file), "-q")).strip()
+    shown = json.loads(done(remit("policies", "show", "small refunds", "--json")))
+    assert shown == tenant.admin.get(f"/v1/policies/{policy_id}").json()
+    assert (shown["agentId"], shown["rules"]) == (agent_id, REFUNDS["rules"])
+    assert "policies  small refunds" in done(remit("agents", "show", "refund-bot"))
+
+    change = json.dumps({"rules": REFUNDS["rules"][:1]})
+    done(remit("policies", "update", policy_id, "--file", "-", "--priority", "7", "--disable", stdin=change))
+    changed = json.loads(done(remit("policies", "list", "--agent", "refund-bot", "--json")))
+    assert [(each["priority"], each["enabled"], len(each["rules"])) for each in changed] == [(7, False, 1)]
+    row = done(remit("policies", "list")).splitlines()[1]
+    assert re.fullmatch(rf"{policy_id}  7 +off +1 rule +refund-bot +small refunds", row)
+    assert "small refunds (disabled)" in done(remit("agents", "show", "refund-bot"))
+    assert done(remit("policies", "delete", "small refunds")) == f"deleted {policy_id}\n"
+    assert "makes one" in remit("policies", "list").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "-: is not JSON"),
+        ("[]", "-: $: must be "),
+        ('{"name": "n"}', "-: $.rules: is missing"),
+        (
+            '{"name": "n", "rules": [{"type": "tool_allowlist", "tols": ["*"]}]}',
+            "-: $.rules[0].tols: is not a field here",
+        ),
+        ('{"name": "n", "rules": [{"type": "tool_allowlist", "tools": []}]}', "-: $.rules[0].tools: must be"),
+    ],
+)
+def test_a_wrong_policy_is_refused_with_the_place(remit, text, sentence):
+    """As the API does, with the file's name."""
+    done(remit("agents", "create", "somebody"))
+    ran = remit("policies", "create", "somebody", "-f", "-", stdin=text)
+    assert ran.returncode == 1
+    assert sentence in ran.stderr.replace("<stdin>", "-")
+
+
+def test_authorize_asks_the_service_with_a_key(remit, tenant):
+    """The answer is in the log; a value is JSON where it can be."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], *REFUNDS["rules"])
+    ask = ("authorize", agent["id"], "refund.create")
+    key = {"REMIT_API_KEY": tenant.read_key}
+    assert done(remit(*ask, "amount=120", "note=a refund", **key)).startswith("allowed    ")
+    denied = remit(*ask, "amount=-900", "--exit-code", **key)
+    assert (denied.returncode, denied.stderr) == (3, "")
+    assert denied.stdout == 'denied     Parameter "amount" is -900, below the minimum 0\n'
+    told = json.loads(done(remit(*ask, "amount=120", "--json", **key)))
+    newest = tenant.log(agent_id=agent["id"])
+    assert newest[0]["id"] == told["id"]
+    assert [entry["parameters"] for entry in newest] == [
+        {"amount": 120},
+        {"amount": -900},
+        {"amount": 120, "note": "a refund"},
+    ]
+
+
+def test_authorize_says_what_keeps_it_from_an_answer(remit, tenant):
+    """The service's own sentence, or which address does not answer."""
+    ask = ("authorize", tenant.new_agent()["id"], "file.read")
+    ran = remit(*ask, REMIT_API_KEY="svc_" + "0" * 32)
+    assert (ran.returncode, ran.stderr) == (1, "Error: The API key is unknown or has been revoked\n")
+    ran = remit(*ask, REMIT_API_KEY=tenant.read_key, REMIT_URL="http://127.0.0.1:1")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Error: http://127.0.0.1:1/v1/authorize does not answer (")
+    assert "`remit serve` starts a service" in ran.stderr
