@@ -49,12 +49,26 @@ class ValuePath:
         """Whether it is a key of the outermost object and can be nothing else."""
         return len(self._segments) == 1 and self._segments[0].parts == 1
 
-    def values(self, holder: dict[str, Any]) -> list[Any]:
-        """Every value it can mean, the exact key first. Raises Ambiguous where something stands in the way."""
+    def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
+        """Every value it can mean, the exact key first, and whether one is missing: in all readings, or in an element.
+
+        Raises Ambiguous where something stands in the way.
+        """
         found = list(self._segments[0].values(holder))
+        missing = not found
         for segment in self._segments[1:]:
-            found = [inner for value in found for inner in _in_array(value, segment)]
-        return found
+            inside: list[Any] = []
+            for array in found:
+                for element in _elements(array):
+                    if not segment.parts:
+                        inside.append(element)
+                        continue
+                    before = len(inside)
+                    inside += segment.values(_object(element))
+                    missing |= len(inside) == before
+                missing |= array is None
+            found = inside
+        return found, missing
 
 
 class _Segment:
@@ -83,20 +97,20 @@ class _Segment:
                     raise Ambiguous(f'holds {kind_of(value)} at "{key}" where an object must be')
 
 
-def _in_array(array: Any, segment: _Segment) -> Iterator[Any]:
-    """What the segment can mean in each element; without any parts the elements themselves."""
+def _elements(array: Any) -> list[Any]:
+    if type(array) is list:
+        return array
     if array is None:
-        return
-    if type(array) is not list:
-        raise Ambiguous(f"holds {kind_of(array)} where an array must be")
-    if not segment.parts:
-        yield from array
-        return
-    for element in array:
-        if type(element) is dict:
-            yield from segment.values(element)
-        elif element is not None:
-            raise Ambiguous(f"holds {kind_of(element)} where an object must be")
+        return []
+    raise Ambiguous(f"holds {kind_of(array)} where an array must be")
+
+
+def _object(element: Any) -> dict[str, Any]:
+    if type(element) is dict:
+        return element
+    if element is None:
+        return {}
+    raise Ambiguous(f"holds {kind_of(element)} where an object must be")
 
 
 def kind_of(value: Any) -> str:

@@ -32,6 +32,8 @@ class AuthorizeRequest(Struct, frozen=True):
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
     idempotency: None = every time it is sent it is another call.
+    context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
+    size: bytes that parameters and context have at most, as JSON.
     """
 
     agent_id: str
@@ -40,6 +42,9 @@ class AuthorizeRequest(Struct, frozen=True):
     parameters: dict[str, Any]
     recorded_parameters: bytes
     idempotency: Idempotency | None = None
+    context: dict[str, Any] | None = None
+    recorded_context: bytes = b""
+    size: int = 0
 
 
 class RuleRef(Struct, frozen=True):

@@ -2,15 +2,15 @@
 
 import hashlib
 import zoneinfo
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.model.patterns import MAX_REGEX_LENGTH, compile_regex
-from app.model.text import HIDDEN, FieldError, Name, require_visible
+from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.text import HIDDEN, FieldError
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
@@ -18,9 +18,8 @@ MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
 ToolPattern = Annotated[
-    str, Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|[^*{HIDDEN}]+(\.\*)?)$"})
+    str, Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|[^*{HIDDEN}]+\*?)$"})
 ]
-Scalar = str | int | float | bool | None
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]
 
@@ -40,24 +39,28 @@ class Rule(
     tag_field="type",
     forbid_unknown_fields=True,
 ):
-    """One typed condition on the tools it covers.
+    """One typed condition on the tools it covers, in all calls or in those that `when` or `unless` says.
 
-    tools: Which tools: names, `prefix.*`, or `*` for all; case-sensitive.
+    tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
+    when: The rule applies only to calls in which all of this holds; the others it passes over.
+    unless: The rule passes over calls in which all of this holds, and applies to the others.
     """
 
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
+    when: Circumstances | UnsetType = UNSET
+    unless: Circumstances | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        together = "".join(self.tools)
-        if "*" not in together and together.isascii() and together.isprintable():
+        if self.when is not UNSET and self.unless is not UNSET:
+            raise FieldError("unless", "give when or unless, not both; two rules can say both")
+        if "*" not in "".join(self.tools):
             return  # a thousand plain names need no look at each
         for index, pattern in enumerate(self.tools):
-            field = f"tools[{index}]"
-            require_visible(field, pattern)
-            if "*" in pattern[:-1] or (pattern.endswith("*") and pattern != "*" and not pattern.endswith(".*")):
-                raise FieldError(field, f'"{pattern}": `*` stands alone or last, as in `file.*`; nowhere else')
+            if "*" in pattern[:-1]:
+                message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'
+                raise FieldError(f"tools[{index}]", message)
             if pattern == ".*":
-                raise FieldError(field, '".*" has no prefix; write `*` for every tool')
+                raise FieldError(f"tools[{index}]", '".*" covers names that begin with a dot; write `*` for every tool')
 
 
 class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
@@ -72,50 +75,24 @@ class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
     """Fails (escalate) for the tools it covers and abstains for every other."""
 
 
-class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one parameter must be; every field that is given must hold.
-
-    regex: RE2 pattern, found anywhere in a string or in the JSON of a number or boolean; anchor it with ^ and $.
-    enum: The values it may have, equal in type and value; JSON scalars.
-    min: The least it may be, inclusive; numbers only.
-    max: The most it may be, inclusive; numbers only.
-    required: false lets the parameter be missing; true if left out.
-    """
-
-    regex: Annotated[str, Meta(max_length=MAX_REGEX_LENGTH, extra_json_schema={"format": "re2"})] | UnsetType = UNSET
-    enum: Annotated[list[Scalar], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
-    min: int | float | UnsetType = UNSET
-    max: int | float | UnsetType = UNSET
-    required: bool | UnsetType = UNSET
-
-
 class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
-    """Passes if every named parameter satisfies its constraint, else fails.
+    """Passes if every named value of the parameters and of the context satisfies its constraint, else fails.
 
-    A dotted name reaches into nested objects.
+    A dotted name reaches into nested objects, `[*]` into each element of an array.
 
-    parameters: For each named parameter what it must be. A dotted name reaches into objects.
+    parameters: For each named parameter what it must be. `payment.amount` reaches into objects, `recipients[*]` is
+    each element of an array.
+    context: The same for what the caller vouches for in `context`.
     effect: What a failure asks for; `deny` if left out.
     """
 
-    parameters: Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=100)]
+    parameters: Constraints | UnsetType = UNSET
+    context: Constraints | UnsetType = UNSET
     effect: Effect | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, constraint in self.parameters.items():
-            field = f"parameters.{name}"
-            require_visible(field, name)
-            given = (constraint.regex, constraint.enum, constraint.min, constraint.max, constraint.required)
-            if all(value is UNSET for value in given):
-                raise FieldError(field, "needs at least one of regex, enum, min, max and required")
-            if constraint.regex is not UNSET:
-                try:
-                    compile_regex(constraint.regex)
-                except ValueError as refusal:
-                    raise FieldError(f"{field}.regex", str(refusal)) from None
-            if constraint.min is not UNSET and constraint.max is not UNSET and constraint.min > constraint.max:
-                raise FieldError(field, f"min {constraint.min} is above max {constraint.max}; nothing can satisfy it")
+        require_constraints(self.parameters, self.context)
 
 
 class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -244,8 +221,19 @@ def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
 
 def pattern_count(rules: Iterable[PolicyRule]) -> int:
     """How many patterns there are to be compiled."""
-    constraints = (rule.parameters.values() for rule in rules if isinstance(rule, ParameterConstraint))
-    return sum(constraint.regex is not UNSET for named in constraints for constraint in named)
+    return sum(
+        (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)
+        for rule in rules
+        for _, _, _, constraint in constraints_of(rule)
+    )
+
+
+def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:
+    """Each constraint of a rule: in "", `when` or `unless`; of `parameters` or `context`; the name; what it must be."""
+    own = rule if isinstance(rule, ParameterConstraint) else UNSET
+    for where, holder in (("", own), ("when", rule.when), ("unless", rule.unless)):
+        if not isinstance(holder, UnsetType):
+            yield from ((where, *each) for each in named_constraints(holder.parameters, holder.context))
 
 
 @cache

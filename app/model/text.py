@@ -9,7 +9,7 @@ from app.model.keys import KEY_TYPE, without_raw_keys
 
 _HIDDEN_IN_LINES = (
     r"\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F"
-    r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
+    r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u2800\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
 )
 HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
 """Characters that nobody sees, as a class of a pattern; some rarer ones are refused as well."""
@@ -44,6 +44,20 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
         if is_hidden(character) and not (lines and character in "\n\t"):
             message = f"has the invisible character U+{ord(character):04X} at position {position}; remove it"
             raise FieldError(field, message)
+
+
+def require_tool_name(field: str, text: str) -> None:
+    """Raise FieldError unless every character of a tool's name can be seen and told from others by how it looks.
+
+    Besides what `require_visible` refuses: spaces of any kind but a single one between two other characters.
+    """
+    require_visible(field, text)
+    if text.isascii() and " " not in text:
+        return
+    for position, character in enumerate(text):
+        alone = 0 < position < len(text) - 1 and " " not in (text[position - 1], text[position + 1])
+        if character.isspace() and not (character == " " and alone):
+            raise FieldError(field, f"has the space U+{ord(character):04X} at position {position}; remove it")
 
 
 def with_hidden_shown(text: str) -> str:

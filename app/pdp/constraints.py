@@ -1,138 +1,157 @@
-"""Parameter constraints: what a value must be, and a sentence a person understands when it is not."""
+"""Named values of a call held against their constraints: the reason why a rule fails, or in which calls it applies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
-from app.model.keys import without_raw_keys
-from app.model.patterns import compile_regex
-from app.model.policies import Constraint, Scalar
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.value_paths import ValuePath
+from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.model.redaction import REDACTED
-from app.model.text import with_hidden_shown
+from app.pdp.clauses import Test, Unjudged, shown
+from app.pdp.relations import Json, Unknown, relations_of
+from app.pdp.value_tests import value_tests
 
-Check = Callable[[dict[str, Any]], str | None]
-"""Takes the parameters; None if they satisfy the constraint, else the reason why not."""
+Check = Callable[[Json, Json], str | None]
+"""Takes parameters and context; None if they satisfy the constraint, else the reason why not."""
 
-_Test = Callable[[Any], str | None]
-_encode = msgspec.json.encode
-_SHOWN = 80
+IsSecret = Callable[[str], bool]
+Verdict = bool | str
+"""Whether a rule applies to a call; or, where that cannot be judged, why the rule fails."""
+
+Judge = Callable[[Json, Json], Verdict]
 
 
-def compile_constraint(name: str, constraint: Constraint, *, secret: bool) -> Check:
-    """The check of one named parameter. With `secret` no reason shows a value, neither given nor wanted."""
-    tests = list(_tests(constraint, secret=secret))
-    required = constraint.required is not False
-    path = name.split(".")
+class _Probe:
+    """One name with all that its values must be."""
 
-    def check(parameters: dict[str, Any]) -> str | None:
-        if len(path) == 1:
-            values = [parameters[name]] if name in parameters else []
-        else:
-            values = list(_values(parameters, path))
-        if not values:
-            return f'Parameter "{name}" is missing' if required else None
+    def __init__(self, of: str, name: str, constraint: Constraint, *, secret: bool) -> None:
+        self.name = name
+        self.of_context = of == "context"
+        self.secret = secret
+        self.absent = constraint.absent is True
+        self.required = constraint.required is not False and not self.absent
+        self.subject = f'{"Context" if self.of_context else "Parameter"} "{name}"'
+        self.path = ValuePath(name)
+        self.tests = list(value_tests(constraint, secret=secret))
+        self.relations = list(relations_of(constraint))
+
+    def find(self, parameters: Json, context: Json) -> tuple[list[Any], bool]:
+        """The values that the name can mean, and whether one is missing. Raises Ambiguous."""
+        return self.path.find(context if self.of_context else parameters)
+
+    def all_tests(self, parameters: Json, context: Json) -> Sequence[Test]:
+        """Every test, those against other values of this call with them."""
+        if not self.relations:
+            return self.tests
+        return [*self.tests, *(relation(parameters, context) for relation in self.relations)]
+
+    def about(self, value: Any, clause: str) -> str:
+        """The sentence that says why a value fails."""
+        return f"{self.subject} is {REDACTED if self.secret else shown(value)}, {clause}"
+
+
+def compile_constraint(name: str, constraint: Constraint, *, secret: bool, of: str = "parameters") -> Check:
+    """The check of one named value. With `secret` no reason shows a value, neither given nor wanted."""
+    probe = _Probe(of, name, constraint, secret=secret)
+    if probe.path.is_plain and not probe.of_context and not probe.relations and not probe.absent:
+        return _plain_check(probe)
+
+    def check(parameters: Json, context: Json) -> str | None:
+        try:
+            values, missing = probe.find(parameters, context)
+        except Ambiguous as error:
+            return f"{probe.subject} cannot be judged: the call {error}"
+        if missing and probe.required:
+            return f"{probe.subject} is missing"
+        if probe.absent and values:
+            return f"{probe.subject} is given, and must not be"
+        tests = probe.all_tests(parameters, context)
         for value in values:
             for test in tests:
-                failure = test(value)
-                if failure is not None:
-                    return f'Parameter "{name}" is {REDACTED if secret else _shown(value)}, {failure}'
+                clause = test(value)
+                if clause is not None:
+                    return probe.about(value, clause)
         return None
 
     return check
 
 
-def _values(holder: dict[str, Any], path: list[str]) -> Iterator[Any]:
-    """Every value that the dotted path can mean, the exact key first.
+def _plain_check(probe: _Probe) -> Check:
+    """The same for what most constraints are about: a key of the parameters, and nothing but its value."""
+    name, required, tests = probe.name, probe.required, probe.tests
+    missing = f"{probe.subject} is missing"
 
-    All of them must satisfy the constraint (decision 0004): if the exact key alone counted, a caller could add
-    `"payment.amount": 1` beside `"payment": {"amount": 900}` and have the wrong one checked.
+    def check(parameters: Json, _context: Json) -> str | None:
+        if name not in parameters:
+            return missing if required else None
+        value = parameters[name]
+        for test in tests:
+            clause = test(value)
+            if clause is not None:
+                return probe.about(value, clause)
+        return None
+
+    return check
+
+
+def compile_circumstances(word: str, circumstances: Circumstances, is_secret: IsSecret) -> Judge:
+    """In which calls a rule with this `when` or `unless` (the word) applies.
+
+    Under `when` it does if every named value satisfies its constraint, under `unless` if one does not. What is of the
+    wrong type cannot be judged, and neither can what is missing, unless `ifMissing` says what becomes of it. No reason
+    here shows a value, so a rule has few of them.
     """
-    for split in range(len(path), 0, -1):
-        head = ".".join(path[:split])
-        if head in holder:
-            if split == len(path):
-                yield holder[head]
-            elif type(holder[head]) is dict:
-                yield from _values(holder[head], path[split:])
+    probes = [
+        _Probe(of, name, constraint, secret=is_secret(name))
+        for of, name, constraint in named_constraints(circumstances.parameters, circumstances.context)
+    ]
+    if_missing: Verdict | None = None
+    if circumstances.if_missing is not UNSET:
+        if_missing = circumstances.if_missing is IfMissing.APPLY
+    all_hold = word == "when"
+
+    def judge(parameters: Json, context: Json) -> Verdict:
+        holds, missing = True, None
+        for probe in probes:
+            found = _judge_one(probe, parameters, context)
+            if found is _MISSING:
+                missing = missing or f"{probe.subject} is missing"
+            elif found is _UNJUDGED:
+                return f'{probe.subject} is not what this rule\'s "{word}" can judge'
+            elif found is _FAILS:
+                holds = False
+        if missing is not None:
+            return f'{missing}; this rule\'s "{word}" reads it' if if_missing is None else if_missing
+        return holds is all_hold
+
+    return judge
 
 
-def _tests(constraint: Constraint, *, secret: bool) -> Iterator[_Test]:
-    if constraint.regex is not UNSET:
-        yield _regex_test(constraint.regex, secret=secret)
-    if constraint.enum is not UNSET:
-        yield _enum_test(constraint.enum, secret=secret)
-    if constraint.min is not UNSET:
-        yield _min_test(constraint.min, secret=secret)
-    if constraint.max is not UNSET:
-        yield _max_test(constraint.max, secret=secret)
+_HOLDS, _FAILS, _MISSING, _UNJUDGED = "holds", "fails", "missing", "unjudged"
 
 
-def _regex_test(pattern: str, *, secret: bool) -> _Test:
-    compiled = compile_regex(pattern)
-    failure = "which does not match the pattern" + ("" if secret else f" {_clipped(pattern)}")
-
-    def test(value: Any) -> str | None:
-        # As bytes, because the engine's Python side takes three times as long over where in a text it found what.
-        if type(value) is str:
-            return None if compiled.search(value.encode()) else failure
-        if type(value) in (int, float, bool):
-            return None if compiled.search(_encode(value)) else failure
-        return "not a text, number or boolean that a pattern could match"
-
-    return test
-
-
-def _enum_test(allowed: list[Scalar], *, secret: bool) -> _Test:
-    members = {(_kind(member), member) for member in allowed}
-    failure = "not one of the allowed values"
-    if not secret:
-        failure = f"not one of {_clipped(', '.join(_encode(member).decode() for member in allowed))}"
-
-    def test(value: Any) -> str | None:
-        return None if type(value) not in (dict, list) and (_kind(value), value) in members else failure
-
-    return test
-
-
-def _min_test(bound: float, *, secret: bool) -> _Test:
-    failure = "below the minimum" + ("" if secret else f" {_shown(bound)}")
-
-    def test(value: Any) -> str | None:
-        if type(value) not in (int, float):
-            return "not a number"
-        return failure if value < bound else None
-
-    return test
-
-
-def _max_test(bound: float, *, secret: bool) -> _Test:
-    failure = "above the maximum" + ("" if secret else f" {_shown(bound)}")
-
-    def test(value: Any) -> str | None:
-        if type(value) not in (int, float):
-            return "not a number"
-        return failure if value > bound else None
-
-    return test
-
-
-def _kind(value: Scalar) -> type:
-    """The JSON type. JSON has one type of number, so 1 and 1.0 are equal; true is not 1."""
-    return float if type(value) is int else type(value)
-
-
-def _shown(value: Any) -> str:
-    if type(value) is dict:
-        return "an object"
-    if type(value) is list:
-        return "an array"
-    # Before it is cut: half a raw key is still most of a key.
-    return _clipped(without_raw_keys(_encode(value[: 2 * _SHOWN] if type(value) is str else value).decode()))
-
-
-def _clipped(text: str) -> str:
-    """At most 80 characters, and none of them hidden: a value must not rewrite the sentence that shows it."""
-    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-    return with_hidden_shown(text)
+def _judge_one(probe: _Probe, parameters: Json, context: Json) -> str:
+    """Whether the name's values satisfy its constraint; of several findings the one that is hardest to judge by."""
+    try:
+        values, missing = probe.find(parameters, context)
+    except Ambiguous:
+        return _UNJUDGED
+    if probe.absent:
+        return _FAILS if values else _HOLDS
+    found = _MISSING if missing and probe.required else _HOLDS
+    if not values:
+        return found
+    for test in probe.all_tests(parameters, context):
+        for value in values:
+            clause = test(value)
+            if clause is None:
+                continue
+            if isinstance(clause, Unknown):
+                found = _MISSING
+            elif isinstance(clause, Unjudged):
+                return _UNJUDGED
+            elif found is _HOLDS:
+                found = _FAILS
+    return found

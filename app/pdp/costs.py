@@ -1,63 +1,83 @@
 """What it costs at worst to decide a call, as far as that shows before it is decided; in steps of about 4 ns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import UNSET, Struct
 
+from app.canonical.value_paths import EACH, MAX_PARTS
+from app.model.constraints import Constraint
 from app.model.decisions import Result
-from app.model.keys import KEY_TYPE
 from app.model.patterns import compile_regex
-from app.model.policies import Constraint
-from app.model.redaction import REDACTED
 
-MAX_BYTES = 64 * 1024
-"""Parameters are no longer than this."""
+ANY_SIZE = 1 << 62
 
 _QUICK_STEPS = 1_000_000
 _TEST_STEPS = 100
+_LOOKUP_STEPS = 20
+_SEARCH_STEPS = 250
+_READ_STEPS = 20_000
+"""To read the longest host or address there can be, most of it letters that IDNA has to look at."""
+
 _REASON_STEPS = 2_000
-_CUT = (REDACTED.encode(), KEY_TYPE.encode())
-"""What is recorded in the place of a value that may have been longer than it looks: a secret, an API key."""
+_FEW_PARTS = 5
+_ELEMENT_BYTES = 2
+"""An array has an element for every two bytes: `0,`."""
+
+_TEXT_BYTES = 4
+_PATH_STEPS_PER_BYTE = 40
 
 
 class Cost(Struct, frozen=True):
-    """At worst: `steps` whatever the call, and `steps_per_byte` of its parameters."""
+    """At worst: `steps` whatever the call, and `steps_per_byte` of its parameters and context."""
 
     steps: int = 50
     steps_per_byte: int = 0
 
 
-def cost_of(parameters: Mapping[str, Constraint], when_failed: Result) -> Cost:
-    """The cost of looking at all of these parameters.
+def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = Result.DENIED) -> Cost:
+    """The cost of looking at all of these values.
 
     RE2 is linear, but where its fast automaton runs out of memory each byte costs as many steps as the pattern has
     instructions: `.{1000}$` takes two seconds for 64 KiB. A dotted name is looked for in all the ways to split it, and
-    a few bytes can make an object in which each of them leads to the next. A failure that escalates is put into words,
-    and the next rule is asked all the same.
+    objects can be made in which each of them leads to the next. Of an array every element is looked at. A failure that
+    escalates is put into words, and the next rule is asked all the same.
     """
     steps = _REASON_STEPS if when_failed is Result.ESCALATED else 0
     per_byte = 0
-    for name, constraint in parameters.items():
-        parts = name.count(".") + 1
-        tests = (constraint.regex, constraint.enum, constraint.min, constraint.max)
-        steps += _TEST_STEPS * (parts + sum(each is not UNSET for each in tests))
-        per_byte += parts * parts // 8
-        if constraint.regex is not UNSET:
-            per_byte += compile_regex(constraint.regex).program_size
+    for _, name, constraint in named:
+        found, found_per_byte = _cost_of_finding(name)
+        tests = _TEST_STEPS * len(constraint.given)
+        steps += found + tests
+        per_byte += found_per_byte
+        for pattern in (constraint.regex, constraint.not_regex):
+            if isinstance(pattern, str):
+                per_byte += compile_regex(pattern).program_size
+                per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if EACH in name else 0
+        if constraint.path is not UNSET:
+            per_byte += _PATH_STEPS_PER_BYTE
+        reads = sum(each is not UNSET for each in (constraint.host, constraint.email_domain, constraint.cidr))
+        steps += reads * _READ_STEPS
+        if EACH in name:
+            per_byte += tests // _ELEMENT_BYTES + reads * _READ_STEPS // _TEXT_BYTES // 20
     return Cost(steps, per_byte)
 
 
-def quick_bytes(costs: Iterable[Cost]) -> int:
-    """How long parameters may be for all this to take four milliseconds at most: -1 = no length is short enough."""
+def _cost_of_finding(name: str) -> tuple[int, int]:
+    """Steps whatever the call, and steps for each of its bytes."""
+    parts = name.count(".") + 1
+    if parts <= _FEW_PARTS:
+        return _LOOKUP_STEPS << parts, 0
+    # In each object as many keys as parts are left; the shortest object that leads on takes six bytes.
+    per_byte = _LOOKUP_STEPS * parts // 6 * (1 if parts <= MAX_PARTS else parts // MAX_PARTS)
+    return _TEST_STEPS * parts, per_byte
+
+
+def quick_size(costs: Iterable[Cost]) -> int:
+    """How long a call may be for all this to take four milliseconds at most: -1 = no length is short enough."""
     left, per_byte = _QUICK_STEPS, 0
     for cost in costs:
         left -= cost.steps
         per_byte += cost.steps_per_byte
     if left < 0:
         return -1
-    return min(MAX_BYTES, left // per_byte) if per_byte else MAX_BYTES
-
-
-def may_be_longer(recorded: bytes) -> bool:
-    """Whether the parameters may be longer than they are recorded."""
-    return any(mark in recorded for mark in _CUT)
+    return left // per_byte if per_byte else ANY_SIZE

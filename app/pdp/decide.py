@@ -3,6 +3,7 @@
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, PolicyView
 from app.pdp.quotas import open_quotas
+from app.pdp.relations import NOTHING
 from app.pdp.time_windows import MINUTE_US
 
 
@@ -17,7 +18,7 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
     """
     if not agent.active:
         return agent.refusal
-    view = agent.view(request.tool_name)
+    view = agent.view_of(request)
     minute = now_us // MINUTE_US
     failure = _failure(view.asked, request, minute)
     if failure is None:
@@ -33,9 +34,10 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
 def _failure(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
     """The outcome that a failing condition gives and the place of its policy among those asked; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
+    context = request.context or NOTHING
     for place, policy in enumerate(asked):
         for condition in policy.conditions:
-            reason = condition.failed(request.parameters, minute)
+            reason = condition.failed(request.parameters, context, minute)
             if reason is None:
                 continue
             if condition.when_failed is Result.DENIED:

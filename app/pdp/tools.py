@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 
 def covers(patterns: Iterable[str], tool: str) -> bool:
-    """Whether any pattern covers the tool: the exact name, `prefix.*` or `*`. Case-sensitive."""
+    """Whether any pattern covers the tool: the exact name, `prefix*` and what goes on from there, or `*`."""
     for pattern in patterns:
         if pattern in (tool, "*"):
             return True
-        if pattern.endswith(".*") and tool.startswith(pattern[:-1]) and len(tool) > len(pattern) - 1:
+        if pattern.endswith("*") and tool.startswith(pattern[:-1]) and len(tool) >= len(pattern):
             return True
     return False

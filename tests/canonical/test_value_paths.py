@@ -42,7 +42,33 @@ CALL = {
 )
 def test_a_name_means_every_value_it_can(name, values):
     """Through every way of splitting it, and in every element."""
-    assert ValuePath(name).values(CALL) == values
+    assert ValuePath(name).find(CALL)[0] == values
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "missing"),
+    [
+        ("x", {}, True),
+        ("x", {"x": None}, False),
+        ("x.y", {"x": {}}, True),
+        ("x.y", {"x": None}, True),
+        ("x.y", {"x": {}, "x.y": 1}, False),
+        ("x[*]", {}, True),
+        ("x[*]", {"x": None}, True),
+        ("x[*]", {"x": []}, False),
+        ("x[*]", {"x": [None]}, False),
+        ("x[*].y", {"x": []}, False),
+        ("x[*].y", {"x": [{"y": 1}]}, False),
+        ("x[*].y", {"x": [{"y": 1}, {}]}, True),
+        ("x[*].y", {"x": [{"y": 1}, None]}, True),
+        ("x[*].y[*]", {"x": [{"y": []}]}, False),
+        ("x[*].y[*]", {"x": [{"y": [1]}, {"y": None}]}, True),
+        ("x[*][*]", {"x": [[1], None]}, True),
+    ],
+)
+def test_a_value_is_missing_as_a_whole_or_in_an_element(name, call, missing):
+    """An element that lacks what the others have is not passed over; an array without elements lacks nothing."""
+    assert ValuePath(name).find(call)[1] is missing
 
 
 @pytest.mark.parametrize(
@@ -65,7 +91,7 @@ def test_a_name_means_every_value_it_can(name, values):
 def test_what_stands_in_the_way_cannot_be_judged(name, call, said):
     """A tool may look into it where a rule cannot; a decoy beside it does not help."""
     with pytest.raises(Ambiguous, match=said):
-        ValuePath(name).values(call)
+        ValuePath(name).find(call)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +120,8 @@ def test_the_parts_of_a_name_are_bounded():
 
 def test_a_name_from_before_there_were_paths_is_a_key():
     """It keeps its meaning."""
-    assert ValuePath("a[0]").values({"a[0]": 1, "a": [2]}) == [1]
-    assert ValuePath("a*.b").values({"a*": {"b": 1}}) == [1]
+    assert ValuePath("a[0]").find({"a[0]": 1, "a": [2]}) == ([1], False)
+    assert ValuePath("a*.b").find({"a*": {"b": 1}}) == ([1], False)
 
 
 def test_the_name_of_a_plain_key_is_known_as_one():

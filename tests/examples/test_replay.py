@@ -181,7 +181,7 @@ def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
         ('{"tool": "think", "arguments": {}}', '{"policies": []}', ["--only", "kind=user"], "kind=user"),
         (
             '{"tool": "think", "arguments": {}}',
-            '{"policies": [{"name": "Odd", "rules": [{"type": "tool_denylist", "tools": ["a*"]}]}]}',
+            '{"policies": [{"name": "Odd", "rules": [{"type": "tool_denylist", "tools": ["*a"]}]}]}',
             [],
             'policy "Odd" was refused: 400 VALIDATION_ERROR',
         ),

@@ -33,6 +33,12 @@ def agent(tenant):
     return tenant.new_agent()
 
 
+CONSTRAINT_FIELDS = (
+    "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, type, "
+    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr"
+)
+
+
 def refused(answer, path, message):
     """The answer is 400 at this place with this sentence."""
     assert answer.status_code == 400, answer.text
@@ -87,12 +93,12 @@ POLICIES = {
     "unknown field in a rule": (
         {"rules": [{**DENY, "effect": "deny"}]},
         "$.rules[0].effect",
-        "is not a field here; there are type, tools",
+        "is not a field here; there are type, tools, when, unless",
     ),
     "unknown field of a later type": (
         {"rules": [{"type": "time_based", "tools": ["*"], "timewindow": {"allowedHours": [1]}}]},
         "$.rules[0].timewindow",
-        "is not a field here; there are type, timeWindow, effect, tools",
+        "is not a field here; there are type, timeWindow, effect, tools, when, unless",
     ),
     "missing field of a later type": (
         {"rules": [{"type": "rate_limit", "tools": ["*"]}]},
@@ -102,7 +108,7 @@ POLICIES = {
     "star inside a pattern": (
         {"rules": [{**DENY, "tools": ["ok", "a*b"]}]},
         "$.rules[0].tools[1]",
-        '"a*b": `*` stands alone or last, as in `file.*`; nowhere else',
+        '"a*b": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else',
     ),
     "unknown effect": (
         {"rules": [{**rate(1)[0], "effect": "warn"}]},
@@ -132,7 +138,7 @@ POLICIES = {
     "constraint without anything": (
         {"rules": constraint()},
         "$.rules[0].parameters.amount",
-        "needs at least one of regex, enum, min, max and required",
+        "needs at least one field, such as regex, enum, min, max or required",
     ),
     "min above max": (
         {"rules": constraint(min=5, max=1)},
@@ -153,7 +159,7 @@ POLICIES = {
     "unknown field in a constraint": (
         {"rules": constraint(maximum=5)},
         "$.rules[0].parameters.amount.maximum",
-        "is not a field here; there are regex, enum, min, max, required",
+        f"is not a field here; there are {CONSTRAINT_FIELDS}",
     ),
     "parameter without a name": (
         {"rules": [{"type": "parameter_constraint", "tools": ["*"], "parameters": {"": {"min": 1}}}]},

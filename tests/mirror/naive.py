@@ -4,8 +4,12 @@ Plain JSON in, nothing compiled, nothing remembered. It shares no code with the 
 disagree, one of them or the page is wrong.
 """
 
+import ipaddress
+import operator
+import posixpath
+import re
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -18,6 +22,8 @@ Bucket = tuple[str, int, tuple[str, ...], int]
 
 PASS, ABSTAIN, DENY, ESCALATE = "pass", "abstain", "deny", "escalate"
 STRICTNESS = {"allowed": 0, "escalated": 1, "denied": 2}
+FAIL = "fail"
+OK, FAILS, MISSING, UNJUDGED = "ok", "fails", "missing", "unjudged"
 RESULTS = {DENY: "denied", ESCALATE: "escalated", PASS: "allowed"}
 
 
@@ -46,7 +52,7 @@ def evaluate(
     waits = {}
     for policy in policies:
         for index, rule in enumerate(policy["rules"]):
-            if rule["type"] == "rate_limit":
+            if is_limit(rule, call):
                 wait = wait_us(rule["rateLimit"], admitted.get(bucket(policy, index), ()), now_us)
                 if wait > 0:
                     waits[policy["id"], index] = wait
@@ -61,13 +67,13 @@ def evaluate(
 
 
 def takes(policies: Collection[Json], call: Json) -> list[Bucket]:
-    """The buckets that an allowed call takes from: rate limits that cover it in the deciding tier and in guardrails."""
+    """The buckets that an allowed call takes from: rate limits that pass in the deciding tier and in guardrails."""
     tier = [policy for policy, _ in deciding_tier(policies, call, 0, ())]
     return [
         bucket(policy, index)
         for policy in tier + guardrails(policies)
         for index, rule in enumerate(policy["rules"])
-        if rule["type"] == "rate_limit" and covers(rule["tools"], call["tool_name"])
+        if is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
     ]
 
 
@@ -78,7 +84,7 @@ def decide(policies: Collection[Json], call: Json, now_us: int, full: Collection
         verdicts = verdicts_of(policy, call, now_us, full)
         verdict = policy_verdict(verdicts)
         if verdict in (DENY, ESCALATE) and STRICTNESS[RESULTS[verdict]] > STRICTNESS[answer.result]:
-            answer = Answer(RESULTS[verdict], policy["id"], reported_rule(policy, verdicts, verdict))
+            answer = Answer(RESULTS[verdict], policy["id"], reported_rule(policy, verdicts, verdict, call))
     return answer
 
 
@@ -88,7 +94,7 @@ def by_tiers(policies: Collection[Json], call: Json, now_us: int, full: Collecti
     for verdict in (DENY, ESCALATE, PASS):
         for policy, verdicts in tier:
             if policy_verdict(verdicts) == verdict:
-                return Answer(RESULTS[verdict], policy["id"], reported_rule(policy, verdicts, verdict))
+                return Answer(RESULTS[verdict], policy["id"], reported_rule(policy, verdicts, verdict, call))
     return Answer("denied")
 
 
@@ -124,71 +130,273 @@ def policy_verdict(verdicts: list[str]) -> str:
     return next((verdict for verdict in (DENY, ESCALATE, PASS) if verdict in verdicts), ABSTAIN)
 
 
-def reported_rule(policy: Json, verdicts: list[str], verdict: str) -> int:
-    """The first rule with the policy's verdict; of those that fail, rate limits last."""
+def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -> int:
+    """The first rule with the policy's verdict; of those that fail, rate limits that are full last."""
     candidates = [index for index, each in enumerate(verdicts) if each == verdict]
     if verdict != PASS:
-        candidates.sort(key=lambda index: policy["rules"][index]["type"] == "rate_limit")
+        candidates.sort(key=lambda index: is_limit(policy["rules"][index], call))
     return candidates[0]
+
+
+def is_limit(rule: Json, call: Json) -> bool:
+    """Whether its quota alone says if it passes."""
+    return rule["type"] == "rate_limit" and verdict_of_circumstances(rule, call) == PASS
 
 
 def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     covered = covers(rule["tools"], call["tool_name"])
+    if not covered and rule["type"] != "tool_allowlist":
+        return ABSTAIN
+    failing = {"tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
+    fails = failing.get(rule["type"]) or rule.get("effect", DENY)
+    applies = verdict_of_circumstances(rule, call)
+    if applies == ABSTAIN:
+        return ABSTAIN
+    if applies == FAIL:
+        return fails
     if rule["type"] == "tool_allowlist":
         return PASS if covered else DENY
-    if not covered:
-        return ABSTAIN
-    if rule["type"] == "tool_denylist":
-        return DENY
-    if rule["type"] == "approval_required":
-        return ESCALATE
+    if rule["type"] in failing:
+        return fails
     if rule["type"] == "parameter_constraint":
-        ok = all(satisfies(call.get("parameters", {}), name, wanted) for name, wanted in rule["parameters"].items())
+        ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
     elif rule["type"] == "time_based":
         ok = inside(rule["timeWindow"], now_us)
     else:
         ok = not full
-    return PASS if ok else rule.get("effect", DENY)
+    return PASS if ok else fails
+
+
+def verdict_of_circumstances(rule: Json, call: Json) -> str:
+    """PASS where the rule applies, ABSTAIN where it does not, FAIL where nobody can tell."""
+    word = "when" if "when" in rule else "unless"
+    if word not in rule:
+        return PASS
+    findings = [judged(call, of, name, wanted) for of, name, wanted in named(rule[word])]
+    if UNJUDGED in findings:
+        return FAIL
+    if MISSING in findings:
+        return {None: FAIL, "skip": ABSTAIN, "apply": PASS}[rule[word].get("ifMissing")]
+    holds = all(each == OK for each in findings)
+    return PASS if holds == (word == "when") else ABSTAIN
+
+
+def named(holder: Json) -> list[Json]:
+    return [(of, *pair) for of in ("parameters", "context") for pair in holder.get(of, {}).items()]
 
 
 def covers(patterns: list[str], tool: str) -> bool:
     for pattern in patterns:
         if pattern in (tool, "*"):
             return True
-        if pattern[-2:] == ".*" and tool[: len(pattern) - 1] == pattern[:-1] and tool != pattern[:-1]:
+        if pattern[-1:] == "*" and tool[: len(pattern) - 1] == pattern[:-1] and tool != pattern[:-1]:
             return True
     return False
 
 
-def satisfies(parameters: Json, name: str, wanted: Json) -> bool:
-    values = list(meanings(parameters, name))
-    if not values:
-        return wanted.get("required") is False
-    return all(fits(value, wanted) for value in values)
+def satisfies(call: Json, of: str, name: str, wanted: Json) -> bool:
+    return judged(call, of, name, wanted) == OK
 
 
-def meanings(holder: Json, name: str) -> Iterator[Json]:
-    """Every value that `name` can mean: the key itself, and the rest of the name in an object under its beginning."""
-    for key, value in holder.items():
-        if key == name:
-            yield value
-        if name.startswith(f"{key}.") and isinstance(value, dict):
-            yield from meanings(value, name[len(key) + 1 :])
+def judged(call: Json, of: str, name: str, wanted: Json) -> str:
+    """OK, FAILS, MISSING or UNJUDGED: what one named value is held against its constraint."""
+    try:
+        outcomes = meanings(call.get(of) or {}, name)
+    except BlockedError:
+        return UNJUDGED
+    values = [each for each in outcomes if each is not LACKING and each is not EMPTY]
+    if wanted.get("absent"):
+        return FAILS if values else OK
+    findings = [finding for value in values for finding in fits(value, wanted, call)]
+    if (not outcomes or any(each is LACKING for each in outcomes)) and wanted.get("required") is not False:
+        findings.append(MISSING)
+    return next((each for each in (UNJUDGED, MISSING, FAILS) if each in findings), OK)
 
 
-def fits(value: Json, wanted: Json) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if "regex" in wanted:
-        if value is None or isinstance(value, list | dict):
-            return False
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        if re2.search(wanted["regex"], text) is None:
-            return False
-    if "enum" in wanted and not any(json_type(value) == json_type(each) and value == each for each in wanted["enum"]):
-        return False
-    if "min" in wanted and not (is_number and value >= wanted["min"]):
-        return False
-    return "max" not in wanted or (is_number and value <= wanted["max"])
+class BlockedError(Exception):
+    """Something other than an object or array stands where one must be."""
+
+
+LACKING, EMPTY = object(), object()
+
+
+def meanings(value: Json, name: str) -> list[Json]:
+    """Every value that `name` can mean below `value`, LACKING for an element without one, EMPTY for each array.
+
+    Nothing at all: it is not there.
+    """
+    if name == "":
+        return [value]
+    if name[:3] == "[*]":
+        if value is None:
+            return [LACKING]
+        if not isinstance(value, list):
+            raise BlockedError
+        rest = name[3:].removeprefix(".")
+        return [EMPTY, *(each for element in value for each in meanings(element, rest) or [LACKING])]
+    return below(value, name)
+
+
+def below(value: Json, name: str) -> list[Json]:
+    """The same, where the name goes on with a key."""
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        raise BlockedError
+    found = []
+    for key, inner in value.items():
+        rest = name[len(key) :]
+        if not name.startswith(key) or ("[*]" in name and set(key) & set("[]*")):
+            continue
+        if rest[:1] in ("", "."):
+            found += meanings(inner, rest[1:]) if rest != "." else below(inner, "")
+        elif rest[:3] == "[*]":
+            found += meanings(inner, rest)
+    return found
+
+
+def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
+    """A finding for each field of the constraint that looks at the value."""
+    for field, bound in wanted.items():
+        if field in OTHERS:
+            yield compared(value, field, bound, call)
+        elif field in TEXTS:
+            yield TEXTS[field](value, bound) if isinstance(value, str) else UNJUDGED
+        elif field in BOUNDS:
+            yield verdict(BOUNDS[field](value, bound)) if is_number(value) else UNJUDGED
+        elif field in SIZES:
+            yield verdict(SIZES[field][1](len(value), bound)) if isinstance(value, SIZES[field][0]) else UNJUDGED
+        elif field in ONE_WAY:
+            yield ONE_WAY[field](value, bound)
+
+
+def has_pattern(value: Json, pattern: str) -> str:
+    if value is None or isinstance(value, list | dict):
+        return UNJUDGED
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return verdict(re2.search(pattern, text) is not None)
+
+
+def is_among(value: Json, members: list[Json]) -> str:
+    if json_type(value) not in map(json_type, members) or isinstance(value, list | dict):
+        return UNJUDGED
+    return verdict(any(json_type(value) == json_type(each) and value == each for each in members))
+
+
+def is_of_type(value: Json, kinds: Json) -> str:
+    whole = is_number(value) and value == int(value)
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return verdict(json_type(value) in kinds or (whole and "integer" in kinds))
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+SWAPPED = {OK: FAILS, FAILS: OK, UNJUDGED: UNJUDGED}
+ONE_WAY = {
+    "regex": has_pattern,
+    "notRegex": lambda value, pattern: SWAPPED[has_pattern(value, pattern)],
+    "enum": is_among,
+    "notEnum": lambda value, members: SWAPPED[is_among(value, members)],
+    "type": is_of_type,
+}
+OTHERS = ("equals", "atMost", "atLeast")
+BOUNDS = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
+SIZES = {
+    "minLength": (str, operator.ge),
+    "maxLength": (str, operator.le),
+    "minItems": (list, operator.ge),
+    "maxItems": (list, operator.le),
+}
+
+
+def verdict(ok: bool) -> str:
+    return OK if ok else FAILS
+
+
+def compared(value: Json, field: str, operand: Json, call: Json) -> str:
+    [(of, name)] = operand.items()
+    try:
+        others = meanings(call.get("context" if of == "context" else "parameters") or {}, name)
+    except BlockedError:
+        return UNJUDGED
+    if not others:
+        return MISSING
+    if field == "equals":
+        if any(isinstance(each, list | dict) for each in (value, *others)):
+            return UNJUDGED
+        return verdict(all(json_type(value) == json_type(each) and value == each for each in others))
+    sorts = [sortable(each) for each in (value, *others)]
+    if None in sorts or len({kind for kind, _ in sorts}) > 1:
+        return UNJUDGED
+    first, *rest = (moment for _, moment in sorts)
+    return verdict(all(first <= each if field == "atMost" else first >= each for each in rest))
+
+
+def sortable(value: Json) -> tuple[str, Json] | None:
+    if is_number(value):
+        return "number", value
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return "date", date.fromisoformat(value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9-]{10}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9:]{5})", value):
+        return "time", datetime.fromisoformat(value.upper())
+    return None
+
+
+def in_directory(text: str, wanted: Json) -> str:
+    if not re.fullmatch(r"(/[\w.@+-]*)+", text) or text.startswith("//"):
+        return UNJUDGED
+    depth = 0
+    for part in text.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0 or re.fullmatch(r"\.{3,}", part):
+            return UNJUDGED
+    path = posixpath.normpath(text)
+    return verdict(any(posixpath.commonpath([path, each]) == posixpath.normpath(each) for each in wanted["under"]))
+
+
+def on_host(text: str, wanted: Json) -> str:
+    host = re.fullmatch(r"(?:(?:https?|wss?|ftp)://)?([A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#][!-~]*)?", text)
+    is_url = "://" in text
+    if not host or (not is_url and set("/?#") & set(text)) or "\\" in text or re.search(r"[?#].*@", text):
+        return UNJUDGED
+    return of_domain(host[1], wanted["in"])
+
+
+def in_email_domain(text: str, wanted: Json) -> str:
+    local, _, domain = text.partition("@")
+    if not re.fullmatch(r"[\w+'=~&#-]+(\.[\w+'=~&#-]+)*", local) or "." not in domain or domain.endswith("."):
+        return UNJUDGED
+    return UNJUDGED if re.search("[0-9]$", domain) else of_domain(domain, wanted["in"])
+
+
+def of_domain(text: str, patterns: list[str]) -> str:
+    name = text.lower().removesuffix(".")
+    if not all(re.fullmatch(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", label) for label in name.split(".")):
+        return UNJUDGED
+    if "xn--" in name or re.fullmatch(r"[0-9]+|0x[0-9a-f]*", name.split(".")[-1]):
+        try:
+            ipaddress.IPv4Address(name)
+        except ValueError:
+            return UNJUDGED
+    return verdict(any(name == each or (each[:2] == "*." and name.endswith(each[1:])) for each in patterns))
+
+
+def in_networks(text: str, wanted: Json) -> str:
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError:
+        return UNJUDGED
+    if network.version == 6 and (
+        not re.fullmatch("[0-9a-f:/]+", text.lower()) or not text.lower().startswith("2001:db8")
+    ):
+        return UNJUDGED
+    ours = [each for each in map(ipaddress.ip_network, wanted["in"]) if each.version == network.version]
+    return verdict(any(network.subnet_of(each) for each in ours))
+
+
+TEXTS = {"path": in_directory, "host": on_host, "emailDomain": in_email_domain, "cidr": in_networks}
 
 
 def json_type(value: Json) -> str:

@@ -33,7 +33,7 @@ def test_a_case_is_decided_as_it_says(case):
             sides.patch(edit.policy, edit.patch)
         for full in call.full:
             sides.fill(full.policy, full.rule, call.now_us)
-        arguments = (call.tool_name, call.parameters, call.now_us)
+        arguments = (call.tool_name, call.parameters, call.now_us, call.context)
 
         answer, outcome = sides.judge(*arguments)
         by_mirror = sides.judge_by_mirror(*arguments)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mirror import naive
 from profiles import examples
 
-from app.model.policies import Constraint, TimeWindow
+from app.model.constraints import Constraint
+from app.model.policies import TimeWindow
 from app.pdp import decide
 from app.pdp.constraints import compile_constraint
 from app.pdp.time_windows import MINUTE_US as MINUTE
@@ -75,6 +76,11 @@ values = st.one_of(
     st.fixed_dictionaries({"b": st.fixed_dictionaries({"c": st.sampled_from(SCALARS)})}),
 )
 parameters = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a.b.c", "", "x."]), values, max_size=4)
+
+
+def satisfied(name, constraint, parameters):
+    """By the mirror."""
+    return naive.satisfies({"parameters": parameters}, "parameters", name, constraint)
 
 
 LENIENT = st.sampled_from([set(), {"required"}, {"required"}])
@@ -196,7 +202,7 @@ def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
 def test_a_constraint_and_its_mirror_agree(name, constraint, given_parameters):
     """One parameter on its own, so that every kind of value meets every kind of constraint."""
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
 
 
 FEW = [True, False, 0, 1, 2, -0.0, 1.0, "1", "true", None]
@@ -229,7 +235,7 @@ def test_every_spelling_of_a_name_is_judged_alike(data, name, constraint):
     """Few values, so that truth, numbers and their texts meet under each spelling."""
     given_parameters = data.draw(spelled(name))
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
 
 
 json_values = st.recursive(
@@ -247,7 +253,7 @@ def test_whatever_json_holds_is_judged_alike(name, constraint, value, other):
         msgspec.json.encode({"x": value, "p": {"x": other}, "a": {"b": value}, "p.x": other})
     )
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
-    assert (check(given_parameters) is None) == naive.satisfies(given_parameters, name, constraint)
+    assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
 
 
 @PROFILE
@@ -255,7 +261,7 @@ def test_whatever_json_holds_is_judged_alike(name, constraint, value, other):
 def test_an_enum_and_its_mirror_agree(value, members):
     """Equal in type and value: the numbers, texts and constants that languages like to confuse."""
     check = compile_constraint("x", Constraint(enum=members), secret=False)
-    assert (check({"x": value}) is None) == naive.satisfies({"x": value}, "x", {"enum": members})
+    assert (check({"x": value}, {}) is None) == satisfied("x", {"enum": members}, {"x": value})
 
 
 @PROFILE

@@ -40,8 +40,7 @@ def constraint(tool, **patterns):
 
 
 def call(tool, **parameters):
-    recorded = parameters | ({"secret": "[REDACTED]"} if "secret" in parameters else {})
-    return AuthorizeRequest("a", tool, "authorize", parameters, msgspec.json.encode(recorded))
+    return AuthorizeRequest("a", tool, "authorize", parameters, b"{}", size=len(msgspec.json.encode(parameters)))
 
 
 @pytest.mark.parametrize(

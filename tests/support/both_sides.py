@@ -17,8 +17,13 @@ REDACTOR = Redactor(Settings().redact.split(","))
 DEFAULTS = {"priority": 0, "enabled": True, "kind": "grant"}
 
 
-def request(tool_name: str, parameters: dict[str, Any] | None = None, action: str = "authorize") -> AuthorizeRequest:
-    return AuthorizeRequest("agent", tool_name, action, parameters or {}, b"")
+def request(
+    tool_name: str,
+    parameters: dict[str, Any] | None = None,
+    action: str = "authorize",
+    context: dict[str, Any] | None = None,
+) -> AuthorizeRequest:
+    return AuthorizeRequest("agent", tool_name, action, parameters or {}, b"", context=context)
 
 
 def agent(status: str = "active") -> Agent:
@@ -32,7 +37,7 @@ def policy_of(body: dict[str, Any]) -> Policy:
         id=body["id"],
         agent_id=owner.get("agent_id"),
         group=owner.get("group"),
-        kind=PolicyKind(body["kind"]),
+        kind=PolicyKind(body.get("kind", "grant")),
         name=body["name"],
         rules=tuple(msgspec.convert(body["rules"], Rules)),
         priority=body["priority"],
@@ -100,15 +105,19 @@ class BothSides:
         self.ledger.admitted.setdefault((policy_id, fingerprint), []).extend(times)
         self.mirror_admitted.setdefault(naive.bucket(body, index), []).extend(times)
 
-    def judge(self, tool_name: str, parameters: dict[str, Any], now_us: int) -> tuple[naive.Answer, Outcome]:
+    def judge(
+        self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
+    ) -> tuple[naive.Answer, Outcome]:
         """What the decision point answers, in the mirror's words and in its own."""
-        plan = decide(self.compiled, request(tool_name, parameters), now_us)
+        plan = decide(self.compiled, request(tool_name, parameters, context=context), now_us)
         outcome, retry_us = self.ledger.close(plan, now_us)
         index = None if outcome.rule is None else outcome.rule.index
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
-    def judge_by_mirror(self, tool_name: str, parameters: dict[str, Any], now_us: int) -> naive.Answer:
-        call = {"tool_name": tool_name, "parameters": parameters}
+    def judge_by_mirror(
+        self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
+    ) -> naive.Answer:
+        call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
         answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted)
         if answer.result == "allowed":

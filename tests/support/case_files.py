@@ -39,6 +39,7 @@ class Call(Struct, forbid_unknown_fields=True):
     wanted: Wanted
     action: str = "authorize"
     parameters: dict[str, Any] = {}
+    context: dict[str, Any] | None = None
     full: list[RuleOf] = []
     edits: list[Edit] = []
 

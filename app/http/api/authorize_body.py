@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import Invalid
+from app.errors import Invalid, PayloadTooLarge
 from app.http.bodies import (
     count_keys,
     decode_json,
@@ -21,7 +21,7 @@ from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
-from app.model.text import FieldError, Name, require_visible
+from app.model.text import FieldError, Name, require_tool_name, require_visible
 from app.validation_messages import explain
 
 MAX_PARAMETERS_BYTES = 64 * 1024
@@ -29,6 +29,9 @@ MAX_NAMES = MAX_PARAMETERS_BYTES // 5
 """More names than the parameters have room for: `"":0,` is the shortest."""
 
 MAX_IDEMPOTENCY_KEY = 255
+MAX_CONTEXT_BYTES = 16 * 1024
+MAX_CONTEXT_DEPTH = 8
+_NESTED = frozenset({dict, list})
 DEFAULT_ACTION = "authorize"
 _KEY_TYPE = KEY_TYPE.encode()
 
@@ -39,6 +42,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     tool_name: The tool that the agent wants to call.
     action: What is attempted, for the log; `authorize` if left out.
     parameters: The call's parameters; up to 64 KiB and 32 levels deep.
+    context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and
+    8 levels deep.
     """
 
     # Both spellings are fields, because this body is decoded in one step.
@@ -51,6 +56,7 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling
     action: Name | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
+    context: dict[str, Any] | UnsetType = UNSET
 
 
 _encode = msgspec.json.Encoder().encode
@@ -67,13 +73,16 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _refused(raw, error) from None
     parameters = {} if body.parameters is UNSET else body.parameters
-    require_unique_keys(raw, _fields_given(body) + count_keys(parameters))
+    context = None if body.context is UNSET or not body.context else body.context
+    require_unique_keys(
+        raw, _fields_given(body) + count_keys(parameters) + (0 if context is None else count_keys(context))
+    )
 
     agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
     tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
     action = DEFAULT_ACTION if body.action is UNSET else body.action
     try:
-        require_visible("tool_name", tool_name)
+        require_tool_name("tool_name", tool_name)
         require_visible("action", action)
     except FieldError as error:
         raise Invalid.at(f"$.{error.field}", error.message) from None
@@ -83,14 +92,45 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
 
     if len(raw) > MAX_PARAMETERS_BYTES:
         _require_short(_encode(parameters))  # before every name in them is looked at
-    recorded = _encode(redactor.redacted(parameters))
-    if _KEY_TYPE in recorded:
-        recorded = without_raw_keys(recorded.decode()).encode()
+    recorded = _recorded(parameters, redactor)
     _require_short(recorded)
     idempotency = None
     if idempotency_key is not None:
-        idempotency = _idempotency(idempotency_key, (canonical, tool_name, action, parameters))
-    return AuthorizeRequest(canonical, tool_name, action, parameters, recorded, idempotency)
+        asked = (canonical, tool_name, action, parameters)
+        idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context))
+    if context is None:
+        return AuthorizeRequest(canonical, tool_name, action, parameters, recorded, idempotency, size=len(raw))
+    _require_small(context)
+    return AuthorizeRequest(
+        canonical,
+        tool_name,
+        action,
+        parameters,
+        recorded,
+        idempotency,
+        context=context,
+        recorded_context=_recorded(context, redactor),
+        size=len(raw),
+    )
+
+
+def _recorded(value: dict[str, Any], redactor: Redactor) -> bytes:
+    """JSON of it as the log may keep it."""
+    recorded = _encode(redactor.redacted(value))
+    return without_raw_keys(recorded.decode()).encode() if _KEY_TYPE in recorded else recorded
+
+
+def _require_small(context: dict[str, Any]) -> None:
+    size = len(_encode(context))
+    if size > MAX_CONTEXT_BYTES:
+        raise PayloadTooLarge(f"$.context has {size} bytes as JSON; at most {MAX_CONTEXT_BYTES} are taken")
+    level: list[Any] = [context]
+    for _ in range(MAX_CONTEXT_DEPTH):
+        insides = (each.values() if type(each) is dict else each for each in level)
+        level = [inner for inside in insides for inner in inside if type(inner) in _NESTED]
+        if not level:
+            return
+    raise Invalid.at("$.context", f"values are nested more than {MAX_CONTEXT_DEPTH} levels deep")
 
 
 def _require_short(parameters: bytes) -> None:
@@ -100,7 +140,7 @@ def _require_short(parameters: bytes) -> None:
         )
 
 
-def _idempotency(key: bytes, asked: tuple[str, str, str, dict[str, Any]]) -> Idempotency:
+def _idempotency(key: bytes, asked: tuple[Any, ...]) -> Idempotency:
     """The digests of the header and of what is asked; the order of names in an object does not matter."""
     if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
         raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
@@ -117,6 +157,7 @@ def _fields_given(body: AuthorizeBody) -> int:
         + (body.toolName is not UNSET)
         + (body.action is not UNSET)
         + (body.parameters is not UNSET)
+        + (body.context is not UNSET)
     )
 
 

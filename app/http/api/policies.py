@@ -20,6 +20,7 @@ from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
+from app.model.written_rules import require_writable
 from app.replica import Services
 from app.views.policies import PolicyView
 
@@ -47,6 +48,7 @@ class CreatePolicy(Body, frozen=True):
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
+        require_writable(self.rules)
         if self.agent_id is not None and canonical_uuid(self.agent_id) is None:
             raise FieldError("agent_id", "must be a UUID")
         if self.group is not None:
@@ -72,6 +74,8 @@ class UpdatePolicy(Body, frozen=True):
     def __post_init__(self) -> None:
         if self.name is not UNSET:
             require_visible("name", self.name)
+        if self.rules is not UNSET:
+            require_writable(self.rules)
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)

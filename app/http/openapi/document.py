@@ -21,12 +21,14 @@ from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
-from app.model.policies import Constraint, PolicyKind, TimeWindow
+from app.model.constraints import Circumstances, Constraint, Operand
+from app.model.policies import ParameterConstraint, PolicyKind, TimeWindow
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
 _KEY_SCHEME = "apiKey"
+_EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
 _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Constraint.__name__: {"minProperties": 1},
     CreatePolicy.__name__: {
@@ -43,6 +45,9 @@ _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
             },
         ]
     },
+    Operand.__name__: {"minProperties": 1, "maxProperties": 1},
+    Circumstances.__name__: _EITHER,
+    ParameterConstraint.__name__: _EITHER,
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
 """What a struct asks for that no field of it can say."""

@@ -1,0 +1,201 @@
+"""Constraints: what a value of a call must be, and in which calls a rule applies. A value that exists is valid."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.canonical.value_paths import EACH, require_path
+from app.model.meanings import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
+from app.model.patterns import MAX_REGEX_LENGTH, compile_regex
+from app.model.text import FieldError, Name, require_visible
+
+MAX_COUNT = 1 << 20
+Scalar = str | int | float | bool | None
+Pattern = Annotated[str, Meta(max_length=MAX_REGEX_LENGTH, extra_json_schema={"format": "re2"})]
+Scalars = Annotated[list[Scalar], Meta(min_length=1, max_length=100)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+
+
+class JsonType(StrEnum):
+    """The types of JSON; `integer` is a number without a fraction, `1.0` among them."""
+
+    STRING = "string"
+    NUMBER = "number"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    NULL = "null"
+    ARRAY = "array"
+    OBJECT = "object"
+
+
+class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another value of the same call, by its name.
+
+    parameter: A parameter's name; it may reach into objects.
+    context: The name of what the caller vouches for in `context`.
+    """
+
+    parameter: Name | UnsetType = UNSET
+    context: Name | UnsetType = UNSET
+
+    @property
+    def name(self) -> str:
+        return self.context if isinstance(self.context, str) else str(self.parameter)
+
+    @property
+    def of_context(self) -> bool:
+        return self.context is not UNSET
+
+    def __post_init__(self) -> None:
+        if (self.parameter is UNSET) is (self.context is UNSET):
+            raise FieldError("parameter", "give parameter or context, one of the two")
+        field = "context" if self.of_context else "parameter"
+        require_name(field, self.name)
+        if EACH in self.name:
+            raise FieldError(field, f"`{EACH}` stands for many values; name one to compare with")
+
+
+class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What one value must be; every field that is given must hold.
+
+    regex: RE2 pattern, found anywhere in a string or in the JSON of a number or boolean; anchor it with ^ and $.
+    enum: The values it may have, equal in type and value; JSON scalars.
+    min: The least it may be, inclusive; numbers only.
+    max: The most it may be, inclusive; numbers only.
+    required: false lets the value be missing; true if left out.
+    not_regex: RE2 pattern that must not be found in it; anything but a string, number or boolean fails.
+    not_enum: Values that it must not have; of the JSON type of one of them.
+    above: It must be more than this; numbers only.
+    below: It must be less than this; numbers only.
+    min_length: The fewest code points of a string.
+    max_length: The most code points of a string.
+    min_items: The fewest elements of an array.
+    max_items: The most elements of an array.
+    type: Its JSON type, or the types it may have; 1.0 is an integer, too.
+    absent: true: it must not be given at all. Stands alone.
+    equals: Another value of the call that it must equal in type and value.
+    at_most: Another value of the call that it must not exceed: two numbers, dates or times (RFC 3339).
+    at_least: Another value of the call that it must not fall below: two numbers, dates or times (RFC 3339).
+    path: A directory that it must lie in, as an absolute POSIX path.
+    host: Hosts that it must be, or be a URL of.
+    email_domain: Domains that it must be a mail address in.
+    cidr: Networks that it must be an address or a network in.
+    """
+
+    regex: Pattern | UnsetType = UNSET
+    enum: Scalars | UnsetType = UNSET
+    min: int | float | UnsetType = UNSET
+    max: int | float | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+    not_regex: Pattern | UnsetType = UNSET
+    not_enum: Scalars | UnsetType = UNSET
+    above: int | float | UnsetType = UNSET
+    below: int | float | UnsetType = UNSET
+    min_length: Count | UnsetType = UNSET
+    max_length: Count | UnsetType = UNSET
+    min_items: Count | UnsetType = UNSET
+    max_items: Count | UnsetType = UNSET
+    type: JsonType | Annotated[list[JsonType], Meta(min_length=1, max_length=7)] | UnsetType = UNSET
+    absent: bool | UnsetType = UNSET
+    equals: Operand | UnsetType = UNSET
+    at_most: Operand | UnsetType = UNSET
+    at_least: Operand | UnsetType = UNSET
+    path: PathConstraint | UnsetType = UNSET
+    host: HostConstraint | UnsetType = UNSET
+    email_domain: EmailDomainConstraint | UnsetType = UNSET
+    cidr: CidrConstraint | UnsetType = UNSET
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the fields that are given."""
+        return [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET]
+
+
+Constraints = Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=100)]
+
+
+class IfMissing(StrEnum):
+    """What becomes of a rule whose `when` or `unless` reads a value that is missing."""
+
+    SKIP = "skip"
+    APPLY = "apply"
+
+
+class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """They hold if every named value satisfies its constraint. What cannot be judged fails the rule, with its effect.
+
+    parameters: For each named parameter what it must be.
+    context: For each named value of `context` what it must be.
+    if_missing: What becomes of the rule where a value is missing: it is passed over, or applies; it fails if left out.
+    """
+
+    parameters: Constraints | UnsetType = UNSET
+    context: Constraints | UnsetType = UNSET
+    if_missing: IfMissing | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        require_constraints(self.parameters, self.context)
+
+
+def require_constraints(parameters: Mapping[str, Constraint] | UnsetType, context: Any) -> None:
+    """Raise FieldError unless at least one of the two is given and everything in them can be evaluated."""
+    if parameters is UNSET and context is UNSET:
+        raise FieldError("parameters", "give parameters, context or both")
+    for field, name, constraint in named_constraints(parameters, context):
+        try:
+            _require_constraint(constraint)
+        except FieldError as error:
+            place = f"{field}.{name}.{error.field}" if error.field else f"{field}.{name}"
+            raise FieldError(place, error.message) from None
+
+
+def named_constraints(
+    parameters: Mapping[str, Constraint] | UnsetType, context: Mapping[str, Constraint] | UnsetType
+) -> Iterator[tuple[str, str, Constraint]]:
+    """Each constraint with where it stands: `parameters` or `context`, and the name."""
+    for field, constraints in (("parameters", parameters), ("context", context)):
+        if not isinstance(constraints, UnsetType):
+            yield from ((field, name, constraint) for name, constraint in constraints.items())
+
+
+def require_name(field: str, name: str) -> None:
+    """Raise FieldError unless it names values in a way that can be seen and read; names from before may be others."""
+    require_visible(field, name)
+    try:
+        require_path(name)
+    except ValueError as error:
+        raise FieldError(field, str(error)) from None
+
+
+def _require_constraint(constraint: Constraint) -> None:
+    """Raise FieldError, with "" for the constraint itself, unless something can satisfy it."""
+    given = constraint.given
+    if not given:
+        raise FieldError("", "needs at least one field, such as regex, enum, min, max or required")
+    if constraint.absent is not UNSET and (not constraint.absent or len(given) > 1):
+        raise FieldError("absent", "is true, and stands alone; `required: true` asks for presence")
+    for name, text in (("regex", constraint.regex), ("notRegex", constraint.not_regex)):
+        if isinstance(text, str):
+            try:
+                compile_regex(text)
+            except ValueError as refusal:
+                raise FieldError(name, str(refusal)) from None
+    lowest = (("min", constraint.min), ("above", constraint.above))
+    highest = (("max", constraint.max), ("below", constraint.below))
+    for lower, least in lowest:
+        for upper, most in highest:
+            _require_order(lower, least, upper, most)
+    _require_order("minLength", constraint.min_length, "maxLength", constraint.max_length)
+    _require_order("minItems", constraint.min_items, "maxItems", constraint.max_items)
+
+
+_EXCLUSIVE = {("min", "below"), ("above", "max"), ("above", "below")}
+
+
+def _require_order(lower: str, least: Any, upper: str, most: Any) -> None:
+    exclusive = (lower, upper) in _EXCLUSIVE
+    if least is not UNSET and most is not UNSET and (least > most or (exclusive and least == most)):
+        relation = "is not below" if exclusive else "is above"
+        raise FieldError("", f"{lower} {least} {relation} {upper} {most}; nothing can satisfy it")

@@ -1,0 +1,73 @@
+"""What a text must mean: a file, a machine, a mailbox or a network among some. A value that exists is valid."""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from app.canonical.addresses import canonical_network
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.hosts import canonical_domain, canonical_pattern
+from app.canonical.paths import canonical_path
+from app.model.text import FieldError
+
+Texts = Annotated[list[Annotated[str, Meta(min_length=1, max_length=4096)]], Meta(min_length=1, max_length=100)]
+
+
+class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
+    """A POSIX path that is one of some directories or lies below one; refused unless it is in one plain spelling.
+
+    under: Absolute paths of the directories.
+    """
+
+    under: Texts
+
+    def __post_init__(self) -> None:
+        _require_each("under", self.under, canonical_path)
+        for index, text in enumerate(self.under):
+            if canonical_path(text) != (text.rstrip("/") or "/"):
+                raise FieldError(f"under[{index}]", f"write it as {canonical_path(text)}")
+
+
+class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
+    """A URL or host on one of some hosts; refused unless every reader of URLs finds the same host in it.
+
+    among: Hosts; `*.corp.com` is every name below corp.com.
+    """
+
+    among: Texts
+
+    def __post_init__(self) -> None:
+        _require_each("in", self.among, canonical_pattern)
+
+
+class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
+    """One plain mail address in one of some domains.
+
+    among: Domains; `*.corp.com` is every domain below corp.com.
+    """
+
+    among: Texts
+
+    def __post_init__(self) -> None:
+        _require_each("in", self.among, lambda text: canonical_domain(text.removeprefix("*.")))
+
+
+class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
+    """An IP address or network that lies wholly in one of some networks.
+
+    among: Networks such as 10.0.0.0/8.
+    """
+
+    among: Texts
+
+    def __post_init__(self) -> None:
+        _require_each("in", self.among, canonical_network)
+
+
+def _require_each(field: str, texts: Iterable[str], read: Callable[[str], object]) -> None:
+    for index, text in enumerate(texts):
+        try:
+            read(text)
+        except Ambiguous as error:
+            raise FieldError(f"{field}[{index}]", f'"{text[:80]}" {error}') from None

@@ -1,0 +1,48 @@
+"""What a test says of a value: the parts of a sentence that a person understands, and none that a value can rewrite."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from app.model.constraints import Scalar
+from app.model.keys import without_raw_keys
+from app.model.text import with_hidden_shown
+
+_SHOWN = 80
+_encode = msgspec.json.encode
+
+
+class Unjudged(str):
+    """A clause about a value of a type that the test cannot judge; any other says that it was judged and failed."""
+
+    __slots__ = ()
+
+
+Test = Callable[[Any], str | None]
+"""Takes the value; None if it passes, else the rest of a sentence that begins with the value."""
+
+
+def scalar(value: Scalar) -> tuple[type, Scalar]:
+    """What is equal for values of the same JSON type and value. JSON has one type of number: 1 is 1.0, and not true."""
+    return (float if type(value) is int else type(value)), value
+
+
+def shown(value: Any) -> str:
+    """The value in a sentence."""
+    if type(value) is dict:
+        return "an object"
+    if type(value) is list:
+        return "an array"
+    # Before it is cut: half a raw key is still most of a key.
+    return clipped(without_raw_keys(_encode(value[: 2 * _SHOWN] if type(value) is str else value).decode()))
+
+
+def clipped(text: str) -> str:
+    """At most 80 characters, and none of them hidden: a value must not rewrite the sentence that shows it."""
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return with_hidden_shown(text)
+
+
+def listed(members: Iterable[Scalar]) -> str:
+    return clipped(", ".join(_encode(member).decode() for member in members))

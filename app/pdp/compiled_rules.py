@@ -1,0 +1,135 @@
+"""Rules, compiled once: what each asks of the calls it covers, what a failure gives, and in which calls it applies."""
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from app.model.constraints import named_constraints
+from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.policies import (
+    ApprovalRequired,
+    Effect,
+    ParameterConstraint,
+    Policy,
+    PolicyRule,
+    RateLimited,
+    TimeBased,
+    ToolAllowlist,
+    quota_fingerprints,
+)
+from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint
+from app.pdp.costs import Cost, cost_of
+from app.pdp.time_windows import TimeCheck, compile_time_window
+from app.pdp.tools import covers
+
+_RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
+
+
+class Condition(Struct, frozen=True):
+    """One rule that covers the tool and is no quota.
+
+    when_failed: the result a failure gives.
+    failure: the reason if it always fails; None if that depends on the call.
+    checks, time: what it depends on; a condition without any always passes.
+    cost: what it takes at worst to find out.
+    """
+
+    ref: RuleRef
+    when_failed: Result
+    failure: str | None = None
+    checks: tuple[Check, ...] = ()
+    time: TimeCheck | None = None
+    cost: Cost = Cost()
+
+    def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
+        """The reason why this call fails the rule, None if it passes."""
+        if self.failure is not None:
+            return self.failure
+        for check in self.checks:
+            reason = check(parameters, context)
+            if reason is not None:
+                return reason
+        return self.time(minute) if self.time is not None else None
+
+
+class CompiledRule(Struct, frozen=True):
+    """A rule with its condition or quota made once.
+
+    when_failed: the result a failure gives. condition, quota: what it asks for; lists and approvals have neither,
+    because whether they fail depends on the tool alone. judge: says in which calls it applies; None = in all.
+    costs: what it takes at worst to find all that out.
+    """
+
+    rule: PolicyRule
+    ref: RuleRef
+    when_failed: Result
+    condition: Condition | None = None
+    quota: Quota | None = None
+    judge: Judge | None = None
+    costs: tuple[Cost, ...] = ()
+
+    def concerns(self, tool: str) -> bool:
+        """Whether it can say anything about a call of this tool: it covers it, or forbids what it does not cover."""
+        return isinstance(self.rule, ToolAllowlist) or covers(self.rule.tools, tool)
+
+    def applies(self, parameters: dict[str, Any], context: dict[str, Any]) -> Verdict:
+        """Whether it applies to this call; why it fails where that cannot be judged."""
+        return self.judge is None or self.judge(parameters, context)
+
+
+def compile_rules(policy: Policy, is_secret: IsSecret) -> list[CompiledRule]:
+    """The rules of a policy, in its order."""
+    fingerprints = quota_fingerprints(policy.rules)
+    return [
+        _compile_rule(policy, rule, RuleRef(index, str(rule.__struct_config__.tag)), fingerprint, is_secret)
+        for index, (rule, fingerprint) in enumerate(zip(policy.rules, fingerprints, strict=True))
+    ]
+
+
+def _compile_rule(
+    policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret
+) -> CompiledRule:
+    condition: Condition | None = None
+    quota: Quota | None = None
+    when_failed = _result(rule)
+    match rule:
+        case ParameterConstraint():
+            named = list(named_constraints(rule.parameters, rule.context))
+            checks = tuple(
+                compile_constraint(name, constraint, secret=is_secret(name), of=of) for of, name, constraint in named
+            )
+            condition = Condition(ref, when_failed, checks=checks, cost=cost_of(named, when_failed))
+        case TimeBased():
+            condition = Condition(ref, when_failed, time=compile_time_window(rule.time_window))
+        case RateLimited():
+            limit = rule.rate_limit
+            spent = f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
+            when_full = Outcome(when_failed, policy.id, ref, spent)
+            quota = Quota(policy.id, fingerprint or "", limit.max_calls, limit.window_seconds * 1_000_000, when_full)
+        case _:
+            pass
+    judge, costs = _judge(rule, is_secret)
+    if condition is not None:
+        costs = (*costs, condition.cost)
+    return CompiledRule(rule, ref, when_failed, condition, quota, judge, costs)
+
+
+def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:
+    """What says in which calls a rule applies, and its cost."""
+    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
+        if not isinstance(circumstances, UnsetType):
+            named = named_constraints(circumstances.parameters, circumstances.context)
+            return compile_circumstances(word, circumstances, is_secret), (cost_of(named),)
+    return None, ()
+
+
+def _result(rule: PolicyRule) -> Result:
+    """The result that a failure gives."""
+    if isinstance(rule, ApprovalRequired):
+        return Result.ESCALATED
+    effect = getattr(rule, "effect", UNSET)
+    return Result.DENIED if effect is UNSET else _RESULT_OF[effect]
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"

@@ -1,0 +1,56 @@
+"""Tests of what a text means to whoever acts on it: the file, machine, mailbox or network that it names."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from msgspec import UNSET
+
+from app.canonical.addresses import canonical_network, within
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.email_domains import canonical_email_domain
+from app.canonical.hosts import canonical_host, canonical_pattern, host_matcher
+from app.canonical.paths import canonical_path, under
+from app.model.constraints import Constraint
+from app.pdp.clauses import Test, Unjudged, clipped
+
+
+def meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
+    """Tests of what a text means to whoever acts on it."""
+    if constraint.path is not UNSET:
+        roots = constraint.path.under
+        yield _meaning_test("path", canonical_path, under(map(canonical_path, roots)), _unless(secret, roots))
+    if constraint.host is not UNSET:
+        hosts = constraint.host.among
+        yield _meaning_test("host", canonical_host, _matcher(hosts), _unless(secret, hosts))
+    if constraint.email_domain is not UNSET:
+        domains = constraint.email_domain.among
+        yield _meaning_test("mail address", canonical_email_domain, _matcher(domains), _unless(secret, domains))
+    if constraint.cidr is not UNSET:
+        networks = constraint.cidr.among
+        yield _meaning_test(
+            "address", canonical_network, within(map(canonical_network, networks)), _unless(secret, networks)
+        )
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    return host_matcher([canonical_pattern(pattern) for pattern in patterns])
+
+
+def _meaning_test(kind: str, read: Callable[[str], Any], is_wanted: Callable[[Any], bool], wanted: str) -> Test:
+    """Reads the text in the one way it can be read, then looks whether that is wanted."""
+    failure = f"no {kind} in {wanted}"
+    no_text = Unjudged(f"not a text that could be a {kind}")
+
+    def test(value: Any) -> str | None:
+        if type(value) is not str:
+            return no_text
+        try:
+            return None if is_wanted(read(value)) else failure
+        except Ambiguous as error:
+            return Unjudged(f"no {kind} that can be judged: it {error}")
+
+    return test
+
+
+def _unless(secret: bool, wanted: Iterable[str]) -> str:
+    return "those that are allowed" if secret else clipped(", ".join(wanted))
