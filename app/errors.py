@@ -126,6 +126,13 @@ class IdempotencyConflict(AppError):
     code = "IDEMPOTENCY_CONFLICT"
 
 
+class IdempotencyStale(AppError):
+    """What the Idempotency-Key was answered with no longer stands: what decides has changed since."""
+
+    status = 409
+    code = "IDEMPOTENCY_STALE"
+
+
 class LimitReached(AppError):
     """The workspace, or the agent, has as many of these as this service lets it have."""
 

@@ -49,6 +49,7 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   backlog     the stream is at backlog_max; nothing written
   repeated    first_answer holds the answer to the same question; nothing written
   conflict    first_answer holds the answer to another question; nothing written
+  outdated    first_answer holds an answer from other version tokens than these; nothing written
 WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
               first_answer for 24 hours
 TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
@@ -85,10 +86,6 @@ end
 local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
 if not key[1] then return refuse('revoked') end
 if key[2] and time_ms >= tonumber(key[2]) then return refuse('expired') end
-if first_answer then
-  local asked = call('HGET', first_answer, 'body_digest')
-  if asked then return refuse(asked == body_digest and 'repeated' or 'conflict') end
-end
 if call('HGET', agent, 'version') ~= version then return refuse('stale') end
 local groups = {}
 for field in string.gmatch(group_fields, '%S+') do groups[#groups + 1] = field end
@@ -96,6 +93,13 @@ local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace
 local shared = last[4] or ''
 for i = 5, 4 + #groups do shared = shared .. ' ' .. (last[i] or '') end
 if shared ~= shared_version then return refuse('stale') end
+if first_answer then
+  local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version')
+  if first[1] and first[1] ~= body_digest then return refuse('conflict') end
+  -- What was allowed then may be forbidden now: never a stale yes, and never a second call in a quota.
+  if first[1] and (first[2] ~= version or first[3] ~= shared_version) then return refuse('outdated') end
+  if first[1] then return refuse('repeated') end
+end
 if time_us < holds_from_us or time_us >= holds_until_us then return refuse('moved') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 
@@ -155,9 +159,10 @@ if result == 'allowed' and quotas > 0 then
   end
 end
 if first_answer then
-  call('HSET', first_answer, 'body_digest', body_digest, 'id', decision_id, 'result', result, 'policyId', policy_id,
-    'rule', rule, 'reason', reason, 'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us),
-    'retryUs', string.format('%.0f', math.ceil(retry_us)))
+  call('HSET', first_answer, 'body_digest', body_digest, 'version', version, 'shared_version', shared_version,
+    'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule, 'reason', reason,
+    'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us), 'retryUs',
+    string.format('%.0f', math.ceil(retry_us)))
   call('PEXPIRE', first_answer, '86400000')
 end
 local since_ms = time_ms - tonumber(key[3] or 0)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.store_clock import StoreClock, monotonic_us
-from app.errors import ApiKeyExpired, IdempotencyConflict, StoreUnavailable, Unauthorized
+from app.errors import ApiKeyExpired, IdempotencyConflict, IdempotencyStale, StoreUnavailable, Unauthorized
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
 from app.model.keys import Caller
 from app.pdp import CompiledAgent
@@ -90,9 +90,11 @@ class CommitDecision:
         waited_us: how long ago that was by our own clock, which never steps.
         held: what is kept of the agent, its packed commits among it.
         now_us: for tests; in production the store is the clock.
-        With an idempotency key that was used before, the decision is the one made then.
+        With an idempotency key that was used before, the decision is the one made then, if it would still be made
+        from the same agent and policies.
         Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
-        key was used for another question; StoreUnavailable if the store gave no answer (then the decision may be
+        key was used for another question, IdempotencyStale if for one that was decided from what is no longer so;
+        StoreUnavailable if the store gave no answer (then the decision may be
         in the log, and nobody has seen it) or the backlog is full.
         """
         call = self._prepared(caller, request, tokens, plan, held)
@@ -130,6 +132,11 @@ class CommitDecision:
                 return await self._first_decision(caller, request.idempotency)
             case "conflict":
                 raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
+            case "outdated":
+                raise IdempotencyStale(
+                    "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
+                    "decided now; ask again with a new one"
+                )
             case "revoked":
                 raise Unauthorized("The API key is unknown or has been revoked")
             case "expired":

@@ -66,3 +66,23 @@ def test_two_keys_in_one_request_are_400(ask):
     answer = ask.client.post("/v1/authorize", json={"agent_id": ask.agent_id, "tool_name": "x"}, headers=headers)
 
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("change", ["suspend", "edit", "delete"])
+def test_no_replay_says_yes_after_what_decides_has_changed(ask, change):
+    """I8: on either replica, and the same question with a new key is decided by what holds now."""
+    assert ask(f"before {change}").json()["allowed"] is True
+    if change == "suspend":
+        assert ask.client.patch(f"/v1/agents/{ask.agent_id}", json={"status": "suspended"}).status_code == 200
+    elif change == "edit":
+        body = {"agent_id": ask.agent_id, "name": "n", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
+        assert ask.client.post("/v1/policies", json=body).status_code == 201
+    else:
+        assert ask.client.delete(f"/v1/agents/{ask.agent_id}").status_code == 204
+
+    wanted = (404, "AGENT_NOT_FOUND") if change == "delete" else (409, "IDEMPOTENCY_STALE")
+    for to_other in (False, True):
+        answer = ask(f"before {change}", to_other=to_other)
+        assert (answer.status_code, answer.json()["error"]["code"]) == wanted
+    if change != "delete":
+        assert ask(f"after {change}").json()["allowed"] is False

@@ -5,8 +5,12 @@ import asyncio
 import pytest
 from deciding import ALLOWED, DENIED, SECOND, START, quota
 
-from app.errors import IdempotencyConflict
+from app.authorize.commit import Stale
+from app.errors import IdempotencyConflict, IdempotencyStale
+from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens
+from app.model.policies import PolicyKind, ToolDenylist
+from app.store.policies import Policies
 
 DAY_MS = 24 * 60 * 60 * 1000
 ASKED = Idempotency("a" * 64, "b" * 64)
@@ -14,12 +18,12 @@ ANOTHER_BODY = Idempotency("a" * 64, "c" * 64)
 ANOTHER_KEY = Idempotency("d" * 64, "b" * 64)
 
 
-async def commit(scene, plan, idempotency=ASKED, *, at=START, version=None):
+async def commit(scene, plan, idempotency=ASKED, *, at=START, tokens=None):
     """Close the plan for a request that carries this idempotency key."""
     request = AuthorizeRequest(scene.agent.id, "file.read", "authorize", {}, b"{}", idempotency)
     decision_id = scene.ids.new(0)
     return await scene.committing(
-        scene.caller, request, Tokens(version or scene.agent.version), plan, decision_id, at, now_us=at
+        scene.caller, request, tokens or Tokens(scene.agent.version), plan, decision_id, at, now_us=at
     )
 
 
@@ -81,13 +85,54 @@ async def test_twenty_at_once_are_one_call(scene):
     assert len(await scene.admitted(one)) == 1
 
 
-async def test_a_repeated_question_needs_no_fresh_plan(scene):
-    """The policies may have changed since: the answer that was given is still the answer."""
-    first = await commit(scene, Plan(ALLOWED))
+async def suspend(scene, _):
+    await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED)
 
-    again = await commit(scene, Plan(ALLOWED), version="0" * 32)
 
-    assert again.id == first.id
+async def edit(scene, policies):
+    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[ToolDenylist(tools=["*"])])
+
+
+async def guard(scene, policies):
+    rules = [ToolDenylist(tools=["*"])]
+    await policies.create(scene.workspace_id, kind=PolicyKind.GUARDRAIL, name="g", rules=rules)
+
+
+@pytest.mark.parametrize("change", [suspend, edit, guard])
+@pytest.mark.parametrize("outcome", [ALLOWED, DENIED], ids=["allowed", "denied"])
+async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, outcome):
+    """I8: neither as a yes nor as a no; nothing is written, and no quota is taken a second time."""
+    one = quota("one", 10, 60 * SECOND)
+    await commit(scene, Plan(outcome, (one,)))
+    await change(scene, Policies(scene.client, scene.ids))
+    tokens = (await scene.agents.load(scene.workspace_id, scene.agent.id)).tokens
+    before = await scene.everything()
+
+    with pytest.raises(IdempotencyStale):
+        await commit(scene, Plan(ALLOWED, (one,)), tokens=tokens)
+
+    assert await scene.everything() == before
+    assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
+
+
+async def test_who_does_not_know_of_a_change_yet_is_told_before_anything_is_repeated(scene):
+    """A replica that has heard nothing reads again; then the first answer no longer stands, or the agent is gone."""
+    await commit(scene, Plan(ALLOWED))
+    await suspend(scene, None)
+    assert await commit(scene, Plan(ALLOWED)) == Stale(START, version_moved=True)
+
+    await scene.agents.delete(scene.workspace_id, scene.agent.id)
+    assert await commit(scene, Plan(ALLOWED)) == Stale(START, version_moved=True)
+
+
+async def test_an_answer_of_a_release_that_kept_no_tokens_is_not_repeated(scene):
+    """Nobody can say whether it still stands."""
+    await commit(scene, Plan(ALLOWED))
+    name = scene.keyspace.first_answer(scene.key.id, ASKED.key_digest)
+    await scene.client.call("HDEL", name, "version", "shared_version")
+
+    with pytest.raises(IdempotencyStale):
+        await commit(scene, Plan(ALLOWED))
 
 
 async def test_the_first_answer_is_kept_for_a_day(scene):

@@ -16,6 +16,7 @@ from app.errors import (
     AuditEntryNotFound,
     AuditLogDamaged,
     IdempotencyConflict,
+    IdempotencyStale,
     InsufficientScope,
     Invalid,
     LimitReached,
@@ -104,7 +105,7 @@ OPERATIONS = (
         answer=DecisionView,
         request_headers=(IDEMPOTENCY_KEY,),
         headers=REPLAYED,
-        errors=(AgentNotFound, IdempotencyConflict),
+        errors=(AgentNotFound, IdempotencyConflict, IdempotencyStale),
         description=(
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
             "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "

@@ -94,7 +94,8 @@ IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
     "A name of the caller's for this question. Asked again with it, within 24 hours, the first answer is given again: "
-    "no second entry, no second call in a rate limit. Another question with the same name is 409.",
+    "no second entry, no second call in a rate limit. Another question with the same name is 409, and so is the same "
+    "one once the agent or what governs it has changed: then ask with a new name.",
 )
 REPLAYED = {"Idempotency-Replayed": "`true` where the first answer to the Idempotency-Key is given again."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}
