@@ -49,7 +49,11 @@ class Child:
             log.error(
                 "%s (pid %s) ended with %s; starting another", self.name, self.process.pid, self.process.returncode
             )
-            self.start()
+            try:
+                self.start()
+            except (OSError, subprocess.SubprocessError) as error:
+                self._born = time.monotonic()
+                log.error("%s cannot be started: %s; trying again", self.name, error)  # noqa: TRY400 - a sentence says it
 
 
 class Children:

@@ -25,7 +25,9 @@ log = logging.getLogger(__name__)
 _MAX_SOCKET_PATH = 100
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
-_RESPAWN_SECONDS = 1.0
+_RESPAWN_SECONDS, _LONGEST_RESPAWN_SECONDS = 1.0, 30.0
+_SETTLED_SECONDS = 10.0
+"""A store that lived this long is started again at once; one that keeps dying or cannot start, ever more slowly."""
 _BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
 Say = Callable[[str], None]
@@ -70,7 +72,8 @@ class EmbeddedStore:
         self._pause = pause
         self.process: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
-        self._born = 0.0
+        self._born = self._not_before = 0.0
+        self._failures = 0
 
     def __enter__(self) -> Self:
         try:
@@ -106,14 +109,22 @@ class EmbeddedStore:
             self._pause()
 
     def keep(self) -> None:
-        """Start the store again if it has died; what it answered is on disk. Does not wait for it."""
-        if self.process is None or self.process.poll() is None:
+        """Start the store again if it has died; what it answered is on disk. Does not wait for it.
+
+        Where it cannot be started (no memory, no descriptors, no server) it says so and tries again later.
+        """
+        if self.process is None or self.process.poll() is None or time.monotonic() < self._not_before:
             return
-        if time.monotonic() - self._born < _RESPAWN_SECONDS:
-            return  # it died at once: do not spin
         pid, code = self.process.pid, self.process.returncode
+        self._failures = 0 if time.monotonic() - self._born >= _SETTLED_SECONDS else self._failures + 1
+        pause_s = min(_RESPAWN_SECONDS * 2**self._failures, _LONGEST_RESPAWN_SECONDS)
         log.error("the embedded store (pid %s) ended with %s; starting it again: %s", pid, code, self._last_words())
-        self._spawn()
+        try:
+            self._spawn()
+        except (OSError, SettingsError, subprocess.SubprocessError) as error:
+            self._born = time.monotonic()
+            log.error("the embedded store cannot be started: %s; trying again in %.0f s", error, pause_s)  # noqa: TRY400 - a sentence says it
+        self._not_before = time.monotonic() + pause_s
 
     def stop(self) -> None:
         """The store has written everything and is gone."""

@@ -130,6 +130,22 @@ def test_a_killed_store_is_started_again_and_no_answer_is_lost(service):
         assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 
+def test_a_store_that_cannot_be_started_again_is_tried_until_it_can(service):
+    """No server that reads its files, for a while: replicas answer 503, and nothing has to be restarted by hand."""
+    service.start()
+    record = service.data_dir / "server"
+    family = record.read_text().split()[0]
+    kept = record.read_text()
+    record.write_text(f"{family} v=99.0\n")
+    [store] = service.children(STORE)
+    kill(store)
+    service.until(lambda: "the embedded store cannot be started: " in service.complained, "it says so")
+    assert not service.answers()
+    record.write_text(kept)
+    service.until(service.answers, "it serves again")
+    assert service.stop() == 0
+
+
 def test_a_killed_compactor_is_replaced(service):
     """Sealing goes on without anybody's doing."""
     service.start()
