@@ -28,7 +28,8 @@ from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.etag import provide_if_match
 from app.http.methods import options_handler
 from app.http.openapi import document, page
-from app.http.problems import EXCEPTION_HANDLERS, error_answer
+from app.http.paths import is_served
+from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
 from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
 from app.replica import Services
@@ -74,6 +75,9 @@ class Application(Litestar):
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
         services, path = self.state.services, scope["path"]
+        if not is_served(path, scope["raw_path"]):
+            refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
+            return await send_answer(send, refusal)
         if path in _AUTHORIZE and scope["method"] == "POST":
             return await authorize.answer(services, scope, receive, send)
         if path.startswith(NEEDS_A_KEY) and has_bounds(services):

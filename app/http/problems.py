@@ -67,13 +67,17 @@ def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:
         case AppError():
             return error
         case NotFoundException():
-            return NotFound("Nothing is served at this path; /docs lists what is")
+            return nothing_here()
         case MethodNotAllowedException():
             return not_allowed(request.method, (error.headers or {}).get("allow", "OPTIONS"))
         case ClientException():
             return Invalid.at("$", str(error.detail))
         case _:
             return unexpected(error)
+
+
+def nothing_here() -> NotFound:
+    return NotFound("Nothing is served at this path; /docs lists what is")
 
 
 def unexpected(error: Exception) -> AppError:

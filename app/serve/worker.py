@@ -11,11 +11,13 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import uvicorn
 
 from app.gc_freeze import freeze_heap
-from app.http.protocol.draining import DrainingHttpProtocol
+from app.http.protocol.connection import HttpProtocol
+from app.http.protocol.connections import Connections
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
@@ -25,8 +27,6 @@ from app.settings import Settings
 
 DRAIN_SECONDS = 20
 """How long requests under way may take once the worker has been told to stop."""
-_KEEP_ALIVE_SECONDS = 75
-"""Longer than balancers keep idle connections, so that it is never we who close one that is about to be used."""
 
 
 class Worker(uvicorn.Server):
@@ -49,11 +49,11 @@ class Worker(uvicorn.Server):
 
     async def _let_in(self, connections: list[socket.socket]) -> None:
         """They are served like those that the loop itself accepted."""
-        config, loop = self.config, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
 
-        def protocol() -> asyncio.Protocol:
-            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
-                config=config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
+        def protocol() -> asyncio.BaseProtocol:
+            made: asyncio.BaseProtocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
             )
             return made
 
@@ -84,13 +84,13 @@ def main() -> None:
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # the plain loop loses TCP_NODELAY: 43 ms a request
-        http=DrainingHttpProtocol,
+        http=partial(HttpProtocol, shared=Connections()),  # type: ignore[arg-type]
+        ws="none",
         lifespan="on",
         access_log=False,
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         callback_notify=refresh,
         timeout_notify=1,

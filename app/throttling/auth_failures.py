@@ -75,21 +75,17 @@ class AuthFailures:
         return max(0.0, self.locked.get(self.origin(peer, forwarded) or "", now) - now)
 
     def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
-        """Who is counted for a request: an IPv4 address or an IPv6 network of 64 bits; None = nobody.
+        """The address counted for a request, of IPv6 its network of 64 bits; None if the connection has none.
 
-        peer: the other end of the connection. forwarded: the values of X-Forwarded-For. Each proxy adds at the right
-        whom it was asked by, so what stands right of the first that is no proxy of ours is true and the rest is not.
-        Where no proxy is named but the header is there, all callers may have the proxy's address in common: nobody is
-        counted then, rather than everybody refused for what one of them does.
+        peer: the other end of the connection. forwarded: the values of X-Forwarded-For, believed from our own proxies
+        only. Each proxy adds at the right whom it was asked by, so what stands right of the first that is no proxy of
+        ours is true and the rest is not. Anybody else can write what they like into it and is counted as the peer.
         """
         address = _address(peer)
         if address is None:
             return None
-        if not self._proxies:
-            if forwarded:
-                self._warn_once(address)
-                return None
-            return _counted(address)
+        if forwarded and not self._proxies:
+            self._warn_once(address)
         hops = ",".join(forwarded).split(",")[-_HOPS_MAX:]
         while self._is_proxy(address) and hops:
             before = _address(hops.pop().strip())
@@ -105,7 +101,8 @@ class AuthFailures:
         if not self._has_warned:
             self._has_warned = True
             log.warning(
-                "%s forwards requests, but REMIT_TRUSTED_PROXIES is not set: failed authentications are not throttled",
+                "X-Forwarded-For from %s is not believed, since REMIT_TRUSTED_PROXIES does not name it; if it is a "
+                "balancer, the failed authentications of all its callers count as its own",
                 address,
             )
 

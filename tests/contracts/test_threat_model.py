@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from app.http.protocol import bounds
+from app.http.protocol.states import State
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/threat-model.md").read_text()
+_CONNECTION = PAGE.split("### A connection, and what it may take\n", 1)[1].split("\n## ", 1)[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in PAGE.splitlines()
+    for line in PAGE.replace(_CONNECTION, "").splitlines()
     if line.startswith("| ") and not line.startswith("| What could go wrong")
 ]
 WRITTEN = {
@@ -38,3 +42,17 @@ def test_every_link_leads_somewhere():
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", PAGE)}
     assert links
     assert all((ROOT / "docs" / link).is_file() for link in links)
+
+
+def test_the_bounds_of_a_connection_are_those_of_the_code():
+    """Every constant has its row, with its number."""
+    shown = re.findall(r"\| `([A-Z_]+)` \| ([\d,.]+) \|$", _CONNECTION, re.MULTILINE)
+    constants = {name: value for name, value in vars(bounds).items() if name.isupper()}
+    assert {name: float(number.replace(",", "")) for name, number in shown} == constants
+
+
+def test_every_state_of_a_connection_has_its_row():
+    """And none is there that the code does not have."""
+    first_cells = re.findall(r"^\| ([^|]+) \|", _CONNECTION, re.MULTILINE)
+    named = set(re.findall(r"`([a-z]+)`", " ".join(first_cells)))
+    assert named | {"closed"} == {each.value for each in State}

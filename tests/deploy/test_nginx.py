@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import time
 from pathlib import Path
 
@@ -91,6 +92,54 @@ def test_what_nginx_refuses_itself_has_the_bodies_of_the_api(client):
     assert (hidden.status_code, hidden.json()["error"]["code"]) == (404, "NOT_FOUND")
     nearly = client.post("/v1/authorize", content=b" " * (300 << 10))
     assert (nearly.status_code, nearly.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+METRICS = [
+    "/metrics",
+    "/metrics/",
+    "/metrics%2f",
+    "/metrics%2F/",
+    "//metrics",
+    "/./metrics",
+    "/x/../metrics",
+    "/%6detrics",
+]
+METRICS += [
+    "/metrics?",
+    "/metrics//",
+    "/METRICS",
+    "/metrics;x",
+    "/v1/..%2fmetrics",
+    "http://inside/metrics",
+    "/metrics#",
+]
+
+
+def ask(balancer, target):
+    """The answer to a target as it stands."""
+    with socket.create_connection(("127.0.0.1", balancer.port), timeout=10) as peer:
+        lines = (f"GET {target} HTTP/1.1", "Host: inside", f"Authorization: Bearer {ADMIN_KEY}", "Connection: close")
+        peer.sendall("\r\n".join((*lines, "", "")).encode())
+        return b"".join(iter(lambda: peer.recv(65536), b""))
+
+
+@pytest.mark.parametrize("target", METRICS)
+@pytest.mark.usefixtures("client")
+def test_metrics_are_hidden_in_every_spelling(balancer, target):
+    """They are for the monitor inside."""
+    answer = ask(balancer, target)
+    assert answer.split()[1] in {b"404", b"400"}
+    assert b"remit_" not in answer
+
+
+@pytest.mark.parametrize(
+    "target", ["//v1/agents", "/v1//agents", "/v1/./agents", "/x/../v1/agents", "/v1%2fagents", "/v1/agents/%2e"]
+)
+@pytest.mark.usefixtures("client")
+def test_only_one_spelling_of_a_path_is_served_behind_the_balancer(balancer, target):
+    """It hands paths on as they were written."""
+    assert ask(balancer, "/v1/agents").split()[1] == b"200"
+    assert ask(balancer, target).split()[1] == b"404"
 
 
 def test_a_replica_that_is_drained_costs_no_call(client, balancer, replicas):

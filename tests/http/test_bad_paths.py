@@ -132,7 +132,7 @@ def test_another_writing_of_a_path_is_the_path_or_nothing(tenant, replica, path)
     assert tenant.reader.post(url, json={"name": "a"}).status_code in {403, 404}
 
 
-@pytest.mark.parametrize("path", ["/v1/authorize/", "/v1//authorize", "/v1/authorize%2F", "/v1%2Fauthorize"])
+@pytest.mark.parametrize("path", ["/v1/authorize/", "/v1/%61uthorize", "/%76%31/authorize/"])
 def test_another_writing_of_authorize_decides_the_same_way(tenant, path):
     """The way past the router and the way through it end in the same place."""
     agent = tenant.new_agent()

@@ -1,6 +1,7 @@
 """Bytes on a connection: what no HTTP client library would send, and what is written about it."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -140,7 +141,16 @@ def test_a_request_that_two_readers_would_end_in_different_places_ends_the_conne
     assert connection.is_closed()
 
 
-@pytest.mark.parametrize("first", ["FOO /v1/agents HTTP/1.1", "\x16\x03\x01", "GET", "GET /v1/agents HTTP/9.9"])
+def test_a_method_that_nobody_knows_is_405(connection, key):
+    """RFC 9110 lets anybody add methods, so it is a request; and the connection goes on."""
+    connection.send("FOO /v1/agents HTTP/1.1", "Host: x", key)
+    status, headers, _ = connection.answer()
+    assert (status, headers["allow"]) == (405, "GET, OPTIONS, POST")
+    connection.send("GET /livez HTTP/1.1", "Host: x")
+    assert connection.answer()[0] == 200
+
+
+@pytest.mark.parametrize("first", ["GET  /v1/agents HTTP/1.1", "\x16\x03\x01", "GET", "GET /v1/agents HTTP/9.9"])
 def test_what_is_no_http_gets_the_body_of_every_error(connection, first):
     """And the connection ends."""
     connection.send(first, "Host: x")
@@ -243,3 +253,65 @@ def test_a_client_that_goes_away_leaves_no_traceback(misbehaved):
     assert "Traceback" not in log
     assert "unexpected" not in log
     assert " 500" not in log
+
+
+def call_of(tool):
+    return json.dumps({"agent_id": UNKNOWN, "tool_name": tool}).encode()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("Connection: Upgrade", "Upgrade: x"),
+        ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA"),
+    ],
+)
+def test_a_body_behind_an_upgrade_is_no_second_request(connection, key, asked):
+    """In whichever piece it comes: a balancer would give the second answer to somebody else."""
+    inner = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    for path in ("/v1/authorize", "/v1/agents"):
+        connection.send(f"POST {path} HTTP/1.1", "Host: x", key, *asked, f"Content-Length: {len(inner)}")
+        connection.send_more(inner)
+        status, _, body = connection.answer()
+        assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
+    connection.send("GET /readyz HTTP/1.1", "Host: x")
+    assert connection.answer()[0] == 200
+
+
+def test_a_client_that_offers_h2c_is_answered_in_http_1(connection, key):
+    """As curl and Java offer it by default; the body is read as usual."""
+    offer = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA")
+    body = call_of("t")
+    connection.send("POST /v1/authorize HTTP/1.1", "Host: x", key, *offer, f"Content-Length: {len(body)}", body=body)
+    status, _, answered = connection.answer()
+    assert (status, json.loads(answered)["error"]["code"]) == (404, "AGENT_NOT_FOUND")
+
+
+def test_a_client_that_sends_no_more_gets_its_answers(replica, key):
+    """`printf … | nc -N`: on the hot path and on the other."""
+    body = call_of("t")
+    with socket.create_connection(("127.0.0.1", replica.port), timeout=10) as peer:
+        head = f"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n{key}\r\nContent-Length: {len(body)}\r\n\r\n"
+        peer.sendall(head.encode() + body + f"GET /v1/agents HTTP/1.1\r\nHost: x\r\n{key}\r\n\r\n".encode())
+        peer.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: peer.recv(65536), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"404", b"200"]
+
+
+def test_a_good_call_before_a_bad_one_is_answered_first(connection, key):
+    """It was committed, so its answer is what comes first."""
+    body = call_of("t")
+    bad = f"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n{key}\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n".encode()
+    connection.send("POST /v1/authorize HTTP/1.1", "Host: x", key, f"Content-Length: {len(body)}", body=body + bad)
+    assert [connection.answer()[0] for _ in range(2)] == [404, 400]
+    assert connection.is_closed()
+
+
+def test_trailers_without_end_are_refused(connection):
+    """No key is needed to send them; nobody keeps them, and the answer can be read."""
+    connection.send(
+        "POST /livez HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", body=b"0\r\n" + b"a:b\r\n" * 100_000
+    )
+    status, headers, _ = connection.answer()
+    assert (status, headers["connection"]) == (405, "close")
+    assert connection.is_closed()

@@ -16,7 +16,7 @@ from app.model.exports import Format
 from app.model.keys import Caller, Scope
 from app.replica import Services
 
-MEDIA = {Format.NDJSON: "application/x-ndjson", Format.CSV: "text/csv; charset=utf-8"}
+MEDIA = {Format.NDJSON: "application/x-ndjson", Format.CSV: "text/csv"}
 _GZIP_LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 

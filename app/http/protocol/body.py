@@ -1,0 +1,105 @@
+"""The body of a request, taken out of a connection's bytes: of an announced length, or in chunks."""
+
+import re
+
+from app.errors import HeadTooLarge, Invalid
+from app.http.protocol.bounds import HEAD_BYTES, LINE_BYTES
+from app.http.protocol.head import require_fields
+
+_size_line = re.compile(rb"([0-9A-Fa-f]{1,15}+)((?:[ \t]*+;[\t\x20-\x7e\x80-\xff]*+)?+)\r\n").match
+
+
+class SizedBody:
+    """A body of `left` bytes."""
+
+    def __init__(self, length: int) -> None:
+        self.left = length
+
+    @property
+    def is_complete(self) -> bool:
+        return self.left == 0
+
+    def feed(self, data: bytes, into: bytearray) -> bytes:
+        """Move what belongs to the body; what follows it is returned."""
+        piece = data[: self.left]
+        self.left -= len(piece)
+        into += piece
+        return data[len(piece) :]
+
+
+class ChunkedBody:
+    """A body in chunks: RFC 9112, section 7.1.
+
+    Extensions mean nothing here and trailers are nobody's: they are dropped, and count as if they stood in the head.
+    head_bytes: what of the head's bound is spent already. left: not known, which is more than any rest may be.
+    """
+
+    left = 1 << 62
+
+    def __init__(self, head_bytes: int) -> None:
+        self.is_complete = False
+        self._spare = HEAD_BYTES - head_bytes
+        self._chunk = 0
+        self._in_chunk = self._in_trailers = False
+        self._held = b""
+
+    def feed(self, data: bytes, into: bytearray) -> bytes:
+        """Move what belongs to the body; what follows the message is returned. Raises Invalid or HeadTooLarge."""
+        data, self._held = self._held + data, b""
+        at = 0
+        while not self.is_complete:
+            if self._chunk:
+                piece = data[at : at + self._chunk]
+                into += piece
+                at += len(piece)
+                self._chunk -= len(piece)
+                if self._chunk:
+                    return b""
+            end = data.find(b"\n", at, at + LINE_BYTES) + 1
+            if not end:
+                self._hold(data[at:])
+                return b""
+            self._line(data[at:end])
+            at = end
+        return data[at:]
+
+    def _hold(self, part: bytes) -> None:
+        """Keep a line that has not ended, if it can still become one."""
+        if len(part) >= LINE_BYTES:
+            raise _too_large()
+        if self._in_chunk and part not in {b"", b"\r"}:
+            raise _no_chunk()
+        self._held = part
+
+    def _line(self, line: bytes) -> None:
+        """What a line changes: the end of a chunk, the size of the next, a trailer, or the end of all."""
+        if self._in_chunk:
+            if line != b"\r\n":
+                raise _no_chunk()
+            self._in_chunk = False
+        elif not self._in_trailers:
+            match = _size_line(line)
+            if match is None:
+                raise _no_chunk()
+            self._spend(len(match[2]))
+            self._chunk = int(match[1], 16)
+            self._in_chunk = self._chunk > 0
+            self._in_trailers = not self._in_chunk
+        elif line == b"\r\n":
+            self.is_complete = True
+        else:
+            self._spend(len(line))
+            require_fields(line)
+
+    def _spend(self, size: int) -> None:
+        self._spare -= size
+        if self._spare < 0:
+            raise _too_large()
+
+
+def _too_large() -> HeadTooLarge:
+    return HeadTooLarge(f"Headers, chunk extensions and trailers have more than {HEAD_BYTES} bytes together")
+
+
+def _no_chunk() -> Invalid:
+    return Invalid.at("HTTP", "the body is not in chunks: a size in hex digits, that many bytes, and a line's end")

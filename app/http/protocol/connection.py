@@ -1,0 +1,291 @@
+"""A client's connection: one request at a time, in order, each state of it with an end.
+
+A request is read by the grammar of `head` and `body`, and handed to the hot path or to the application. The next one
+is looked at when it has been answered, so nothing overtakes anything. An upgrade is not ours to make: a request that
+asks for one is a request like any other (RFC 9110, section 7.8).
+"""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from app.errors import AppError, Invalid, RequestTimeout
+from app.http.problems import error_answer
+from app.http.protocol import bounds
+from app.http.protocol.connections import Connections
+from app.http.protocol.deadline import Deadline
+from app.http.protocol.dispatch import Dispatch
+from app.http.protocol.exchange import Exchange, encode_answer
+from app.http.protocol.incoming import Incoming
+from app.http.protocol.outgoing import Outgoing
+from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, UNREAD, State
+
+
+class HttpProtocol(asyncio.BufferedProtocol):
+    """Made by uvicorn's server for each connection, with uvicorn's arguments, and with what connections share."""
+
+    state: State = IDLE
+    _transport: asyncio.Transport
+    _incoming: Incoming
+    _dispatch: Dispatch
+    outgoing: Outgoing
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        shared: Connections,
+    ) -> None:
+        self._config, self._server, self._app_state, self._shared = config, server_state, app_state, shared
+        self._loop = _loop or asyncio.get_running_loop()
+        self._deadline = Deadline(self._loop, self._expire)
+        self._exchange: Exchange | None = None
+        self._is_half_closed = self._is_draining = False
+        self._reason = "client"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The client has connected; the application has its services by now."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._incoming = Incoming(self._transport)
+        self.outgoing = Outgoing(self, self._transport, self._shared)
+        self._dispatch = Dispatch(self._config, self._server, self._app_state, self._loop, transport)
+        self._server.connections.add(cast("Any", self))
+        self._shared.open += 1
+        self._wait_for(IDLE, bounds.FIRST_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
+        """It has ended; who still works for it is told."""
+        self.state = CLOSED
+        self._deadline.cancel()
+        self._server.connections.discard(cast("Any", self))
+        self._shared.open -= 1
+        self._shared.count(self._reason)
+        if self._exchange is not None:
+            self._exchange.lose()
+        self.outgoing.make_room()
+
+    def shutdown(self) -> None:
+        """The replica stops: what is under way is answered, and the connection closes with it."""
+        self._is_draining = True
+        if self.state in {IDLE, HEAD}:
+            self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
+
+    # What comes.
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - there is one buffer
+        """Where the loop puts what it reads next."""
+        return self._shared.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """It has read something."""
+        self.received(bytes(self._shared.buffer[:nbytes]))
+
+    def received(self, data: bytes) -> None:
+        """What has come is read as far as the state goes; the rest waits, and no more is taken meanwhile."""
+        state = self.state
+        if state is IDLE or state is HEAD:
+            self._incoming.add(data)
+            self._read_head()
+        elif state is BODY or state is DISCARDING:
+            self._read_body(data)
+        elif state is ANSWERING or state is UNREAD:
+            self._incoming.add(data)
+            self._incoming.pause()
+
+    def eof_received(self) -> bool:
+        """The client sends no more, and may still read: what it has asked for is answered."""
+        self._is_half_closed = True
+        match self.state:
+            case State.ANSWERING | State.UNREAD:
+                return True
+            case State.HEAD | State.BODY:
+                self._break_off(_incomplete())
+                return True
+            case _:
+                return False
+
+    def _read_head(self) -> None:
+        try:
+            head = self._incoming.take_head()
+            exchange = self._exchange = None if head is None else self._dispatch.open(self, head)
+        except AppError as error:
+            self._refuse(error)
+            return
+        if exchange is not None:
+            was_idle = self.state is IDLE
+            self.state = BODY
+            self._read_body(self._incoming.take())
+            if was_idle and self.state is BODY:
+                self._deadline.after(bounds.REQUEST_SECONDS)
+        elif self._is_half_closed:
+            self._break_off(_incomplete())
+        elif self.state is IDLE and self._incoming:
+            self._wait_for(HEAD, bounds.DRAIN_IDLE_SECONDS if self._is_draining else bounds.REQUEST_SECONDS)
+
+    def _read_body(self, data: bytes) -> None:
+        exchange = cast("Exchange", self._exchange)
+        try:
+            after = exchange.feed(data)
+        except AppError as error:
+            self._break_off(error)
+            return
+        if exchange.is_complete:
+            self._incoming.add(after)
+            self._go_on(exchange)
+        elif self._is_half_closed:
+            self._break_off(_incomplete())
+        elif self.state is DISCARDING:
+            exchange.drop_received()
+        else:
+            self._read_on(exchange)
+
+    def _go_on(self, exchange: Exchange) -> None:
+        """The request has come as a whole."""
+        if self.state is DISCARDING:
+            self._next()
+            return
+        self._answer_in_time()
+        if self._incoming:
+            self._incoming.pause()
+        self._dispatch.start(exchange)
+
+    def _read_on(self, exchange: Exchange) -> None:
+        """There is more to come. Strangers, large bodies and slower ways than the hot path begin before it has."""
+        is_ahead = len(exchange.received) > bounds.BODY_AHEAD_BYTES
+        if exchange.is_started or is_ahead or not self._dispatch.can_wait(exchange):
+            self._dispatch.start(exchange)
+        if is_ahead and not exchange.is_wanted:
+            self._incoming.pause()
+
+    def want_body(self) -> None:
+        """Somebody waits for more of the body."""
+        if self.state is BODY:
+            self._incoming.resume()
+
+    # What leaves, and how it ends.
+
+    def pause_writing(self) -> None:
+        """The client does not read what is written; it has some time to begin again."""
+        if self.state in {ANSWERING, UNREAD}:
+            self._deadline.after(bounds.UNREAD_SECONDS)
+        self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
+
+    def resume_writing(self) -> None:
+        """It reads."""
+        self.outgoing.make_room()
+        if self.state is ANSWERING:
+            self._deadline.never()
+        elif self.state is UNREAD:
+            self._next()
+
+    def keeps_open(self, exchange: Exchange) -> bool:
+        """Whether another request may follow this one, which is about to be answered."""
+        is_last = (self._is_draining or self._is_half_closed) and not self._incoming
+        return exchange.head.keep_alive and exchange.rest_is_short and not is_last
+
+    def always(self) -> bytes:
+        """The headers that stand in every answer."""
+        return self._shared.encoded(self._server.default_headers)
+
+    def answered(self) -> None:
+        """The last byte of the answer is written; what follows waits until the client has read most of it."""
+        if self.state is CLOSED:
+            return
+        self._server.total_requests += 1
+        if self.outgoing.is_full:
+            self._wait_for(UNREAD, bounds.UNREAD_SECONDS)
+        else:
+            self._next()
+
+    def _next(self) -> None:
+        """On to the next request, or to the end of the one that is answered, or of the connection."""
+        exchange = cast("Exchange", self._exchange)
+        if not exchange.keep_alive or exchange.error is not None:
+            self._end("finished")
+        elif exchange.is_complete:
+            self._exchange = None
+            self._wait_for(IDLE, bounds.DRAIN_IDLE_SECONDS if self._is_draining else bounds.IDLE_SECONDS)
+            self._incoming.resume()
+            if self._incoming:
+                self._read_head()
+            elif self._is_half_closed:
+                self._end("client")
+        else:
+            exchange.drop_received()
+            self._wait_for(DISCARDING, bounds.REQUEST_SECONDS)
+            self._incoming.resume()
+            self._read_body(self._incoming.take())
+
+    def _break_off(self, error: AppError) -> None:
+        """What is coming will never be a request. Who answers it already is told, and has the last word."""
+        exchange = self._exchange
+        if self.state is DISCARDING:
+            self._end("refused")
+        elif exchange is None or not exchange.is_started:
+            self._refuse(error)
+        else:
+            self._incoming.take()
+            self._answer_in_time()
+            exchange.break_off(error)
+
+    def _refuse(self, error: AppError) -> None:
+        """The last answer: what came is no request."""
+        self.outgoing.write(encode_answer(error_answer(error), self.always(), keep_alive=False))
+        self._end("timeout" if isinstance(error, RequestTimeout) else "refused")
+
+    def _end(self, reason: str) -> None:
+        """Close, but not over what is still coming: the answer would be reset away with it (RFC 9112, section 9.6)."""
+        self._reason = reason
+        is_whole = self._exchange is not None and self._exchange.is_complete and not self._incoming
+        self._incoming.take()
+        self._wait_for(LINGERING, bounds.LINGER_SECONDS)
+        if self._is_half_closed or is_whole:
+            self._transport.close()
+        elif not self._transport.is_closing():
+            self._incoming.resume()
+            self._transport.write_eof()
+
+    def abort(self, reason: str) -> None:
+        """Close at once; what was not read is gone."""
+        self._reason = reason
+        self.state = CLOSED
+        self._deadline.never()
+        self._transport.abort()
+
+    def _expire(self) -> None:
+        """The state has lasted too long."""
+        match self.state:
+            case State.IDLE:
+                self.abort("drained" if self._is_draining else "idle")
+            case State.HEAD if self._is_draining:
+                self.abort("drained")
+            case State.HEAD | State.BODY:
+                waited = f"{bounds.REQUEST_SECONDS:.0f} seconds"
+                self._break_off(RequestTimeout(f"The request was not complete after {waited}"))
+            case State.ANSWERING | State.UNREAD:
+                self.abort("unread")
+            case State.LINGERING:
+                self.abort(self._reason)
+            case _:
+                self.abort("timeout")
+
+    def _wait_for(self, state: State, seconds: float) -> None:
+        self.state = state
+        self._deadline.after(seconds)
+
+    def _answer_in_time(self) -> None:
+        """The answer takes as long as it takes; its reader does not."""
+        self.state = ANSWERING
+        if self.outgoing.is_full:
+            self._deadline.after(bounds.UNREAD_SECONDS)
+        else:
+            self._deadline.never()
+
+
+def _incomplete() -> Invalid:
+    return Invalid.at("HTTP", "the request ended before it was complete")

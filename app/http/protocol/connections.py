@@ -1,0 +1,53 @@
+"""What the connections of one replica share: a buffer to read into, and the bound on answers that nobody reads."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+from app.http.answers import Header
+from app.http.protocol.bounds import READ_BYTES, UNREAD_BYTES
+
+
+class Stalled(Protocol):
+    """A connection whose client does not read."""
+
+    def abort(self, reason: str) -> None:
+        """It is closed, and what it held is gone."""
+
+
+class Connections:
+    """One for each replica. count: told why each connection ended.
+
+    buffer: what a read fills; it is copied before the loop reads from another connection. stalled: who does not
+    read, and the bytes that each of them holds; whoever has held them longest stands first.
+    """
+
+    def __init__(self, count: Callable[[str], None] = lambda _: None, unread_bytes: int = UNREAD_BYTES) -> None:
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        self.open = 0
+        self.count = count
+        self.stalled: OrderedDict[Stalled, int] = OrderedDict()
+        self.unread_bytes = 0
+        self._unread_max = unread_bytes
+        self._headers: list[Header] | None = None
+        self._encoded = b""
+
+    def stall(self, connection: Stalled, held: int) -> None:
+        """The client has stopped reading; if all together hold too much, those that hold it longest are closed."""
+        self.unread_bytes += held - self.stalled.get(connection, 0)
+        self.stalled[connection] = held
+        while self.unread_bytes > self._unread_max and len(self.stalled) > 1:
+            longest = next(iter(self.stalled))
+            self.go_on(longest)
+            longest.abort("unread")
+
+    def go_on(self, connection: Stalled) -> None:
+        """The client reads again, or is gone."""
+        self.unread_bytes -= self.stalled.pop(connection, 0)
+
+    def encoded(self, headers: list[Header]) -> bytes:
+        """The headers that stand in every answer, as bytes; the server makes a new list of them every second."""
+        if headers is not self._headers:
+            self._headers = headers
+            self._encoded = b"".join(b"%b: %b\r\n" % each for each in headers)
+        return self._encoded

@@ -1,0 +1,51 @@
+"""One timer for all that a connection waits for."""
+
+import asyncio
+from collections.abc import Callable
+
+_NEVER = float("inf")
+
+
+class Deadline:
+    """Calls `expired` once the time that was set last has passed.
+
+    Setting it is a number stored: the loop's timer is moved only where it would come too late, and looks again where it
+    has come too early.
+    """
+
+    __slots__ = ("_due", "_expired", "_loop", "_tick", "_tick_at")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[], None]) -> None:
+        self._loop, self._expired = loop, expired
+        self._due = self._tick_at = _NEVER
+        self._tick: asyncio.TimerHandle | None = None
+
+    def after(self, seconds: float) -> None:
+        """It expires in so many seconds, whatever was set before."""
+        self._due = self._loop.time() + seconds
+        if self._due < self._tick_at:
+            self._schedule()
+
+    def never(self) -> None:
+        """It does not expire."""
+        self._due = _NEVER
+
+    def cancel(self) -> None:
+        """The loop holds nothing of it any more."""
+        self.never()
+        if self._tick is not None:
+            self._tick.cancel()
+
+    def _schedule(self) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+        self._tick_at = self._due
+        self._tick = self._loop.call_at(self._due, self._look)
+
+    def _look(self) -> None:
+        self._tick, self._tick_at = None, _NEVER
+        if self._due <= self._loop.time():
+            self.never()
+            self._expired()
+        elif self._due < _NEVER:
+            self._schedule()

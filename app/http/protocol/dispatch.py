@@ -1,0 +1,75 @@
+"""Who answers a request: the hot path a call, the application everything else."""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from app.http.api.authorize import PATH, respond
+from app.http.application import Application
+from app.http.authentication import known_caller
+from app.http.protocol.exchange import Exchange, Line
+from app.http.protocol.head import Head
+from app.http.protocol.target import Ends, scope_of
+from app.replica import Services
+
+_PATH = PATH.encode()
+
+
+class Dispatch:
+    """The ways on from one connection.
+
+    The direct way is there where the application is Remit's own. Around any other, a middleware that has to see
+    everything perhaps, nothing is special.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server: ServerState,
+        app_state: dict[str, Any],
+        loop: asyncio.AbstractEventLoop,
+        transport: asyncio.BaseTransport,
+    ) -> None:
+        self._application = config.loaded_app
+        self._tasks, self._app_state, self._loop = server.tasks, app_state, loop
+        self._ends = Ends.of(transport)
+        self._services: Services | None = None
+        if isinstance(self._application, Application):
+            self._services = self._application.state.services
+
+    def open(self, line: Line, head: Head) -> Exchange:
+        """An exchange for the request that begins so. Raises Invalid where its target is none."""
+        scope = None
+        if self._services is None or head.target != _PATH or head.method != b"POST":
+            scope = scope_of(head, self._ends, self._app_state)
+        return Exchange(line, head, self._ends.peer, scope)
+
+    def can_wait(self, exchange: Exchange) -> bool:
+        """Whether work on it begins when its body has come: only a call of whom this replica knows."""
+        services = self._services
+        return exchange.scope is None and services is not None and known_caller(services, exchange.headers) is not None
+
+    def start(self, exchange: Exchange) -> None:
+        """It is being answered; if it was before, more of its body has come."""
+        if exchange.is_started:
+            exchange.wake()
+            return
+        exchange.is_started = True
+        exchange.task = self._loop.create_task(self._answer(exchange))
+        self._tasks.add(exchange.task)
+
+    async def _answer(self, exchange: Exchange) -> None:
+        """The exchange has its answer, whatever is raised on the way to it."""
+        try:
+            if exchange.scope is None:
+                exchange.finish(await respond(cast("Services", self._services), exchange))
+            else:
+                await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
+                if not (exchange.is_answered or exchange.is_gone):
+                    raise RuntimeError("the application has not answered")  # noqa: TRY301 - one way out of all failures
+        except Exception as error:  # noqa: BLE001 - nothing else answers for what is not foreseen
+            exchange.fail(error)
+        finally:
+            self._tasks.discard(exchange.task)

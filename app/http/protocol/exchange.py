@@ -1,0 +1,250 @@
+"""One request and its answer: what the hot path is handed as a call, and an ASGI application as three functions."""
+
+import asyncio
+import logging
+import re
+from http import HTTPStatus
+from typing import Any, Final, Protocol, cast
+
+from app.errors import AppError, Invalid
+from app.http.answers import Answer, Header
+from app.http.bodies import MAX_BODY_BYTES, too_large
+from app.http.problems import error_answer, unexpected
+from app.http.protocol.body import ChunkedBody, SizedBody
+from app.http.protocol.bounds import REST_BYTES
+from app.http.protocol.head import CHUNKED, Head
+from app.http.protocol.outgoing import Outgoing
+
+log = logging.getLogger(__name__)
+STATUS_LINES: Final = {each.value: b"HTTP/1.1 %d %b\r\n" % (each, each.phrase.encode()) for each in HTTPStatus}
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+CLOSE: Final = b"connection: close\r\n"
+_BODILESS = frozenset({204, 304})
+_breaks_a_line = re.compile(rb"[\r\n\0]").search
+
+
+class Line(Protocol):
+    """What an exchange needs of its connection."""
+
+    outgoing: Outgoing
+
+    def want_body(self) -> None:
+        """More of the body is waited for."""
+
+    def keeps_open(self, exchange: "Exchange") -> bool:
+        """Whether another request may follow this one."""
+
+    def always(self) -> bytes:
+        """The headers of every answer."""
+
+    def answered(self) -> None:
+        """The answer is complete."""
+
+    def abort(self, reason: str) -> None:
+        """The answer cannot be completed."""
+
+
+class Exchange:
+    """A request that is coming or has come, and as much of its answer as has left.
+
+    received: of the body, and not taken yet. is_complete: all of the body has come. error: why it never will.
+    owed: bytes of the answer that were announced and have not been handed to the connection. scope: what an application
+    is told of the request, None for a call of the hot path.
+    """
+
+    received: bytes | bytearray = b""
+    is_complete = is_started = is_answering = is_answered = is_gone = keep_alive = False
+    error: AppError | None = None
+    owed = 0
+    task: asyncio.Task[None]
+    _rest: SizedBody | ChunkedBody | None = None
+    _waiter: asyncio.Future[None] | None = None
+    _was_asked = _was_told_all = _is_chunked = _is_open_ended = False
+    _held_head = b""
+
+    def __init__(self, line: Line, head: Head, peer: str | None, scope: dict[str, Any] | None) -> None:
+        self._line = line
+        self.head = head
+        self.headers = head.headers
+        self.peer = peer
+        self.scope = scope
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what belongs to the body; what follows it is returned. Raises Invalid or HeadTooLarge."""
+        length = self.head.length
+        if self._rest is None:
+            if 0 <= length <= len(data):
+                self.received, self.is_complete = data[:length], True
+                return data[length:]
+            self.received = bytearray()
+            self._rest = ChunkedBody(self.head.size) if length == CHUNKED else SizedBody(length)
+        after = self._rest.feed(data, cast("bytearray", self.received))
+        self.is_complete = self._rest.is_complete
+        return after
+
+    def drop_received(self) -> None:
+        """Nobody takes it any more."""
+        if self.received:
+            self.received = bytearray()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for more of the body now."""
+        return self._waiter is not None
+
+    @property
+    def rest_is_short(self) -> bool:
+        """What is still to come of the body, if anything, is worth waiting for when the answer has been sent."""
+        if self.is_complete:
+            return True
+        return self.error is None and self._rest is not None and self._rest.left <= REST_BYTES
+
+    def wake(self) -> None:
+        """Something has come, or never will."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def break_off(self, error: AppError) -> None:
+        """Nothing more of the body comes."""
+        self.error = error
+        self.wake()
+
+    def lose(self) -> None:
+        """The client is gone: nothing comes and nothing is sent any more."""
+        self.is_gone = True
+        self.break_off(Invalid.at("$", "the body ended before it was complete"))
+
+    async def body(self) -> bytes:
+        """The whole body. Raises PayloadTooLarge as soon as it is, or what has broken it off."""
+        while not self.is_complete:
+            if self.error is not None:
+                raise self.error
+            if max(len(self.received), self.head.length) > MAX_BODY_BYTES:
+                raise too_large()
+            await self._more()
+        if len(self.received) > MAX_BODY_BYTES:
+            raise too_large()
+        return bytes(self.received)
+
+    async def receive(self) -> dict[str, Any]:
+        """ASGI: the next part of the body, then nothing until the client has gone or the answer is complete."""
+        while self._was_told_all or not (self.received or self.is_complete):
+            if self.is_answered or self.error is not None:
+                return {"type": "http.disconnect"}
+            await self._more()
+        part = bytes(self.received)
+        self.drop_received()
+        self._was_told_all = self.is_complete
+        return {"type": "http.request", "body": part, "more_body": not self._was_told_all}
+
+    async def _more(self) -> None:
+        if self.head.expects and not (self._was_asked or self.is_answering or self.received or self.is_complete):
+            self._line.outgoing.write(CONTINUE)
+        self._was_asked = True
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._line.want_body()
+        await self._waiter
+
+    def finish(self, answer: Answer) -> None:
+        """The answer as a whole, in one write."""
+        if self.is_gone:
+            return
+        self._begin()
+        if self.head.method == b"HEAD":
+            answer = answer._replace(headers=[*answer.headers, (b"content-length", b"%d" % len(answer.body))], body=b"")
+        self._line.outgoing.write(encode_answer(answer, self._line.always(), keep_alive=self.keep_alive))
+        self._end()
+
+    async def send(self, message: Any) -> None:
+        """ASGI: a part of the answer. It returns when the client has read enough of what was sent before."""
+        await self._line.outgoing.drain()
+        if self.is_gone:
+            # An application that sends on and on and never listens must not keep the loop.
+            await asyncio.sleep(0)
+            return
+        kind = message["type"]
+        if kind == "http.response.start" and not self.is_answering:
+            self._held_head = self._head_of(message["status"], message.get("headers", ()))
+        elif kind == "http.response.body" and self.is_answering and not self.is_answered:
+            self._send_body(message.get("body", b""), is_last=not message.get("more_body", False))
+        else:
+            raise RuntimeError(f"{kind} cannot come now")
+
+    def _begin(self) -> None:
+        self.is_answering = True
+        self.keep_alive = self._line.keeps_open(self)
+
+    def _head_of(self, status: int, headers: list[Header]) -> bytes:
+        self._begin()
+        parts = [STATUS_LINES[status], self._line.always(), b"" if self.keep_alive else CLOSE]
+        has_length = False
+        for given, value in headers:
+            if _breaks_a_line(given) or _breaks_a_line(value):
+                raise RuntimeError("a header of the answer holds the end of a line")
+            name = given.lower()
+            if name in {b"connection", b"transfer-encoding"}:
+                continue  # how the answer is framed is decided here
+            if name == b"content-length":
+                has_length, self.owed = True, int(value)
+            parts += (name, b": ", value, b"\r\n")
+        if self.head.method == b"HEAD" or status in _BODILESS:
+            self.owed = 0
+        elif not has_length and self.head.minor:
+            self._is_chunked = True
+            parts.append(b"transfer-encoding: chunked\r\n")
+        else:
+            self._is_open_ended = not has_length  # of HTTP/1.0: the answer ends with the connection
+        return b"".join((*parts, b"\r\n"))
+
+    def _send_body(self, body: bytes, *, is_last: bool) -> None:
+        parts: list[bytes] = [self._held_head]
+        if self.head.method == b"HEAD":
+            pass
+        elif self._is_chunked:
+            parts += (b"%x\r\n" % len(body), body, b"\r\n") if body else ()
+            parts += (b"0\r\n\r\n",) if is_last else ()
+        else:
+            parts.append(body)
+            self._count(len(body), is_last=is_last)
+        self._held_head = b""
+        self._line.outgoing.write(*parts)
+        if is_last:
+            self._end()
+
+    def _count(self, size: int, *, is_last: bool) -> None:
+        if self._is_open_ended:
+            return
+        self.owed -= size
+        if self.owed < 0 or (is_last and self.owed):
+            raise RuntimeError("the answer does not have the Content-Length that it announces")
+
+    def _end(self) -> None:
+        self.is_answered = True
+        self.owed = 0
+        self.wake()
+        self._line.answered()
+
+    def fail(self, error: Exception) -> None:
+        """What was raised is logged, and answered where nothing has left yet."""
+        problem = unexpected(error)
+        if self.is_answered or self.is_gone:
+            return
+        if self._held_head or not self.is_answering:
+            self._held_head, self._is_chunked = b"", False
+            self.finish(error_answer(problem))
+        else:
+            self._line.abort("failed")
+
+
+def encode_answer(answer: Answer, always: bytes, *, keep_alive: bool) -> bytes:
+    """The bytes of an answer that is complete. always: headers that every answer has, encoded."""
+    parts = [STATUS_LINES[answer.status], always]
+    for name, value in answer.headers:
+        parts += (name, b": ", value, b"\r\n")
+    if not keep_alive:
+        parts.append(CLOSE)
+    if answer.body:
+        parts.append(b"content-length: %d\r\n" % len(answer.body))
+    parts += (b"\r\n", answer.body)
+    return b"".join(parts)

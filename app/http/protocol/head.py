@@ -1,0 +1,120 @@
+"""The head of a request by the grammar of RFC 9112, and nothing looser.
+
+Whatever two readers could end in different places is refused (RFC 9112, section 11.2): bare CR or LF, folded lines,
+blanks around a name, lengths that are repeated or stand beside a coding.
+"""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from app.errors import HeadTooLarge, Invalid
+from app.http.answers import Header
+from app.http.protocol.bounds import FIELDS_MAX, HEAD_BYTES
+
+CHUNKED: Final = -1
+"""The length of a body that says itself where it ends."""
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
+# Possessive (++, *+): a line that does not match is refused in one pass, whatever is in it.
+_request_line = re.compile(rb"(%b++) ([\x21\x22\x24-\x7e]++) HTTP/1\.([0-9])\r\n" % _TOKEN).match
+_fields = re.compile(rb"^(%b++):[ \t]*+([\t\x20-\x7e\x80-\xff]*+)\r\n" % _TOKEN, re.MULTILINE).findall
+_may_begin = re.compile(rb"%b{0,24}+(?: |$)" % _TOKEN).match
+_never = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n").search
+_host = re.compile(rb"(?:[0-9A-Za-z\-._~!$&'()*+,;=%]*+|\[[0-9A-Fa-fv:.]++\])(?::[0-9]*+)?").fullmatch
+_length = re.compile(rb"[0-9]{1,18}").fullmatch
+_LONGEST_METHOD = 24
+_SPECIAL = frozenset({b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"})
+_ONCE = _SPECIAL - {b"connection", b"expect"}
+
+
+class Head(Struct, frozen=True):
+    """A request line and its fields. Names are lower case, values without the blanks around them.
+
+    length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client does not mind
+    another request on this connection. expects: it waits for `100 Continue`.
+    """
+
+    method: bytes
+    target: bytes
+    minor: int
+    headers: list[Header]
+    length: int
+    size: int
+    keep_alive: bool
+    expects: bool
+
+
+def require_beginning(part: bytes | bytearray, seen: int) -> None:
+    """Raise Invalid if no head begins so; `seen` bytes of it have been looked at before."""
+    if not _may_begin(part[: _LONGEST_METHOD + 1]) or _never(part, max(0, seen - 1)):
+        raise not_http()
+
+
+def read_head(raw: bytes) -> Head:
+    """The head whose lines `raw` holds, less the empty one. Raises Invalid or HeadTooLarge."""
+    if len(raw) > HEAD_BYTES:
+        raise HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes")
+    line = _request_line(raw)
+    if line is None:
+        raise not_http()
+    fields = _fields(raw, line.end())
+    # Each match is a line of its own, so as many matches as lines mean that every line is a field.
+    if len(fields) != raw.count(b"\n") - 1:
+        raise _invalid("a line of the head is no header: a name, a colon and a value without control characters")
+    if len(fields) > FIELDS_MAX:
+        raise HeadTooLarge(f"The request has more than {FIELDS_MAX} headers")
+    method, target, minor = line.groups()
+    headers = [(name.lower(), value.rstrip(b" \t")) for name, value in fields]
+    return _framed(method, target, int(minor), headers, len(raw))
+
+
+def require_fields(line: bytes) -> None:
+    """Raise Invalid unless the line, its end included, is a field; of a trailer no more is asked."""
+    if not _fields(line):
+        raise _invalid("a trailer is no header: a name, a colon and a value without control characters")
+
+
+def not_http() -> Invalid:
+    return _invalid("what was sent is not a request of HTTP/1.1")
+
+
+def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], size: int) -> Head:
+    special: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name not in special:
+            if name in _SPECIAL:
+                special[name] = value
+        elif name in _ONCE:
+            raise _invalid(f"{name.decode()} is given more than once")
+        else:
+            special[name] += b"," + value
+    host = special.get(b"host")
+    if (host is None and minor) or (host is not None and not _host(host)):
+        raise _invalid("the header Host must be there and name a host, with or without a port")
+    persists = minor > 0
+    if b"connection" in special:
+        persists = persists and b"close" not in map(bytes.strip, special[b"connection"].lower().split(b","))
+    expects = minor > 0 and special.get(b"expect", b"").lower() == b"100-continue"
+    return Head(method, target, minor, headers, _length_of(special, minor), size, persists, expects)
+
+
+def _length_of(special: dict[bytes, bytes], minor: int) -> int:
+    """Where the body ends: RFC 9112, section 6.3."""
+    coding, length = special.get(b"transfer-encoding"), special.get(b"content-length")
+    if coding is not None:
+        if length is not None:
+            raise _invalid("Content-Length and Transfer-Encoding are both given; give one of them")
+        if coding.lower() != b"chunked" or not minor:
+            raise _invalid("Transfer-Encoding must be chunked, alone, in a request of HTTP/1.1")
+        return CHUNKED
+    if length is None:
+        return 0
+    if not _length(length):
+        raise _invalid("Content-Length must be a number of bytes in digits, given once")
+    return int(length)
+
+
+def _invalid(message: str) -> Invalid:
+    return Invalid.at("HTTP", message)

@@ -1,0 +1,85 @@
+"""What comes on a connection, no faster than it is wanted."""
+
+import asyncio
+import re
+
+from app.errors import HeadTooLarge
+from app.http.protocol.bounds import HEAD_BYTES
+from app.http.protocol.head import Head, read_head, require_beginning
+
+_KEPT_BYTES = 2 * 1024
+_blank_lines = re.compile(rb"(?:\r\n)++").match
+
+
+class Incoming:
+    """The reading half of a connection: bytes that belong to no request yet.
+
+    A head of up to 2 KiB is remembered: clients say the same again and again.
+    """
+
+    __slots__ = ("_bytes", "_is_paused", "_kept", "_kept_raw", "_seen", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._is_paused = False
+        self._bytes: bytes | bytearray = b""
+        self._seen = 0
+        self._kept_raw = b""
+        self._kept: Head | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._bytes)
+
+    def add(self, data: bytes) -> None:
+        if self._bytes:
+            if isinstance(self._bytes, bytes):
+                self._bytes = bytearray(self._bytes)
+            self._bytes += data
+        else:
+            self._bytes = data
+
+    def take(self) -> bytes:
+        """All of it."""
+        taken, self._bytes, self._seen = bytes(self._bytes), b"", 0
+        return taken
+
+    def take_head(self) -> Head | None:
+        """The next head, once all of it has come. Raises Invalid or HeadTooLarge, as soon as it can be none."""
+        if self._bytes[:1] == b"\r":
+            self._drop_blank_lines()
+            if self._bytes == b"\r":
+                return None
+        end = self._bytes.find(b"\r\n\r\n", max(0, self._seen - 3))
+        if end < 0:
+            self._require_more()
+            return None
+        raw, self._bytes, self._seen = bytes(self._bytes[: end + 2]), self._bytes[end + 4 :], 0
+        if raw == self._kept_raw:
+            return self._kept
+        head = read_head(raw)
+        if len(raw) <= _KEPT_BYTES:
+            self._kept_raw, self._kept = raw, head
+        return head
+
+    def _drop_blank_lines(self) -> None:
+        """Before a request they are nothing: RFC 9112, section 2.2."""
+        if blank := _blank_lines(self._bytes):
+            self._bytes, self._seen = self._bytes[blank.end() :], 0
+
+    def _require_more(self) -> None:
+        require_beginning(self._bytes, self._seen)
+        self._seen = len(self._bytes)
+        if self._seen > HEAD_BYTES:
+            raise HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes")
+
+    def pause(self) -> None:
+        """Nothing more is read."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """It is read on."""
+        if self._is_paused and not self._transport.is_closing():
+            self._is_paused = False
+            self._transport.resume_reading()

@@ -1,0 +1,65 @@
+"""What a request is for, in whichever form RFC 9112 lets it be written, and what an application is told of it."""
+
+import asyncio
+import re
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from app.errors import Invalid
+from app.http.protocol.head import Head
+
+_absolute = re.compile(rb"https?://[^/?]*([^?]*)(?:\?(.*))?", re.IGNORECASE).fullmatch
+
+
+class Ends(NamedTuple):
+    """Who is at the ends of a connection: address and port, None where it has none."""
+
+    client: tuple[str, int] | None
+    server: tuple[str, int] | None
+
+    @classmethod
+    def of(cls, transport: asyncio.BaseTransport) -> "Ends":
+        return cls(_end(transport.get_extra_info("peername")), _end(transport.get_extra_info("sockname")))
+
+    @property
+    def peer(self) -> str | None:
+        return None if self.client is None else self.client[0]
+
+
+def _end(name: Any) -> tuple[str, int] | None:
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
+
+
+def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
+    """What an ASGI application is told of a request. Raises Invalid where the target is none."""
+    raw_path, query = split_target(head)
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1" if head.minor else "1.0",
+        "method": head.method.decode(),
+        "scheme": "http",
+        "path": unquote(raw_path.decode()),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": list(head.headers),
+        "client": ends.client,
+        "server": ends.server,
+        "state": state.copy(),
+    }
+
+
+def split_target(head: Head) -> tuple[bytes, bytes]:
+    """The path of a request as it is written, and the query behind it (RFC 9112, section 3.2). Raises Invalid."""
+    target = head.target
+    if head.method == b"CONNECT":
+        raise Invalid.at("HTTP", "CONNECT asks for a tunnel, and there is none here")
+    if target.startswith(b"/"):
+        raw_path, _, query = target.partition(b"?")
+        return raw_path, query
+    if match := _absolute(target):
+        return match[1] or b"/", match[2] or b""
+    if target == b"*" and head.method == b"OPTIONS":
+        return target, b""
+    raise Invalid.at("HTTP", "the target of a request is a path, or a URL that begins with http://")

@@ -1,0 +1,238 @@
+"""Two readings of RFC 9110 and RFC 9112: ours and h11's, over streams that are right, wrong and in between.
+
+Of any bytes, in any pieces, we see the requests that h11 sees, in that order; or fewer, and then the connection ends
+with a refusal. Never one more, and never another body. Streams come from a seeded generator: as many as
+FUZZ_STREAMS says (default 600), from FUZZ_SEED on (default 0).
+"""
+
+import os
+import random
+import re
+from urllib.parse import urlsplit
+
+import h11
+import pytest
+from far_ends import FarEnd, Recorder
+
+STREAMS, SEED = int(os.environ.get("FUZZ_STREAMS", "600")), int(os.environ.get("FUZZ_SEED", "0"))
+BATCHES = 20
+REFUSALS = {400, 408, 413, 431}
+
+WE_READ_MORE = {
+    "RFC 9112, 2.2: empty lines before a request are ignored; h11 takes them for a request": rb"(?:\A|\n)\r\n",
+    "RFC 9112, 7.1.1: blanks may stand before the semicolon of a chunk extension": rb"[0-9a-fA-F][ \t]+;",
+}
+"""Where h11 refuses and we need not, by what a stream then holds. The first is undone in `h11_reads`."""
+
+WE_READ_LESS = {
+    "RFC 9112, 2.2: a bare LF may end a line, and may not here": b"GET / HTTP/1.1\nHost: h\n\n",
+    "RFC 9112, 5.2: a folded line may be unfolded, and is refused here": (
+        b"GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n"
+    ),
+    "RFC 9110, 5.5: control characters are no part of a value": b"GET / HTTP/1.1\r\nHost: h\r\nA: \x01\r\n\r\n",
+    "RFC 9110, 7.2: Host must name a host": b"GET / HTTP/1.1\r\nHost: a b/c\r\n\r\n",
+    "RFC 9112, 3.2: # is no part of a target": b"GET /#a HTTP/1.1\r\nHost: h\r\n\r\n",
+    "RFC 9112, 3.2: a target is a path, a URL, or * for OPTIONS": b"GET a HTTP/1.1\r\nHost: h\r\n\r\n",
+    "RFC 9110, 9.3.6: a tunnel, which there is none": b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "RFC 9112, 6.3: equal lengths may be one, and are refused here": (
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na"
+    ),
+    "RFC 9112, 6.3: a length beside a coding ought to be an error": (
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ),
+    "RFC 9112, 6.1: a coding in a request of HTTP/1.0 is faulty": (
+        b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ),
+    "RFC 9112, 7.1: no blanks end a chunk's size": (
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0 \r\n\r\n"
+    ),
+    "RFC 9112, 2.3: another major version": b"GET / HTTP/2.0\r\nHost: h\r\n\r\n",
+    "RFC 9112, 2.2: leading blanks of the first header": b"GET / HTTP/1.1\r\nHost:\th\r\nA:b \t\r\nB:\n\r\n\r\n",
+}
+"""Streams of which h11 makes a request, or could, and we an error: stricter, as the RFC allows or asks."""
+
+
+def h11_reads(stream):
+    """The requests of a stream as h11 sees them, each answered at once: method, target, headers, body."""
+    found = []
+    while True:
+        while stream[:2] == b"\r\n":
+            stream = stream[2:]
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 24)
+        connection.receive_data(stream)
+        try:
+            request, body = connection.next_event(), b""
+            if type(request) is not h11.Request:
+                return found
+            while type(part := connection.next_event()) is h11.Data:
+                body += bytes(part.data)
+        except h11.RemoteProtocolError:
+            return found
+        if type(part) is not h11.EndOfMessage:
+            return found
+        found.append((request.method, request.target, list(request.headers), body))
+        connection.send(h11.Response(status_code=404, headers=[("content-length", "0")]))
+        connection.send(h11.EndOfMessage())
+        if connection.our_state is h11.MUST_CLOSE:
+            return found
+        stream = bytes(connection.trailing_data[0])
+
+
+async def we_read(stream, pieces=None, half_closed=False):
+    """The same by our protocol, and how it ended: the status of every answer, and whether more could follow."""
+    recorder = Recorder()
+    far_end = FarEnd(recorder)
+    if pieces is None:
+        await far_end.send(stream)
+    else:
+        at = 0
+        while at < len(stream):
+            size = pieces.choice((1, 2, 3, 7, 50, 400))
+            await far_end.send(stream[at : at + size])
+            at += size
+    for _ in range(len(stream) // 10_000 + 40):
+        await far_end.flush()
+    if half_closed:
+        await far_end.end()
+    # Whether a body is asked for depends on whether it has come by then.
+    statuses = [status for status in far_end.statuses if status != 100]
+    return [plain(*each) for each in recorder.requests], statuses, far_end.state
+
+
+def plain(method, path, query, headers, body):
+    """As h11 shows it: a coding in lower case."""
+    return (
+        method,
+        path,
+        query,
+        [(name, value.lower() if name == b"transfer-encoding" else value) for name, value in headers],
+        body,
+    )
+
+
+def as_scope(method, target, headers, body):
+    """What h11 has seen, as an application is told of it."""
+    if target.startswith(b"/") or target == b"*":
+        path, _, query = target.partition(b"?")
+    else:
+        parts = urlsplit(target)
+        path, query = parts.path or b"/", parts.query
+    return method, path, query, headers, body
+
+
+def pick(rng, usual, *others):
+    """Mostly the usual one, so that most of a stream is right."""
+    return usual if rng.random() < 0.8 else rng.choice(others)
+
+
+def request_of(rng):
+    """A request, most of them right in most places."""
+    method = rng.choice((b"GET", b"POST", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD", b"CONNECT", b"FOO"))
+    target = pick(
+        rng, b"/a?b=c", b"/", b"/%2e%2e//x", b"http://h/p?q", b"HTTP://h", b"*", b"h:80", b"/\xff", b"/a#b", b""
+    )
+    version = pick(rng, b"HTTP/1.1", b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 ", b"")
+    fields = [pick(rng, b"Host: h", b"Host: h\r\nHost: h", b"", b"Host: a/b", b"Host : h", b"Host:", b"host: [::1]:80")]
+    body = rng.choice((b"", b"", b"x", b"hello", b"0\r\n\r\n", b"GET /in HTTP/1.1\r\nHost: h\r\n\r\n"))
+    kind = rng.random()
+    if kind < 0.4:
+        fields.append(
+            b"Content-Length: %b" % pick(rng, b"%d" % len(body), b"+1", b"-1", b"0x1", b"1, 1", b"", b"1" * 30, b"7")
+        )
+    elif kind < 0.75:
+        fields.append(
+            b"Transfer-Encoding: %b" % pick(rng, b"chunked", b"Chunked", b"gzip, chunked", b"chunked, chunked", b"x")
+        )
+        body = chunked(rng, body)
+    elif kind < 0.85:
+        fields += [b"Content-Length: %d" % len(body), rng.choice((b"Content-Length: 2", b"Transfer-Encoding: chunked"))]
+    extra = (
+        b"Connection: close", b"Connection: keep-alive, Upgrade\r\nUpgrade: x", b"Expect: 100-continue",
+        b"TE: trailers",
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk", b"X-A: b\r\n c", b" X: y",
+        b"X-A:\x00", b"X-A: \x0b", b"X:" + b" " * 50, b"X: a\rb", b"X: a\nY: b", b"\xffX: a", b"X: \xff\xfe", b"X-A",
+        b":",
+    )  # fmt: skip
+    fields += rng.sample(extra, rng.choice((0, 0, 0, 1, 1, 2)))
+    rng.shuffle(fields)
+    end = pick(rng, b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r")
+    head = end.join(
+        [b" ".join(part for part in (method, target, version)), *[each for each in fields if each], b"", b""]
+    )
+    return head + body
+
+
+def chunked(rng, body):
+    """A body in chunks, with what may stand around them."""
+    parts = []
+    while body:
+        size = rng.randint(1, len(body))
+        line = pick(
+            rng, b"%x" % size, b"%X;a=b" % size, b"%x ;a" % size, b"00%x" % size, b"%x " % size, b"0x%x" % size, b"g"
+        )
+        parts += [line, b"\r\n", body[:size], pick(rng, b"\r\n", b"\n", b"", b"x\r\n")]
+        body = body[size:]
+    trailers = pick(rng, b"", b"A: b\r\n", b"A: b\r\nC:\r\n", b"GET / HTTP/1.1\r\n", b" a: b\r\n", b"A\x00: b\r\n")
+    return b"".join(
+        (*parts, pick(rng, b"0", b"000", b"0;x", b"-0", b""), b"\r\n", trailers, pick(rng, b"\r\n", b"", b"\n"))
+    )
+
+
+def stream_of(rng):
+    """A few requests in a row; in some, bytes were changed, lost, repeated or put in."""
+    stream = b"".join(request_of(rng) for _ in range(rng.randint(1, 4)))
+    for _ in range(rng.choice((0, 0, 0, 1, 2, 3))):
+        at = rng.randint(0, len(stream))
+        to = min(len(stream), at + rng.randint(0, 4))
+        put = rng.choice((b"", b"\r", b"\n", b"\r\n", b"\0", b" ", b":", b"0", b"\r\n\r\n", stream[at:to] * 2, b"\xff"))
+        stream = stream[:at] + put + stream[to:]
+    return stream
+
+
+def require_agreement(stream, ours, statuses, state):
+    """Raise unless what we have seen is what h11 has seen, or less and refused."""
+    theirs = [as_scope(*each) for each in h11_reads(stream)]
+    if any(re.search(shape, stream) for shape in list(WE_READ_MORE.values())[1:]):
+        theirs += ours[len(theirs) :]
+    assert ours == theirs[: len(ours)], stream
+    if len(ours) < len(theirs):
+        assert statuses[-1] in REFUSALS, stream
+        assert state in {"lingering", "closed"}, stream
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+async def test_we_see_the_requests_that_h11_sees_or_refuse(batch):
+    """Whole and in pieces, left open and half-closed."""
+    for number in range(batch, STREAMS, BATCHES):
+        rng = random.Random(SEED + number)
+        stream = stream_of(rng)
+        ours, statuses, state = await we_read(stream)
+        require_agreement(stream, ours, statuses, state)
+        assert (ours, statuses) == (await we_read(stream, rng))[:2], stream
+        closed, _, state = await we_read(stream, half_closed=True)
+        assert (closed, state) == (ours, "closed"), stream
+
+
+@pytest.mark.parametrize("stream", WE_READ_LESS.values(), ids=WE_READ_LESS)
+async def test_where_the_readings_differ_ours_is_the_stricter_one(stream):
+    """Every line of the list, so that none of them is there for nothing."""
+    ours, statuses, state = await we_read(stream)
+    assert (ours, statuses[-1:], state) == ([], [400], "lingering")
+
+
+async def test_where_we_read_more_than_h11_the_rfc_asks_for_it():
+    """Both lines of the list."""
+    empty = b"\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"
+    blanks = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1 ;a=b\r\nx\r\n0\r\n\r\n"
+    for stream, shape in zip((empty, blanks), WE_READ_MORE.values(), strict=True):
+        assert re.search(shape, stream)
+        assert len((await we_read(stream))[0]) == 1
+        with pytest.raises(h11.RemoteProtocolError):
+            read_strictly(stream)
+
+
+def read_strictly(stream):
+    connection = h11.Connection(h11.SERVER)
+    connection.receive_data(stream)
+    while type(connection.next_event()) in {h11.Request, h11.Data}:
+        pass

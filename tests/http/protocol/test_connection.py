@@ -1,0 +1,394 @@
+"""A connection's states: each has its end, in time and in bytes, and nothing overtakes anything."""
+
+import json
+
+import pytest
+from far_ends import FarEnd, Recorder, answer, settle
+
+from app.http.protocol import bounds
+from app.http.protocol.connections import Connections
+
+GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+POST = b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n"
+CHUNKS = b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+def far_end(recorder):
+    return FarEnd(recorder)
+
+
+def refusal(far_end):
+    """Status and code of the last answer, which ends the connection."""
+    status, fields, body = far_end.answers[-1]
+    assert fields[b"connection"] == b"close"
+    assert far_end.transport.ended or far_end.transport.closed
+    return status, json.loads(body)["error"]["code"]
+
+
+async def slow_answer(scope, receive, send):
+    """Never answers."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+# Time.
+
+
+async def test_a_connection_on_which_nothing_comes_is_closed(far_end):
+    """And nothing is said: nobody has asked."""
+    await far_end.pass_time(bounds.FIRST_SECONDS - 1)
+    assert far_end.state == "idle"
+    await far_end.pass_time(1)
+    assert (far_end.state, far_end.transport.written, far_end.reasons) == ("closed", b"", ["idle"])
+
+
+@pytest.mark.parametrize("part", [GET[:1], GET[:-2], POST[:-2], CHUNKS[:-4]])
+async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
+    """However diligently a byte comes now and then: the time runs from the first."""
+    for byte in part:
+        await far_end.send(bytes([byte]))
+        await far_end.pass_time(bounds.REQUEST_SECONDS / len(part) - 0.001)
+    assert far_end.state == "head"
+    await far_end.pass_time(1)
+    assert refusal(far_end) == (408, "REQUEST_TIMEOUT")
+
+
+@pytest.mark.parametrize(
+    "part", [POST + b"abc", CHUNKS + b"3\r\nabc", CHUNKS + b"3\r\nabc\r\n0\r\n", CHUNKS + b"0\r\na: b\r\n", CHUNKS]
+)
+async def test_a_body_that_does_not_end_in_time_ends_the_connection(recorder, part):
+    """Its trailers belong to it; who waits for it is told, and has the last word."""
+    far_end = FarEnd(recorder)
+    await far_end.send(part)
+    await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
+    assert (far_end.state, far_end.statuses) == ("body", [])
+    await far_end.pass_time(1)
+    assert (far_end.statuses, recorder.requests) == ([400], [])
+    assert far_end.answers[0][1][b"connection"] == b"close"
+    await far_end.pass_time(bounds.LINGER_SECONDS)
+    assert far_end.state == "closed"
+
+
+async def test_head_and_body_have_one_time_together(far_end):
+    """A head that took long leaves its body the rest."""
+    await far_end.send(POST[:9])
+    await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
+    await far_end.send(POST[9:])
+    await far_end.pass_time(1)
+    assert far_end.statuses == [400]
+
+
+async def test_between_requests_a_connection_is_kept_longer_than_balancers_keep_it(far_end):
+    """And not for ever. Empty lines are no request."""
+    await far_end.send(GET)
+    for _ in range(int(bounds.IDLE_SECONDS) - 1):
+        await far_end.pass_time(1)
+        await far_end.send(b"\r\n")
+    assert far_end.state == "idle"
+    await far_end.pass_time(1)
+    assert (far_end.state, far_end.reasons) == ("closed", ["idle"])
+
+
+async def test_an_answer_is_waited_for_as_long_as_it_takes():
+    """The store has its own deadline, and a stream has no end."""
+    far_end = FarEnd(slow_answer)
+    await far_end.send(GET)
+    await far_end.pass_time(3600)
+    assert far_end.state == "answering"
+
+
+async def test_a_client_that_does_not_read_is_closed(far_end):
+    """What was held for it is let go."""
+    far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000), shared=far_end.shared)
+    far_end.transport.reads = False
+    await far_end.send(GET)
+    assert (far_end.state, far_end.shared.unread_bytes) == ("unread", far_end.transport.held)
+    await far_end.pass_time(bounds.UNREAD_SECONDS)
+    assert far_end.transport.aborted
+    assert (far_end.state, far_end.shared.unread_bytes, len(far_end.shared.stalled)) == ("closed", 0, 0)
+
+
+async def test_a_client_that_reads_again_gets_everything(far_end):
+    """And the requests that it has sent meanwhile are answered then, not before."""
+    far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
+    far_end.transport.reads = False
+    await far_end.send(GET * 3)
+    assert len(far_end.answers) == 1
+    for count in (2, 3, 3):
+        await far_end.pass_time(bounds.UNREAD_SECONDS - 1)
+        await far_end.read_all(goes_on=False)
+        assert len(far_end.answers) == count
+    assert far_end.state == "idle"
+
+
+async def test_a_stream_waits_for_its_reader():
+    """It is not asked for more than a transport holds, and ends with a reader that does not read."""
+    made = 0
+
+    async def endless(_scope, _receive, send):
+        nonlocal made
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            made += 1
+            await send({"type": "http.response.body", "body": b"x" * 16_384, "more_body": True})
+
+    far_end = FarEnd(endless)
+    far_end.transport.reads = False
+    await far_end.send(GET)
+    assert (far_end.state, made) == ("answering", 5)
+    await far_end.pass_time(bounds.UNREAD_SECONDS)
+    assert (far_end.state, far_end.reasons) == ("closed", ["unread"])
+    far_end.protocol._exchange.task.cancel()
+
+
+async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
+    """Closing over unread bytes would reset the answer away, so they are dropped for a while."""
+    await far_end.send(b"no HTTP\r\n\r\n")
+    assert (far_end.state, far_end.transport.ended, far_end.transport.closed) == ("lingering", True, False)
+    for _ in range(10):
+        await far_end.send(GET * 100)
+    assert far_end.statuses == [400]
+    await far_end.pass_time(bounds.LINGER_SECONDS)
+    assert (far_end.state, far_end.reasons) == ("closed", ["refused"])
+
+
+async def test_a_replica_that_stops_answers_what_is_on_its_way(far_end, recorder):
+    """The answer says that the connection closes; a connection that has asked nothing closes soon."""
+    quiet = FarEnd(recorder)
+    for each in (far_end, quiet):
+        each.protocol.shutdown()
+    await far_end.send(GET)
+    assert far_end.answers[0][1][b"connection"] == b"close"
+    assert far_end.transport.closed
+    await quiet.pass_time(bounds.DRAIN_IDLE_SECONDS)
+    assert (quiet.state, quiet.reasons) == ("closed", ["drained"])
+
+
+async def test_a_replica_that_stops_answers_what_waits_in_line(far_end):
+    """All of it has been accepted."""
+    await far_end.send(POST)
+    far_end.protocol.shutdown()
+    await far_end.send(b"body" + GET + GET)
+    await far_end.flush()
+    assert [(status, fields.get(b"connection")) for status, fields, _ in far_end.answers] == [
+        (200, None),
+        (200, None),
+        (200, b"close"),
+    ]
+
+
+async def test_a_closed_connection_leaves_no_timer(far_end):
+    """Whatever it has waited for."""
+    await far_end.send(GET + POST)
+    far_end.protocol.connection_lost(None)
+    assert far_end.clock.timers == []
+    assert far_end.server.connections == set()
+
+
+# Bytes.
+
+
+@pytest.mark.parametrize("piece", [None, 1000, 31])
+@pytest.mark.parametrize(
+    "head", [b"GET / HTTP/1.1\r\nX: " + b"a" * bounds.HEAD_BYTES, b"GET /" + b"a" * bounds.HEAD_BYTES], ids=["X", "/"]
+)
+async def test_a_head_without_end_is_431(far_end, head, piece):
+    """In one endless line or in many, in one piece or in many."""
+    await far_end.send(head + b"\r\n\r\n", piece)
+    assert refusal(far_end) == (431, "HEAD_TOO_LARGE")
+
+
+async def test_more_headers_than_anybody_needs_are_431(far_end, recorder):
+    """Each costs forty times its bytes."""
+    fields = b"a:\r\n" * (bounds.FIELDS_MAX - 1)
+    await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"\r\n")
+    assert len(recorder.requests) == 1
+    await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"a:\r\n\r\n")
+    assert refusal(far_end) == (431, "HEAD_TOO_LARGE")
+
+
+TOO_LONG = {
+    "trailers": (b"0\r\n", b"a:b\r\n"),
+    "a trailer without end": (b"0\r\nx:", b"y" * 100),
+    "extensions": (b"", b"1;" + b"e" * 1000 + b"\r\nx\r\n"),
+    "an extension without end": (b"1;", b"e" * 100),
+    "a size without end": (b"", b"0" * 100),
+}
+
+
+@pytest.mark.parametrize(("first", "more"), TOO_LONG.values(), ids=TOO_LONG)
+async def test_what_frames_a_body_is_bounded_as_a_head_is(far_end, recorder, first, more):
+    """It is kept nowhere, and the connection ends before it has sent as much as a head may have."""
+    await far_end.send(CHUNKS + first)
+    sent = 0
+    while not far_end.answers and sent < 2 * bounds.HEAD_BYTES:
+        await far_end.send(more)
+        sent += len(more)
+    assert sent <= bounds.HEAD_BYTES + 1100
+    assert (far_end.statuses, recorder.requests) == ([400], [])
+    await far_end.pass_time(bounds.LINGER_SECONDS)
+    assert far_end.state == "closed"
+
+
+async def test_a_body_that_nobody_asks_for_is_not_taken():
+    """Reading stops, and goes on where somebody asks."""
+    far_end = FarEnd(slow_answer)
+    await far_end.send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n")
+    exchange = far_end.protocol._exchange
+    exchange.task.cancel()
+    await settle()
+    exchange._waiter = None
+    await far_end.send(b"x" * 1_000_000)
+    assert far_end.transport.paused
+    assert len(exchange.received) <= bounds.BODY_AHEAD_BYTES + bounds.READ_BYTES
+
+
+async def test_what_comes_before_its_turn_waits_in_the_socket(recorder):
+    """One read of it is all that a connection holds."""
+    far_end = FarEnd(slow_answer)
+    await far_end.send(GET * 10_000)
+    assert far_end.transport.paused
+    assert len(far_end.protocol._incoming.take()) <= bounds.READ_BYTES
+
+
+async def test_of_all_that_do_not_read_those_that_hold_longest_are_closed():
+    """The bound is of a replica; somebody who reads slowly and alone is left in peace."""
+    shared = Connections(unread_bytes=1_000_000)
+    far_ends = [
+        FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=shared) for _ in range(5)
+    ]
+    for each in far_ends:
+        each.transport.reads = False
+        await each.send(GET)
+    assert [each.state for each in far_ends] == ["closed"] * 2 + ["unread"] * 3
+    assert shared.unread_bytes <= 1_000_000
+    alone = Connections(unread_bytes=100_000)
+    one = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=alone)
+    one.transport.reads = False
+    await one.send(GET)
+    assert one.state == "unread"
+
+
+# Order.
+
+
+async def test_a_good_request_before_a_bad_one_is_answered_first(far_end, recorder):
+    """Whoever reads the next thing that comes would take it for the answer to the first."""
+    await far_end.send(POST + b"body" + CHUNKS + b"no size\r\n\r\n" + GET)
+    await far_end.flush()
+    assert far_end.statuses == [200, 400]
+    assert [body for *_, body in recorder.requests] == [b"body"]
+    assert far_end.transport.ended
+
+
+async def test_nothing_is_begun_before_what_came_first_is_answered():
+    """Not even read: a request that fails to be one is refused in its turn."""
+    answering = []
+
+    async def application(scope, receive, send):
+        answering.append((scope["path"], send))
+        await receive()
+        await receive()
+
+    far_end = FarEnd(application)
+    await far_end.send(GET + b"GET /y HTTP/1.1\r\nHost: h\r\n\r\nno HTTP\r\n\r\n")
+    assert [path for path, _ in answering] == ["/x"]
+    assert far_end.transport.written == b""
+    await answer(answering[0][1], 200, b"first")
+    await settle()
+    assert [path for path, _ in answering] == ["/x", "/y"]
+    await answer(answering[1][1], 200, b"second")
+    await settle()
+    assert far_end.statuses == [200, 200, 400]
+
+
+async def test_a_client_that_sends_no_more_gets_its_answers(far_end):
+    """SHUT_WR closes one half of a connection (RFC 9112, section 9.6): `printf … | nc` is how shells ask."""
+    await far_end.send(POST)
+    await far_end.send(b"body" + GET * 2)
+    await far_end.end()
+    assert far_end.statuses == [200, 200, 200]
+    assert far_end.transport.closed
+
+
+async def test_a_client_that_closes_its_half_while_it_is_answered_gets_the_answer():
+    """It may take a while; then the connection closes."""
+    held = []
+
+    async def application(_scope, receive, send):
+        held.append(send)
+        await receive()
+        await receive()
+
+    far_end = FarEnd(application)
+    await far_end.send(GET)
+    await far_end.end()
+    assert (far_end.state, far_end.transport.closed) == ("answering", False)
+    await answer(held[0], 200, b"late")
+    assert far_end.statuses == [200]
+    assert far_end.transport.closed
+
+
+@pytest.mark.parametrize("part", [GET[:9], POST + b"b", CHUNKS + b"1\r\n"])
+async def test_a_request_that_ends_half_way_is_400(far_end, recorder, part):
+    """There may be somebody who reads it."""
+    await far_end.send(part)
+    await far_end.end()
+    assert (far_end.statuses, recorder.requests) == ([400], [])
+    assert far_end.transport.closed
+
+
+async def test_an_upgrade_is_ignored_and_its_body_is_a_body(far_end, recorder):
+    """RFC 9110, section 7.8; whatever the body looks like, and however it comes."""
+    inner = b"POST /inner HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    for asked in (b"websocket", b"h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", b"x"):
+        connection = b"Upgrade, HTTP2-Settings" if b"h2c" in asked else b"Upgrade"
+        head = b"POST /outer HTTP/1.1\r\nHost: h\r\nConnection: %b\r\nUpgrade: %b\r\n" % (connection, asked)
+        for piece in (None, 7):
+            await far_end.send(head + b"Content-Length: %d\r\n\r\n" % len(inner) + inner, piece)
+            chunks = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(inner), inner)
+            await far_end.send(head + chunks, piece)
+    assert {(path, body) for _, path, _, _, body in recorder.requests} == {(b"/outer", inner)}
+    assert far_end.statuses == [200] * 12
+
+
+async def test_connect_is_refused_and_nothing_after_it_is_read(far_end, recorder):
+    """There is no tunnel, and what the client sends into it is no request."""
+    await far_end.send(b"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n" + GET)
+    assert refusal(far_end) == (400, "VALIDATION_ERROR")
+    assert recorder.requests == []
+
+
+async def test_an_early_answer_leaves_a_short_body_to_come_and_no_long_one():
+    """The rest of 32 KiB is waited for and dropped; of more, the connection ends."""
+
+    async def application(_scope, _receive, send):
+        await answer(send, 401, b"")
+
+    far_end = FarEnd(application)
+    await far_end.send(POST + b"bo")
+    assert (far_end.state, far_end.statuses) == ("discarding", [401])
+    await far_end.send(b"dy" + GET)
+    assert (far_end.state, far_end.statuses) == ("idle", [401, 401])
+    await far_end.send(POST + b"bo")
+    await far_end.pass_time(bounds.REQUEST_SECONDS)
+    assert far_end.state == "closed"
+
+    for head in (POST.replace(b"4", b"%d" % (bounds.REST_BYTES + 1)), CHUNKS):
+        far_end = FarEnd(application)
+        await far_end.send(head)
+        assert far_end.answers[0][1][b"connection"] == b"close"
+        assert far_end.state == "lingering"
+
+
+@pytest.mark.parametrize("piece", [None, 1, 2, 3])
+async def test_empty_lines_before_a_request_are_nothing(far_end, recorder, piece):
+    """RFC 9112, section 2.2; wherever they are cut."""
+    await far_end.send(b"\r\n\r\n" + GET + b"\r\n" + GET + b"\r\n", piece)
+    assert far_end.statuses == [200] * len(recorder.requests) == [200, 200]

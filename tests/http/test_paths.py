@@ -1,0 +1,79 @@
+"""One spelling of every path is served, so that no check is passed by another."""
+
+import pytest
+from servers import Replica
+from tenants import Tenant
+from test_wire import Connection
+
+from app.http.paths import is_served
+
+OTHERS = [
+    "//v1/agents",
+    "///v1/agents",
+    "/v1//agents",
+    "/v1/agents//",
+    "/./v1/agents",
+    "/v1/./agents",
+    "/v1/agents/.",
+    "/x/../v1/agents",
+    "/v1/x/../agents",
+    "/v1%2fagents",
+    "/v1%2Fagents",
+    "/%2fv1/agents",
+    "/v1/%2e/agents",
+    "/x/%2E%2e/v1/agents",
+    "/v1\\agents",
+    "/v1%5cagents",
+    "http://h//v1/agents",
+    "http://h",
+    "HTTP://h/v1/../v1/agents",
+]
+SAME = [
+    "/v1/agents",
+    "/%76%31/agents",
+    "/v1/%61gents",
+    "http://h/v1/agents",
+    "HTTP://other:80/%761/agents",
+    "/v1/agents/",
+]
+
+
+@pytest.fixture(scope="module")
+def slow(store):
+    """A replica that answers a key twice a second."""
+    running = Replica(store.url, REMIT_REQUESTS_PER_SECOND="2", REMIT_AUTH_FAILURES_PER_MINUTE="3")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def asked(slow, store):
+    """Asks for a target as it stands, with a key of its own."""
+    made = Tenant(store.url, slow)
+    with Connection(slow) as connection:
+
+        def ask(target, key=made.admin_key):
+            connection.send(f"GET {target} HTTP/1.1", "Host: h", f"Authorization: Bearer {key}")
+            return connection.answer()[0]
+
+        yield ask
+    made.close()
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_another_spelling_leads_nowhere(asked, target):
+    """404, with a key or without."""
+    assert [asked(target), asked(target, "none")] == [404, 404]
+
+
+def test_what_reads_the_same_is_checked_the_same(asked):
+    """Letters may be written as their codes (RFC 3986, section 6.2.2.2) and a path as a URL: one rate for all."""
+    statuses = [asked(SAME[number % len(SAME)]) for number in range(30)]
+    assert set(statuses) == {200, 429}
+    assert statuses.count(200) <= 6
+
+
+@pytest.mark.parametrize("path", ["/v1/agents", "/", "/.env", "/v1/..x/...", "/v1/agents/a%20b", "/a.b/c.", "/v1/%"])
+def test_names_may_hold_dots_and_codes(path):
+    """A part that only begins with dots is a name."""
+    assert is_served(path, path.encode())

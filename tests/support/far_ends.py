@@ -1,0 +1,203 @@
+"""The far end of a connection, played by a test: bytes go in, bytes come out, and time passes when it says so."""
+
+import asyncio
+from types import SimpleNamespace
+
+from uvicorn.server import ServerState
+
+from app.http.application import build_application
+from app.http.protocol.connection import HttpProtocol
+from app.http.protocol.connections import Connections
+
+
+class Clock:
+    """The loop that a connection is given: tasks are the real loop's, time is the test's."""
+
+    def __init__(self):
+        self.now, self.timers = 1000.0, []
+
+    def time(self):
+        return self.now
+
+    def create_task(self, coroutine):
+        return asyncio.get_running_loop().create_task(coroutine)
+
+    def call_at(self, when, callback):
+        timer = SimpleNamespace(when=when, callback=callback)
+        timer.cancel = lambda: timer in self.timers and self.timers.remove(timer)
+        self.timers.append(timer)
+        return timer
+
+    def pass_time(self, seconds):
+        """Everything that is due by then happens, in its order."""
+        end = self.now + seconds
+        while due := [each for each in self.timers if each.when <= end]:
+            timer = min(due, key=lambda each: each.when)
+            self.timers.remove(timer)
+            self.now = max(self.now, timer.when)
+            timer.callback()
+        self.now = end
+
+
+class Transport:
+    """Stands for the socket. It holds everything once `reads` is false, as a client does that does not read."""
+
+    def __init__(self, far_end):
+        self.far_end = far_end
+        self.written = b""
+        self.held = 0
+        self.closed = self.aborted = self.ended = self.paused = False
+        self.reads = True
+
+    def write(self, data):
+        assert not self.closed, "written after the close"
+        self.written += data
+        if not self.reads:
+            self.held += len(data)
+            if self.held > 64 * 1024 and not self.far_end.is_full:
+                self.far_end.is_full = True
+                self.far_end.protocol.pause_writing()
+
+    def writelines(self, parts):
+        for part in parts:
+            self.write(part)
+
+    def write_eof(self):
+        self.ended = True
+
+    def get_write_buffer_size(self):
+        return self.held
+
+    def close(self):
+        self.closed = True
+        asyncio.get_running_loop().call_soon(self.far_end.protocol.connection_lost, None)
+
+    def abort(self):
+        self.aborted = True
+        self.close()
+
+    def is_closing(self):
+        return self.closed
+
+    def get_extra_info(self, name):
+        return {"peername": ("192.0.2.1", 1234), "sockname": ("127.0.0.1", 8080)}.get(name)
+
+    def pause_reading(self):
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
+
+
+class FarEnd:
+    """A connection to `application`, or to Remit's own with `services` behind it."""
+
+    def __init__(self, application=None, services=None, shared=None):
+        if application is None:
+            application = build_application(None)
+            application.state.services = services
+        config = SimpleNamespace(loaded_app=application)
+        self.reasons = []
+        self.shared = shared or Connections(self.reasons.append)
+        self.server = ServerState()
+        self.clock, self.transport = Clock(), Transport(self)
+        self.protocol = HttpProtocol(config, self.server, {}, _loop=self.clock, shared=self.shared)
+        self.is_full = False
+        self._waiting = b""
+        self.protocol.connection_made(self.transport)
+
+    @property
+    def state(self):
+        return self.protocol.state.value
+
+    async def send(self, data, piece=None):
+        """The bytes arrive, in pieces of so many; what is not read waits, as in a socket."""
+        self._waiting += data
+        while self._waiting and not self.transport.paused and not self.transport.closed:
+            buffer = self.protocol.get_buffer(-1)
+            size = min(len(self._waiting), len(buffer), piece or len(buffer))
+            buffer[:size] = self._waiting[:size]
+            self._waiting = self._waiting[size:]
+            self.protocol.buffer_updated(size)
+            await settle()
+        await settle()
+
+    async def flush(self):
+        """What waited is read, where it is wanted by now."""
+        await self.send(b"")
+
+    async def end(self):
+        """The client sends no more: SHUT_WR. The socket stays open if the protocol wants it to."""
+        if self.protocol.eof_received() is False and not self.transport.closed:
+            self.transport.close()
+        await settle()
+
+    async def read_all(self, goes_on=True):
+        """The client reads all that is there, and goes on reading or does not."""
+        self.transport.held, self.transport.reads = 0, goes_on
+        if self.is_full:
+            self.is_full = False
+            self.protocol.resume_writing()
+        await settle()
+
+    async def pass_time(self, seconds):
+        await settle()
+        self.clock.pass_time(seconds)
+        await settle()
+
+    @property
+    def answers(self):
+        """Status and body of every answer that has come."""
+        found, left = [], self.transport.written
+        while left:
+            head, _, left = left.partition(b"\r\n\r\n")
+            fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+            if b"transfer-encoding" in fields:
+                body = b""
+                while size := int(left.split(b"\r\n", 1)[0], 16):
+                    left = left.split(b"\r\n", 1)[1]
+                    body, left = body + left[:size], left[size + 2 :]
+                left = left[5:]
+            else:
+                length = int(fields.get(b"content-length", 0))
+                body, left = left[:length], left[length:]
+            found.append((int(head.split()[1]), fields, body))
+        return found
+
+    @property
+    def statuses(self):
+        return [status for status, _, _ in self.answers]
+
+
+async def settle():
+    """Every task has gone as far as it can."""
+    for _ in range(12):
+        await asyncio.sleep(0)
+
+
+class Recorder:
+    """An application that reads every request to its end, remembers it, and answers with its number."""
+
+    def __init__(self):
+        self.requests = []
+
+    async def __call__(self, scope, receive, send):
+        body = b""
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return await answer(send, 400, b"")
+            body += message["body"]
+            if not message["more_body"]:
+                break
+        self.requests.append(
+            (scope["method"].encode(), scope["raw_path"], scope["query_string"], scope["headers"], body)
+        )
+        return await answer(send, 200, b"%d" % len(self.requests))
+
+
+async def answer(send, status, body):
+    """A whole answer, as an application gives it."""
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
