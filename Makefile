@@ -17,10 +17,13 @@ test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: 90 s
 test-all: $(VENV)/dev.stamp ## set up and run every test, on every store: ten minutes on two cores
 	$(PYTEST) $(ARGS)
 
-test-clients: test-client-core ## set up and run the tests of clients/, against a service of this tree
+test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp ## the tests of clients/, with the newest and the oldest frameworks
+	cd $(CLIENT) && .venv-newest/bin/mypy
+	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
+	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
 
-test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those that need no framework
-	cd $(CLIENT) && .venv/bin/mypy && .venv/bin/pytest $(ARGS)
+test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those of them that need no framework
+	cd $(CLIENT) && .venv/bin/pytest --ignore tests/frameworks $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
 	$(BIN)/ruff format --check .
@@ -50,6 +53,8 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) --group audit --output-file requirements/audit.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --group core --output-file requirements/core.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
+	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
 
 audit: $(VENV)/audit.stamp ## look for known holes in all that is locked; asks PyPI, so it needs the network
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
@@ -83,6 +88,12 @@ $(CLIENT)/.venv/core.stamp: $(CLIENT)/requirements/core.txt $(CLIENT)/pyproject.
 	$(PYTHON) -m venv $(CLIENT)/.venv
 	$(CLIENT)/.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	$(CLIENT)/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
+	@touch $@
+
+$(CLIENT)/.venv-%/stamp: $(CLIENT)/requirements/frameworks-%.txt $(CLIENT)/pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
 	@touch $@
 
 $(VENV)/venv.stamp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy
+from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy, tool_statuses
 from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
 
 POLL_S = 30.0
@@ -105,6 +105,11 @@ def update_agent(agent: str, **changes: Any) -> Call[Agent]:
 def delete_agent(agent: str) -> Call[None]:
     """The agent and its policies are gone; its log stays."""
     return Call("DELETE", f"/v1/agents/{segment(agent)}", nothing)
+
+
+def list_agent_tools(agent: str) -> Call[dict[str, str]]:
+    """What the agent may call, by tool: `allowed`, `conditional`, `escalated` or `denied`, whatever the parameters."""
+    return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 
 def create_policy(agent: str | None, name: str, rules: Sequence[Json], **fields: Any) -> Call[Policy]:

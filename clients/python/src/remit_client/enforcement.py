@@ -1,6 +1,36 @@
 """The core under every adapter: `Enforcer` and `AsyncEnforcer` let through what Remit allows, and raise otherwise."""
 
-from remit_client._async.enforcement import AsyncEnforcer, Context
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from remit_client._async.client import AsyncRemit
+from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable
+from remit_client._sync.client import Remit
 from remit_client._sync.enforcement import Enforcer
 
-__all__ = ["AsyncEnforcer", "Context", "Enforcer"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "async_enforcer", "enforcer"]
+
+
+class Options(TypedDict, total=False):
+    """What every adapter takes beside the client and the agent; see `Remit.guard`."""
+
+    context: Context
+    wait: float
+    on_unavailable: OnUnavailable
+    report_outcome: bool
+
+
+def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:
+    """An enforcer for `await`, whichever client is at hand."""
+    client = remit if isinstance(remit, AsyncRemit) else AsyncRemit.with_settings_of(remit)
+    return AsyncEnforcer(client, agent, **options)
+
+
+def enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> Enforcer:
+    """An enforcer for threads, whichever client is at hand."""
+    client = remit if isinstance(remit, Remit) else Remit.with_settings_of(remit)
+    return Enforcer(client, agent, **options)

@@ -129,3 +129,10 @@ def _said_of(approval: Approval) -> str:
 def _sentence(text: str) -> str:
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def for_agent(error: Exception) -> str:
+    """What a model is told where an exception must not leave an adapter."""
+    if isinstance(error, RemitError):
+        return error.for_agent()
+    return f"The tool was not run: the question whether it may could not be asked ({type(error).__name__})."

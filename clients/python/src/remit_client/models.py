@@ -246,6 +246,17 @@ class AuditEntry:
         )
 
 
+def tool_statuses(answer: Any) -> dict[str, str]:
+    """Name and status of each tool in the answer. Raises NotAnAnswer."""
+    tools = answer.get("tools") if isinstance(answer, dict) else answer
+    if not isinstance(tools, list):
+        raise NotAnAnswer("no list of tools")
+    found = {}
+    for tool in map(_object, tools):
+        found[_text(tool, "name")] = _text(tool, "status")
+    return found
+
+
 def _verdict(got: Any) -> Verdict:
     by = got.get("by") if isinstance(got, dict) else None
     by = by if isinstance(by, dict) else {}

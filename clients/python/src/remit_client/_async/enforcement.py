@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from remit_client._async.client import AsyncRemit
 
 Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
+OnUnavailable = Literal["deny", "allow"]
 SETTLED = ("approved", "consumed")
 logger = logging.getLogger("remit_client")
 
@@ -33,7 +34,7 @@ class AsyncEnforcer:
         *,
         context: Context = None,
         wait: float = 0.0,
-        on_unavailable: Literal["deny", "allow"] = "deny",
+        on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
     ) -> None:
         if on_unavailable not in ("deny", "allow"):

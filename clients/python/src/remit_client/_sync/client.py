@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from remit_client import calls
 from remit_client._sync.connections import Connections
-from remit_client._sync.enforcement import Enforcer, Context
+from remit_client._sync.enforcement import Enforcer, Context, OnUnavailable
 from remit_client._sync.guard import Guard
 from remit_client._sync.io import pause
 from remit_client.errors import Unavailable
@@ -42,19 +42,27 @@ class Remit:
         retries: int = 0,
         http_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._settings = Settings(
+        self.settings = Settings(
             url, key, timeout=timeout, connect_timeout=connect_timeout, retries=retries, http_options=http_options
         )
-        self._connections = Connections(self._settings)
+        self._connections = Connections(self.settings)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._settings!r})"
+        return f"{type(self).__name__}({self.settings!r})"
 
     def __enter__(self) -> Remit:  # noqa: PYI034 - Self is of Python 3.11
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @classmethod
+    def with_settings_of(cls, other: Any) -> Remit:
+        """A client like `other`, which may be of either kind, with connections of its own."""
+        made = cls.__new__(cls)
+        made.settings = other.settings
+        made._connections = Connections(made.settings)  # noqa: SLF001 - it is one of us
+        return made
 
     def close(self) -> None:
         """The connections are closed; the next call opens new ones."""
@@ -75,7 +83,7 @@ class Remit:
         agent: its id or alias. context: what the caller vouches for and the agent cannot choose, such as
         {"session": …, "user": …}. Raises Unavailable, Refused, MalformedAnswer; TypeError where something is not JSON.
         """
-        key = new_idempotency_key() if self._settings.retries else None
+        key = new_idempotency_key() if self.settings.retries else None
         return self.send(calls.authorize(agent, tool, parameters, context, action, approval_id, key))
 
     def guard(
@@ -86,7 +94,7 @@ class Remit:
         *,
         context: Context = None,
         wait: float = 0.0,
-        on_unavailable: Literal["deny", "allow"] = "deny",
+        on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
     ) -> Guard:
         """A decorator, or the context of an `with`, in which the tool runs only if it is allowed.
@@ -134,11 +142,11 @@ class Remit:
     def send(self, call: Call[T]) -> T:
         """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError where something is not JSON."""
         content = encode(call.body)
-        until = time.monotonic() + self._settings.deadline(call)
-        attempts, pause_s = self._settings.attempts(call), FIRST_PAUSE_S
+        until = time.monotonic() + self.settings.deadline(call)
+        attempts, pause_s = self.settings.attempts(call), FIRST_PAUSE_S
         while True:
             try:
-                return interpret(call, self._settings, *self._connections.exchange(call, content, until))
+                return interpret(call, self.settings, *self._connections.exchange(call, content, until))
             except Unavailable:
                 attempts -= 1
                 if attempts == 0 or time.monotonic() + pause_s >= until:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from remit_client._sync.client import Remit
 
 Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
+OnUnavailable = Literal["deny", "allow"]
 SETTLED = ("approved", "consumed")
 logger = logging.getLogger("remit_client")
 
@@ -34,7 +35,7 @@ class Enforcer:
         *,
         context: Context = None,
         wait: float = 0.0,
-        on_unavailable: Literal["deny", "allow"] = "deny",
+        on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
     ) -> None:
         if on_unavailable not in ("deny", "allow"):

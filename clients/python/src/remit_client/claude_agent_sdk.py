@@ -1,0 +1,70 @@
+"""Claude Agent SDK: a PreToolUse hook for every call, and `can_use_tool` for those that would prompt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
+from claude_agent_sdk.types import CanUseTool
+
+from remit_client import ApprovalPending, AsyncRemit, Remit
+from remit_client.enforcement import Options, async_enforcer
+from remit_client.errors import for_agent
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+HOOK_S = 60.0
+
+
+def remit_hooks(
+    remit: Remit | AsyncRemit,
+    agent: str,
+    *,
+    allowed: Literal["allow", "continue"] = "allow",
+    pending: Literal["deny", "ask"] = "deny",
+    **options: Unpack[Options],
+) -> dict[Literal["PreToolUse"], list[HookMatcher]]:
+    """For `ClaudeAgentOptions(hooks=…)`: a tool, of any kind, runs only if Remit allows the call.
+
+    allowed: whether Remit's yes is the last word, or the SDK's own permissions are asked after it ("continue").
+    pending: a call that a person must approve in Remit is denied for now, or the SDK's own prompt decides ("ask").
+    Whatever goes wrong is a denial that says what to do.
+    """
+    core = async_enforcer(remit, agent, **options)
+
+    async def before_tool(event: Any, _call_id: str | None, _context: Any) -> Any:
+        try:
+            await core.check(event["tool_name"], event["tool_input"], {"session": event["session_id"]})
+        except ApprovalPending as refusal:
+            return _answer(pending, refusal.for_agent())
+        except Exception as error:  # noqa: BLE001 - the SDK goes on after a hook that raises
+            return _answer("deny", for_agent(error))
+        return _answer("allow", "Allowed by Remit") if allowed == "allow" else {}
+
+    return {"PreToolUse": [HookMatcher(hooks=[before_tool], timeout=HOOK_S + options.get("wait", 0.0))]}
+
+
+def can_use_tool(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> CanUseTool:
+    """For `ClaudeAgentOptions(can_use_tool=…)`, which is asked only what would otherwise prompt."""
+    core = async_enforcer(remit, agent, **options)
+
+    async def decide(
+        tool: str, parameters: dict[str, Any], _context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        try:
+            await core.check(tool, parameters)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the tool does not run
+            return PermissionResultDeny(message=for_agent(error))
+        return PermissionResultAllow()
+
+    return decide
+
+
+def _answer(decision: str, reason: str) -> dict[str, Any]:
+    said = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    }
+    return {"hookSpecificOutput": said}

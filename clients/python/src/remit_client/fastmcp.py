@@ -1,0 +1,62 @@
+"""FastMCP: a middleware of a server that asks before each call of its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastmcp.exceptions import ToolError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+
+from remit_client import AsyncRemit, Remit, RemitError
+from remit_client.enforcement import Options, async_enforcer
+from remit_client.listing import never_allowed
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Agent = str | Callable[[MiddlewareContext[Any]], str]
+
+
+class RemitMiddleware(Middleware):
+    """A tool runs only if Remit allows the call; else the client gets the tool's error, which says why not.
+
+    agent: whose calls these are, or a function that reads it from the request, such as from its access token.
+    hide: tools that the agent can never call are not listed.
+    """
+
+    def __init__(
+        self, remit: Remit | AsyncRemit, agent: Agent, *, hide: bool = True, **options: Unpack[Options]
+    ) -> None:
+        self._remit = remit if isinstance(remit, AsyncRemit) else AsyncRemit.with_settings_of(remit)
+        self._agent = agent
+        self._hides = hide
+        self._options = options
+
+    async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """What the tool answers. Raises ToolError in every case in which Remit has not said yes."""
+        call = context.message
+        try:
+            enforcer = async_enforcer(self._remit, self._agent_of(context), **self._options)
+            await enforcer.check(call.name, call.arguments or {}, _session(context))
+        except RemitError as error:
+            raise ToolError(error.for_agent()) from error
+        return await call_next(context)
+
+    async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
+        """The tools that the agent may ever call."""
+        tools = await call_next(context)
+        hidden = await never_allowed(self._remit, self._agent_of(context)) if self._hides else frozenset()
+        return [tool for tool in tools if tool.name not in hidden]
+
+    def _agent_of(self, context: MiddlewareContext[Any]) -> str:
+        return self._agent(context) if callable(self._agent) else self._agent
+
+
+def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
+    of_server = context.fastmcp_context
+    try:
+        session = of_server.session_id if of_server is not None else None
+    except RuntimeError:  # called without a connection, as by the server itself
+        session = None
+    return {"session": session} if session else {}

@@ -1,0 +1,68 @@
+"""LangChain and LangGraph: a middleware that asks before each call of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools.tool_node import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command, interrupt
+
+from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
+from remit_client.enforcement import Options, async_enforcer, enforcer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Answer = ToolMessage | Command[Any]
+
+
+class RemitMiddleware(AgentMiddleware[Any, Any]):
+    """A tool runs only if Remit allows the call; else the model reads why not.
+
+    interrupt: a call that a person must approve pauses the graph (LangGraph's `interrupt`), with the approval's id as
+    its value; resume it when the approval is decided. Without it the model is told to repeat the call later.
+    Without a decision the run ends with the RemitError, and the tool has not run.
+    """
+
+    def __init__(
+        self, remit: Remit | AsyncRemit, agent: str, *, interrupt: bool = False, **options: Unpack[Options]
+    ) -> None:
+        super().__init__()
+        self._enforcer = enforcer(remit, agent, **options)
+        self._async_enforcer = async_enforcer(remit, agent, **options)
+        self._interrupts = interrupt
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        """What the tool answers, or why it was not called."""
+        call = request.tool_call
+        try:
+            self._enforcer.check(call["name"], call["args"], _session(request))
+        except NotAllowed as refusal:
+            return self._refused(call, refusal)
+        return handler(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        """The same, awaited."""
+        call = request.tool_call
+        try:
+            await self._async_enforcer.check(call["name"], call["args"], _session(request))
+        except NotAllowed as refusal:
+            return self._refused(call, refusal)
+        return await handler(request)
+
+    def _refused(self, call: Any, refusal: NotAllowed) -> ToolMessage:
+        if self._interrupts and isinstance(refusal, ApprovalPending):
+            # The first time this pauses the graph. A graph that is resumed comes here only if Remit still says no.
+            interrupt({"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)})
+        return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
+
+
+def _session(request: ToolCallRequest) -> dict[str, str]:
+    config = getattr(request.runtime, "config", None) or {}
+    session = (config.get("configurable") or {}).get("thread_id") or config.get("run_id")
+    return {"session": str(session)} if session else {}

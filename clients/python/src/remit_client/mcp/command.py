@@ -1,0 +1,113 @@
+"""The command `remit-mcp`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+
+from remit_client import AsyncRemit, RemitError, calls
+from remit_client.enforcement import AsyncEnforcer
+from remit_client.mcp.channels import Child, OwnStdio, Server
+from remit_client.mcp.proxy import Proxy
+
+logger = logging.getLogger("remit_client")
+CANNOT_BEGIN, SERVER_ENDED = 2, 1
+EXAMPLE = """\
+In an MCP configuration, put it before the command that is there:
+  {"command": "remit-mcp", "args": ["--agent", "laptop", "--", "npx", "some-mcp-server"],
+   "env": {"REMIT_URL": "https://remit.example.com", "REMIT_API_KEY": "svc_…"}}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Ends with 0 when the client leaves, 1 when the server ends before it, 2 when it cannot begin."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if bool(options.url) == bool(options.command):
+        parser.error("name one server: --url URL, or -- COMMAND …")
+    logging.basicConfig(stream=sys.stderr, format="remit-mcp: %(message)s", level=logging.WARNING)
+    try:
+        code = asyncio.run(_run(options))
+    except (OSError, ValueError) as error:
+        logger.error("%s", error)  # noqa: TRY400 - a sentence is enough
+        code = CANNOT_BEGIN
+    # A thread may still wait for a line of the client's, and would be waited for.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _run(options: argparse.Namespace) -> int:
+    remit = AsyncRemit(options.remit_url, timeout=options.timeout)
+    context = {"session": options.session, **_pairs(options.context, "=", "--context")}
+    enforcer = AsyncEnforcer(remit, options.agent, context=context, wait=options.wait)
+
+    async def statuses() -> Mapping[str, str]:
+        try:
+            return await remit.send(calls.list_agent_tools(options.agent))
+        except RemitError as error:
+            logger.info("all tools are listed: %s", error)
+            return {}
+
+    async with contextlib.AsyncExitStack() as stack:
+        server: Server
+        if options.url:
+            from remit_client.mcp.over_http import connect  # noqa: PLC0415 - the SDK takes a second to load
+
+            server = await stack.enter_async_context(connect(options.url, _pairs(options.header, ":", "--header")))
+        else:
+            server = child = await Child.start(options.command)
+            stack.push_async_callback(child.stop)
+        client = OwnStdio()
+        proxy = Proxy(client, server, enforcer.check, statuses)
+        running = asyncio.ensure_future(proxy.run())
+        with contextlib.suppress(NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+        try:
+            client_left = await running
+        except asyncio.CancelledError:
+            client_left = True
+        if not client_left:
+            why = f"The MCP server {server.ended} before it answered"
+            logger.error("%s", why)
+            proxy.fail_what_is_open(why)
+        client.flush()
+    return 0 if client_left else SERVER_ENDED
+
+
+def _pairs(given: Sequence[str], separator: str, option: str) -> dict[str, str]:
+    found = {}
+    for one in given:
+        name, found_separator, value = one.partition(separator)
+        if not (name.strip() and found_separator):
+            raise ValueError(f"{option} {one}: write it as name{separator}value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="remit-mcp",
+        usage="remit-mcp --agent NAME [options] (--url URL | -- COMMAND …)",
+        description="Stands between an MCP client and an MCP server, and asks Remit before each call of a tool.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--agent", required=True, metavar="NAME", help="whose calls these are: its id or alias")
+    parser.add_argument("--url", help="the server's address, for streamable HTTP")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="for the server at --url")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="S", help="seconds to wait for a person's approval")
+    parser.add_argument("--timeout", type=float, default=2.0, metavar="S", help="seconds for a decision")
+    parser.add_argument("--context", action="append", default=[], metavar="NAME=VALUE", help="what policies may read")
+    parser.add_argument(
+        "--session", default=uuid.uuid4().hex, help="context.session; a new one for each start if left out"
+    )
+    parser.add_argument("--remit-url", help="else REMIT_URL; the key is always REMIT_API_KEY")
+    parser.add_argument("command", nargs="*", help=argparse.SUPPRESS)
+    return parser

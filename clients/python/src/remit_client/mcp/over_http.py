@@ -1,0 +1,96 @@
+"""A server at a URL, over the MCP SDK's streamable HTTP transport, as a channel of lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from remit_client.mcp.messages import VERSION, Message
+
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class HttpServer:
+    """Lines to and from a server at a URL; the SDK keeps params and results whole, and no other field of a message."""
+
+    def __init__(self, reading: Any, writing: Any) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._version: str | None = None
+        self._initialize: Any = None
+        self._going: asyncio.Queue[bytes] = asyncio.Queue()
+
+    @property
+    def ended(self) -> str:
+        """How it ended, for a person."""
+        return "closed the connection"
+
+    async def receive(self) -> bytes | None:
+        """The server's next message; what is none of the protocol's is left out."""
+        async for item in self._reading:
+            if isinstance(item, SessionMessage):
+                line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                self._note_version(line)
+                return line
+        return None
+
+    def send(self, line: bytes) -> None:
+        """A message for the server."""
+        self._going.put_nowait(line)
+
+    async def pump(self) -> None:
+        """Sends what was given to `send`, for as long as it runs."""
+        while True:
+            line = await self._going.get()
+            message = json.loads(line)
+            metadata = ClientMessageMetadata(headers=self._headers(message))
+            await self._writing.send(SessionMessage(jsonrpc_message_adapter.validate_json(line), metadata))
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        """What the transport wants said outside of the body: the version, and from 2026 on method and name."""
+        method, params = message.get("method"), message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if method == "initialize":
+            self._initialize = message.get("id")
+            return {}
+        meta = params.get("_meta")
+        modern = meta.get(VERSION) if isinstance(meta, dict) else None
+        if not isinstance(modern, str):
+            return {MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
+        headers = {MCP_PROTOCOL_VERSION_HEADER: modern, MCP_METHOD_HEADER: str(method)}
+        name = params.get(NAMED_BY.get(str(method), ""))
+        if isinstance(name, str):
+            headers[MCP_NAME_HEADER] = encode_header_value(name)
+        return headers
+
+    def _note_version(self, line: bytes) -> None:
+        if self._initialize is None or b"protocolVersion" not in line:
+            return
+        message = json.loads(line)
+        result = message.get("result")
+        if message.get("id") == self._initialize and isinstance(result, dict):
+            self._version, self._initialize = result.get("protocolVersion"), None
+
+
+@asynccontextmanager
+async def connect(url: str, headers: Mapping[str, str]) -> AsyncIterator[HttpServer]:
+    """The server at `url`, asked with these headers beside the protocol's."""
+    async with (
+        create_mcp_http_client(headers=dict(headers)) as http,
+        streamable_http_client(url, http_client=http, max_sse_event_size=None) as (reading, writing),
+    ):
+        server = HttpServer(reading, writing)
+        pump = asyncio.create_task(server.pump())
+        try:
+            yield server
+        finally:
+            pump.cancel()

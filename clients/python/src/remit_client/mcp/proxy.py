@@ -1,0 +1,191 @@
+"""What passes between client and server, what is judged, and what is answered in the server's place."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from remit_client.errors import for_agent
+from remit_client.mcp.channels import Channel
+from remit_client.mcp.messages import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    Message,
+    Unreadable,
+    error,
+    is_request,
+    progress,
+    read,
+    tool_error,
+    write,
+)
+
+logger = logging.getLogger("remit_client")
+
+PROGRESS_EVERY_S = 5.0
+NEEDS_APPROVAL = "A person must approve each call of this tool; the call may take a while."
+Check = Callable[[str, Mapping[str, Any]], Awaitable[object]]
+Statuses = Callable[[], Awaitable[Mapping[str, str]]]
+
+
+class Proxy:
+    """Passes everything on as it is, but for two things: `tools/call` is judged, and `tools/list` shows what may be.
+
+    check: returns if the call is allowed, raises if it is not.
+    statuses: what the agent may call, by tool; empty where nobody knows.
+    """
+
+    def __init__(self, client: Channel, server: Channel, check: Check, statuses: Statuses) -> None:
+        self._client = client
+        self._server = server
+        self._check = check
+        self._statuses = statuses
+        self._judging: dict[Any, asyncio.Task[None]] = {}
+        self._listing: set[Any] = set()
+        self._unanswered: set[Any] = set()
+
+    async def run(self) -> bool:
+        """Both directions, until one side has gone. True: the client left; False: the server did."""
+        from_client = asyncio.create_task(self._from_client())
+        from_server = asyncio.create_task(self._from_server())
+        await asyncio.wait({from_client, from_server}, return_when=asyncio.FIRST_COMPLETED)
+        client_left = from_client.done()
+        self._unanswered |= self._judging.keys()
+        for task in (from_client, from_server, *self._judging.values()):
+            task.cancel()
+        await asyncio.gather(from_client, from_server, *self._judging.values(), return_exceptions=True)
+        return client_left
+
+    def fail_what_is_open(self, why: str) -> None:
+        """Every request that the server will not answer any more has an error for an answer."""
+        for message_id in self._unanswered:
+            self._client.send(write(error(message_id, CONNECTION_CLOSED, why)))
+        self._unanswered.clear()
+
+    async def _from_client(self) -> None:
+        while (line := await self._client.receive()) is not None:
+            if not line.strip():
+                continue
+            try:
+                message = read(line)
+            except Unreadable as unreadable:
+                self._client.send(write(error(None, INVALID_REQUEST, f"Not passed on: {unreadable}")))
+                continue
+            method = message.get("method")
+            if method == "tools/call":
+                self._begin_to_judge(message)
+            elif method == "notifications/cancelled" and self._cancel(message):
+                continue
+            else:
+                self._note(message)
+                # A carriage return ends a line for some readers, who would then find another message in the rest.
+                self._server.send(write(message) if b"\r" in line else line + b"\n")
+
+    def _note(self, message: Message) -> None:
+        if is_request(message) and _hashable(message["id"]):
+            self._unanswered.add(message["id"])
+            if message["method"] == "tools/list":
+                self._listing.add(message["id"])
+
+    def _begin_to_judge(self, message: Message) -> None:
+        message_id = message.get("id")
+        if not isinstance(message_id, (str, int)) or isinstance(message_id, bool):
+            text = "tools/call must be a request with a string or an integer as its id"
+            self._client.send(write(error(None, INVALID_REQUEST, text)))
+        elif message_id in self._judging or message_id in self._unanswered:
+            self._client.send(write(error(message_id, INVALID_REQUEST, "this id is in use by another request")))
+        else:
+            self._judging[message_id] = asyncio.create_task(self._judge(message_id, message))
+
+    async def _judge(self, message_id: Any, message: Message) -> None:
+        """The call is passed on exactly as it was judged, or answered here."""
+        params = message.get("params")
+        tool = params.get("name") if isinstance(params, dict) else None
+        arguments = params.get("arguments") if isinstance(params, dict) else None
+        try:
+            if not isinstance(tool, str) or not isinstance(arguments, (dict, type(None))):
+                text = "tools/call needs params with a name, and an object for arguments"
+                self._client.send(write(error(message_id, INVALID_REQUEST, text)))
+                return
+            async with self._progress(params):
+                await self._check(tool, arguments or {})
+            self._unanswered.add(message_id)
+            self._server.send(write(message))
+        except Exception as refusal:  # noqa: BLE001 - whatever it is, the tool does not run and the model reads why
+            self._client.send(write(tool_error(message, for_agent(refusal))))
+        finally:
+            del self._judging[message_id]
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, params: Any) -> Any:
+        """While the block takes long, the client is told, if it wants to be: it would give up waiting."""
+        meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        task = None if token is None else asyncio.create_task(self._tell_progress(token))
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+
+    async def _tell_progress(self, token: Any) -> None:
+        number = 0
+        while True:
+            await asyncio.sleep(PROGRESS_EVERY_S)
+            number += 1
+            self._client.send(write(progress(token, number, "Waiting for a person's approval")))
+
+    def _cancel(self, message: Message) -> bool:
+        """Whether this cancels a call that the server has not seen; then it need not see the cancellation either."""
+        params = message.get("params")
+        message_id = params.get("requestId") if isinstance(params, dict) else None
+        task = self._judging.get(message_id) if _hashable(message_id) else None
+        if task is None:
+            return False
+        task.cancel()
+        return True
+
+    async def _from_server(self) -> None:
+        while (line := await self._server.receive()) is not None:
+            try:
+                message = read(line)
+            except Unreadable:
+                if line.strip():
+                    logger.warning("The server wrote a line that is no message: %.200r", line)
+                continue
+            message_id = message.get("id")
+            if "method" not in message and _hashable(message_id):
+                self._unanswered.discard(message_id)
+                if message_id in self._listing:
+                    self._listing.discard(message_id)
+                    self._client.send(write(await self._shown(message)))
+                    continue
+            self._client.send(line + b"\n")
+
+    async def _shown(self, message: Message) -> Message:
+        """A list of tools without those that can never be allowed."""
+        result = message.get("result")
+        tools = result.get("tools") if isinstance(result, dict) else None
+        if not isinstance(result, dict) or not isinstance(tools, list):
+            return message
+        statuses = await self._statuses()
+        shown = [_annotated(tool, statuses) for tool in tools if statuses.get(_name(tool)) != "denied"]
+        return {**message, "result": {**result, "tools": shown}}
+
+
+def _annotated(tool: Any, statuses: Mapping[str, str]) -> Any:
+    if not isinstance(tool, dict) or statuses.get(_name(tool)) != "escalated":
+        return tool
+    return {**tool, "description": f"{tool.get('description') or ''} {NEEDS_APPROVAL}".strip()}
+
+
+def _name(tool: Any) -> str:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)

@@ -1,0 +1,72 @@
+"""OpenAI Agents SDK: an input guardrail for function tools, and its approval interrupt."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from agents import FunctionTool, RunContextWrapper, ToolGuardrailFunctionOutput, ToolInputGuardrail
+from agents.tool_guardrails import ToolInputGuardrailData
+
+from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
+from remit_client.enforcement import Options, async_enforcer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+ASKED_MAX = 1000
+
+
+class RemitGuardrail(ToolInputGuardrail[Any]):
+    """A tool runs only if Remit allows the call; else the model reads why not.
+
+    Give it to `function_tool(tool_input_guardrails=[…])`, or to a tool that exists by `protect`, which also lets a call
+    that a person must approve interrupt the run. Without a decision the run ends with the RemitError.
+    """
+
+    def __init__(self, remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> None:
+        super().__init__(self._guard, name="remit")
+        self._enforcer = async_enforcer(remit, agent, **options)
+        # What was answered before the run could be interrupted, for the guardrail that comes after it; used once.
+        self._asked: OrderedDict[tuple[str, str], NotAllowed | None] = OrderedDict()
+
+    def protect(self, tool: FunctionTool) -> FunctionTool:
+        """The same tool, guarded; a call that needs an approval interrupts the run."""
+        tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]
+
+        async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
+            refusal = await self._ask(tool.name, parameters, context)
+            if isinstance(refusal, ApprovalPending):
+                return True
+            self._asked[call_id, _canonical(tool.name, parameters)] = refusal
+            while len(self._asked) > ASKED_MAX:
+                self._asked.popitem(last=False)
+            return False
+
+        tool.needs_approval = needs_approval
+        return tool
+
+    async def _guard(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+        context = data.context
+        parameters = json.loads(context.tool_arguments or "{}")
+        asked = (context.tool_call_id, _canonical(context.tool_name, parameters))
+        if asked in self._asked:
+            refusal = self._asked.pop(asked)
+        else:
+            refusal = await self._ask(context.tool_name, parameters, context)
+        if refusal is None:
+            return ToolGuardrailFunctionOutput.allow()
+        return ToolGuardrailFunctionOutput.reject_content(refusal.for_agent(), output_info=refusal.decision)
+
+    async def _ask(self, tool: str, parameters: dict[str, Any], context: Any) -> NotAllowed | None:
+        session = getattr(getattr(context, "run_config", None), "group_id", None)
+        try:
+            await self._enforcer.check(tool, parameters, {"session": session} if session else {})
+        except NotAllowed as refusal:
+            return refusal
+        return None
+
+
+def _canonical(tool: str, parameters: dict[str, Any]) -> str:
+    return json.dumps([tool, parameters], sort_keys=True)

@@ -1,0 +1,192 @@
+"""One call of one tool through each framework itself, with a model that follows a script.
+
+Each function calls the tool `refund.create` (where a framework's names have no dots: `refund_create`) as the agent,
+appends to `ran` if the tool runs, and returns what the model reads as the tool's answer.
+"""
+
+from __future__ import annotations
+
+import json
+
+PARAMETERS = {"amount": 120}
+
+
+def langchain_agent(remit, agent, ran, middleware=(), **options):
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import tool
+
+    from remit_client.langchain import RemitMiddleware
+
+    class Scripted(GenericFakeChatModel):
+        def bind_tools(self, tools, **kwargs):
+            return self
+
+    @tool
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    call = AIMessage("", tool_calls=[{"name": "refund_create", "args": PARAMETERS, "id": "1"}])
+    model = Scripted(messages=iter([call, AIMessage("done")]))
+    return create_agent(
+        model, [refund_create], middleware=[RemitMiddleware(remit, agent, **options)], **dict(middleware)
+    )
+
+
+async def langchain(remit, agent, ran, **options):
+    graph = langchain_agent(remit, agent, ran, **options)
+    said = await graph.ainvoke({"messages": ["refund"]}, {"configurable": {"thread_id": "s1"}})
+    return said["messages"][-2].content
+
+
+async def langchain_sync(remit, agent, ran, **options):
+    graph = langchain_agent(remit, agent, ran, **options)
+    return graph.invoke({"messages": ["refund"]}, {"configurable": {"thread_id": "s1"}})["messages"][-2].content
+
+
+def openai_model(arguments=PARAMETERS):
+    from agents import Model, ModelResponse, Usage
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    class Scripted(Model):
+        """Calls the tool, then says what it has read."""
+
+        async def get_response(self, system_instructions, input, *args, **kwargs):  # noqa: A002
+            outputs = [one for one in input if isinstance(one, dict) and one.get("type") == "function_call_output"]
+            if outputs:
+                text = ResponseOutputText(text=str(outputs[-1]["output"]), type="output_text", annotations=[])
+                item = ResponseOutputMessage(
+                    id="m", role="assistant", type="message", status="completed", content=[text]
+                )
+            else:
+                item = ResponseFunctionToolCall(
+                    name="refund_create", call_id="c1", arguments=json.dumps(arguments), type="function_call"
+                )
+            return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+        def stream_response(self, *args, **kwargs):
+            raise NotImplementedError
+
+    return Scripted()
+
+
+def openai_tool(ran):
+    from agents import function_tool
+
+    @function_tool(failure_error_function=None)
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    return refund_create
+
+
+async def openai_agents(remit, agent, ran, **options):
+    from agents import Agent, RunConfig, Runner
+
+    from remit_client.openai_agents import RemitGuardrail
+
+    tool = openai_tool(ran)
+    tool.tool_input_guardrails = [RemitGuardrail(remit, agent, **options)]
+    run_config = RunConfig(tracing_disabled=True, group_id="s1")
+    said = await Runner.run(Agent(name="a", model=openai_model(), tools=[tool]), "refund", run_config=run_config)
+    return said.final_output
+
+
+async def openai_agents_protected(remit, agent, ran, **options):
+    from agents import Agent, RunConfig, Runner
+
+    from remit_client.openai_agents import RemitGuardrail
+
+    tool = RemitGuardrail(remit, agent, **options).protect(openai_tool(ran))
+    run_config = RunConfig(tracing_disabled=True, group_id="s1")
+    said = await Runner.run(Agent(name="a", model=openai_model(), tools=[tool]), "refund", run_config=run_config)
+    return said.interruptions[0].name + " waits once it is approved" if said.interruptions else said.final_output
+
+
+def pydantic_agent(remit, agent, ran, output_type=str, **options):
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+    from pydantic_ai.toolsets import FunctionToolset
+
+    from remit_client.pydantic_ai import RemitToolset
+
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    def script(messages, info):
+        read = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+        if read:
+            return ModelResponse([TextPart(str(read[-1].content))])
+        return ModelResponse([ToolCallPart("refund_create", PARAMETERS)])
+
+    tools = RemitToolset(FunctionToolset([refund_create]), remit, agent, **options)
+    return Agent(FunctionModel(script), toolsets=[tools], output_type=output_type)
+
+
+async def pydantic_ai(remit, agent, ran, **options):
+    return (await pydantic_agent(remit, agent, ran, **options).run("refund")).output
+
+
+def fastmcp_server(remit, agent, ran, **options):
+    from fastmcp import FastMCP
+
+    from remit_client.fastmcp import RemitMiddleware
+
+    server = FastMCP("desk", middleware=[RemitMiddleware(remit, agent, **options)])
+
+    @server.tool
+    def refund_create(amount: int) -> str:
+        """Pay back."""
+        ran.append(amount)
+        return "paid"
+
+    return server
+
+
+async def fastmcp(remit, agent, ran, **options):
+    from fastmcp import Client
+
+    async with Client(fastmcp_server(remit, agent, ran, **options)) as client:
+        said = await client.call_tool("refund_create", PARAMETERS, raise_on_error=False)
+    return said.content[0].text
+
+
+async def claude_hook(remit, agent, ran, **options):
+    """The callback, as the SDK calls it; test_claude_code.py has the SDK and its program themselves."""
+    from remit_client.claude_agent_sdk import remit_hooks
+
+    [matcher] = remit_hooks(remit, agent, **options)["PreToolUse"]
+    event = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "s1",
+        "tool_name": "refund_create",
+        "tool_input": PARAMETERS,
+    }
+    said = (await matcher.hooks[0](event, "c1", {"signal": None}))["hookSpecificOutput"]
+    if said["permissionDecision"] == "allow":
+        ran.append(1)
+    return said["permissionDecisionReason"]
+
+
+async def claude_can_use_tool(remit, agent, ran, **options):
+    from claude_agent_sdk import PermissionResultAllow, ToolPermissionContext
+
+    from remit_client.claude_agent_sdk import can_use_tool
+
+    said = await can_use_tool(remit, agent, **options)("refund_create", PARAMETERS, ToolPermissionContext())
+    if isinstance(said, PermissionResultAllow):
+        ran.append(1)
+        return "paid"
+    return said.message
+
+
+RAISING = [langchain, langchain_sync, openai_agents, openai_agents_protected, pydantic_ai]
+ANSWERING = [fastmcp, claude_hook, claude_can_use_tool]

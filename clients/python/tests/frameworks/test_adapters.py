@@ -1,0 +1,203 @@
+"""Every adapter, through its framework: what is allowed runs, and nothing else."""
+
+import json
+
+import pytest
+import scripted
+from cases import CASES, YES, address
+from service import answer
+
+from remit_client import AsyncRemit, NotAllowed, Remit, calls
+
+KEY = "svc_" + "0" * 32
+EVERY = [*scripted.RAISING, *scripted.ANSWERING]
+RULES = [
+    {"type": "parameter_constraint", "tools": ["refund_create"], "parameters": {"amount": {"max": 500}}},
+]
+ESCALATED = YES | {
+    "allowed": False,
+    "result": "escalated",
+    "reason": "a person must see this",
+    "approval": {"id": "a1", "status": "pending", "expiresAt": "2026-11-22T05:00:00.000Z"},
+}
+
+
+@pytest.fixture
+def desk(admin):
+    made = admin.send(calls.create_agent("desk"))
+    admin.send(calls.create_policy(made.id, "small refunds", RULES))
+    return made.id
+
+
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_an_allowed_call_runs_and_is_in_the_log(framework, remit, desk, admin):
+    ran = []
+    await framework(remit, desk, ran)
+    assert len(ran) == 1
+    [entry] = admin.send(calls.list_audit_logs(agent_id=desk))
+    assert (entry.tool_name, entry.parameters, entry.result) == ("refund_create", scripted.PARAMETERS, "allowed")
+
+
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_a_denied_call_does_not_run_and_the_model_reads_why(framework, remit, desk, admin):
+    admin.send(calls.create_policy(desk, "closed", [{"type": "tool_denylist", "tools": ["*"]}]))
+    ran = []
+    said = await framework(remit, desk, ran)
+    assert not ran
+    assert '"refund_create" is on the denylist of policy "closed"' in said
+    assert len(admin.send(calls.list_audit_logs(agent_id=desk))) == 1, "one call, one question"
+
+
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_the_session_of_the_framework_is_in_the_context(framework, faulty):
+    server, ran = faulty(answer(200, YES)), []
+    await framework(AsyncRemit(server.url, KEY), "desk", ran, context={"user": "ann"})
+    asked = [one for one in server.asked if one.startswith(b"POST")]
+    sent = json.loads(asked[-1].partition(b"\r\n\r\n")[2])["context"]
+    assert sent.pop("user") == "ann"
+    if framework in (scripted.langchain, scripted.langchain_sync, scripted.openai_agents, scripted.claude_hook):
+        assert sent == {"session": "s1"}
+    elif framework in (scripted.fastmcp, scripted.pydantic_ai):
+        assert sent["session"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_a_tool_does_not_run_without_a_yes(framework, case, faulty):
+    """The table of test_fails_closed.py: without an answer the run ends; a refusal the model reads."""
+    ran = []
+    remit = Remit(address(case, faulty), KEY, timeout=0.3, connect_timeout=0.3)
+    if framework in scripted.RAISING and not issubclass(case.raised, NotAllowed):
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - some frameworks wrap it
+            await framework(remit, "desk", ran)
+        assert case.raised in kinds(raised.value)
+    else:
+        said = await framework(remit, "desk", ran)
+        assert "was not run" in said or "once it is approved" in said
+        assert KEY not in said
+    assert not ran
+
+
+def kinds(error):
+    """The types of an exception and its causes."""
+    found = []
+    while error is not None:
+        found.append(type(error))
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def approved_later(faulty):
+    """A service in which the person says yes while the agent waits."""
+    approval = {"id": "a1", "status": "approved", "approvals": []}
+    return faulty(answer(200, ESCALATED), answer(200, approval), answer(200, YES)).url
+
+
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_with_wait_an_approved_call_runs_after_the_yes(framework, faulty):
+    ran = []
+    await framework(Remit(approved_later(faulty), KEY), "desk", ran, wait=5)
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
+async def test_what_a_person_denies_does_not_run(framework, faulty):
+    denial = {"id": "a1", "status": "denied", "approvals": [{"by": {"name": "Eve"}, "note": "not today"}]}
+    ran = []
+    said = await framework(Remit(faulty(answer(200, ESCALATED), answer(200, denial)).url, KEY), "desk", ran, wait=5)
+    assert not ran
+    assert "Eve" in said
+    assert "not today" in said
+
+
+class TestTheFrameworksOwnInterrupts:
+    """Where a framework can pause a run for a person, a pending approval does, and resuming asks Remit again."""
+
+    async def test_langgraph_pauses_and_resumes(self, faulty):
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.types import Command
+
+        server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
+        remit, config = Remit(server.url, KEY), {"configurable": {"thread_id": "s1"}}
+        keeps = {"checkpointer": InMemorySaver()}
+        graph = scripted.langchain_agent(remit, "desk", ran, middleware=keeps, interrupt=True)
+        paused = await graph.ainvoke({"messages": ["refund"]}, config)
+        assert paused["__interrupt__"][0].value["approval_id"] == "a1"
+        assert not ran
+        await graph.ainvoke(Command(resume=True), config)
+        assert len(ran) == 1
+
+    async def test_langgraph_resumed_too_early_tells_the_model(self, faulty):
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.types import Command
+
+        server, ran = faulty(answer(200, ESCALATED)), []
+        remit, config = Remit(server.url, KEY), {"configurable": {"thread_id": "s1"}}
+        keeps = {"checkpointer": InMemorySaver()}
+        graph = scripted.langchain_agent(remit, "desk", ran, middleware=keeps, interrupt=True)
+        await graph.ainvoke({"messages": ["refund"]}, config)
+        said = await graph.ainvoke(Command(resume=True), config)
+        assert "once it is approved" in said["messages"][-2].content
+        assert not ran
+
+    async def test_openai_agents_interrupts_and_resumes(self, faulty):
+        from agents import Agent, RunConfig, Runner
+
+        from remit_client.openai_agents import RemitGuardrail
+
+        server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
+        tool = RemitGuardrail(Remit(server.url, KEY), "desk").protect(scripted.openai_tool(ran))
+        agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
+        quiet = RunConfig(tracing_disabled=True)
+        paused = await Runner.run(agent, "refund", run_config=quiet)
+        assert not ran
+        state = paused.to_state()
+        state.approve(paused.interruptions[0])
+        said = await Runner.run(agent, state, run_config=quiet)
+        assert (said.final_output, len(ran)) == ("paid", 1)
+
+    async def test_openai_agents_own_approval_does_not_outrank_remit(self, faulty):
+        from agents import Agent, RunConfig, Runner
+
+        from remit_client.openai_agents import RemitGuardrail
+
+        server, ran = faulty(answer(200, ESCALATED)), []
+        tool = RemitGuardrail(Remit(server.url, KEY), "desk").protect(scripted.openai_tool(ran))
+        agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
+        quiet = RunConfig(tracing_disabled=True)
+        state = (paused := await Runner.run(agent, "refund", run_config=quiet)).to_state()
+        state.approve(paused.interruptions[0])
+        said = await Runner.run(agent, state, run_config=quiet)
+        assert "once it is approved" in said.final_output
+        assert not ran
+
+    async def test_pydantic_ai_defers_and_resumes(self, faulty):
+        from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+        server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
+        agent = scripted.pydantic_agent(
+            Remit(server.url, KEY), "desk", ran, output_type=[str, DeferredToolRequests], defer=True
+        )
+        paused = await agent.run("refund")
+        [call] = paused.output.approvals
+        assert paused.output.metadata[call.tool_call_id]["approval_id"] == "a1"
+        assert not ran
+        results = DeferredToolResults(approvals={call.tool_call_id: True})
+        said = await agent.run(message_history=paused.all_messages(), deferred_tool_results=results)
+        assert (said.output, len(ran)) == ("paid", 1)
+
+
+async def test_fastmcp_hides_what_can_never_be_allowed(faulty):
+    from fastmcp import Client
+
+    tools = {"tools": [{"name": "refund_create", "status": "denied"}, {"name": "other", "status": "allowed"}]}
+    server = scripted.fastmcp_server(Remit(faulty(answer(200, tools)).url, KEY), "desk", [])
+    async with Client(server) as client:
+        assert await client.list_tools() == []
+
+
+async def test_fastmcp_lists_all_where_the_service_cannot_say(remit, desk):
+    from fastmcp import Client
+
+    async with Client(scripted.fastmcp_server(remit, desk, [])) as client:
+        assert [tool.name for tool in await client.list_tools()] == ["refund_create"]
