@@ -19,25 +19,26 @@ ARGV[6]       decision_id     echoed in the reply
 ARGV[7]       action          of the entry
 ARGV[8]       tool_name       of the entry
 ARGV[9]       parameters      of the entry: JSON, passed through as bytes
-ARGV[10]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
-ARGV[11]      version         version token of the agent that the plan was made from
-ARGV[12]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
+ARGV[10]      context         of the entry: JSON that the caller vouches for; "" = none
+ARGV[11]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[12]      version         version token of the agent that the plan was made from
+ARGV[13]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
                               none = without policies
-ARGV[13]      group_fields    fields of `commits` with the groups' tokens, with a space between them
-ARGV[14]      backlog_max     entries the stream may hold unsealed
-ARGV[15]      patience_us     how long the replica waits for the reply: no answer takes longer from here
-ARGV[16]      agent_id        of the entry
-ARGV[17]      key_id          of the entry
-ARGV[18]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[19]      policy_id       "" = none
-ARGV[20]      rule            "<index> <type>", "" = none
-ARGV[21]      reason          a sentence
-ARGV[16+6i]   max_calls       quota i: calls in the window
-ARGV[17+6i]   window_us       quota i: us
-ARGV[18+6i]   full_result     outcome if quota i is the first that is full
-ARGV[19+6i]   full_policy_id
-ARGV[20+6i]   full_rule
-ARGV[21+6i]   full_reason
+ARGV[14]      group_fields    fields of `commits` with the groups' tokens, with a space between them
+ARGV[15]      backlog_max     entries the stream may hold unsealed
+ARGV[16]      patience_us     how long the replica waits for the reply: no answer takes longer from here
+ARGV[17]      agent_id        of the entry
+ARGV[18]      key_id          of the entry
+ARGV[19]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[20]      policy_id       "" = none
+ARGV[21]      rule            "<index> <type>", "" = none
+ARGV[22]      reason          a sentence
+ARGV[17+6i]   max_calls       quota i: calls in the window
+ARGV[18+6i]   window_us       quota i: us
+ARGV[19+6i]   full_result     outcome if quota i is the first that is full
+ARGV[20+6i]   full_policy_id
+ARGV[21+6i]   full_rule
+ARGV[22+6i]   full_reason
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = first quota without room, 0 = none;
@@ -60,14 +61,15 @@ local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local arrived_us, waited_us = tonumber(ARGV[2]), tonumber(ARGV[3])
 local holds_from_us, holds_until_us = tonumber(ARGV[4]), tonumber(ARGV[5])
-local decision_id, action, tool_name, parameters, body_digest = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local version, shared_version, group_fields = ARGV[11], ARGV[12], ARGV[13]
-local backlog_max, patience_us = tonumber(ARGV[14]), tonumber(ARGV[15])
-local agent_id, key_id = ARGV[16], ARGV[17]
-local result, policy_id, rule, reason = ARGV[18], ARGV[19], ARGV[20], ARGV[21]
+local decision_id, action, tool_name, parameters = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local context, body_digest = ARGV[10], ARGV[11]
+local version, shared_version, group_fields = ARGV[12], ARGV[13], ARGV[14]
+local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
+local agent_id, key_id = ARGV[17], ARGV[18]
+local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
-assert(quotas >= 0 and #ARGV == 21 + 6 * quotas, 'ARITY')
+assert(quotas >= 0 and #ARGV == 22 + 6 * quotas, 'ARITY')
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -112,7 +114,7 @@ local quota_us = time_us + skew_us
 
 local full, retry_us = 0, 0
 for i = 1, quotas do
-  local max_calls, window_us = tonumber(ARGV[16 + 6 * i]), tonumber(ARGV[17 + 6 * i])
+  local max_calls, window_us = tonumber(ARGV[17 + 6 * i]), tonumber(ARGV[18 + 6 * i])
   -- With LLEN in place of this element, lowering max_calls would admit too many.
   local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
   if oldest then
@@ -126,7 +128,7 @@ for i = 1, quotas do
 end
 
 if full > 0 then
-  local at = 18 + 6 * full
+  local at = 19 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
 -- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
@@ -138,14 +140,15 @@ local sequence = tostring(tonumber(last[1] or 0) + 1)
 call('XADD', audit_stream, sequence .. '-0',
   'id', decision_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id,
   'action', action, 'toolName', tool_name, 'parameters', parameters, 'result', result,
-  'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us))
+  'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us),
+  select(context == '' and 3 or 1, 'context', context))
 call('HSET', commits, 'sequence', sequence, 'time_us', time_text)
 if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end
 
 if result == 'allowed' and quotas > 0 then
   local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
   for i = 1, quotas do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[17 + 6 * i])
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[18 + 6 * i])
     local length = call('LPUSH', quota, quota_text)
     -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
     if length % 8 == 0 then

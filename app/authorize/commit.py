@@ -109,6 +109,7 @@ class CommitDecision:
             request.action,
             request.tool_name,
             request.recorded_parameters,
+            request.recorded_context,
             "" if request.idempotency is None else request.idempotency.body_digest,
         )
         # Replies that are one off would hand this caller another's answer, and go on doing so.

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.decisions import Result, RuleRef
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
@@ -22,6 +22,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: A sentence for people.
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
+    context: What the caller vouched for in `context`, secrets redacted; left out where it gave none.
     """
 
     id: Id
@@ -36,6 +37,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str
     latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
     timestamp: Timestamp
+    context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | UnsetType = UNSET
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from app.model.audit import decode_entry
 
@@ -24,6 +24,7 @@ COLUMNS = (
     "reason",
     "latencyMs",
     "parameters",
+    "context",
 )
 END = "#end"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -90,6 +91,7 @@ def _cells(line: bytes) -> list[str | float]:
         harmless(entry.reason),
         entry.latency_ms,
         bytes(entry.parameters).decode(),
+        "" if isinstance(entry.context, UnsetType) else bytes(entry.context).decode(),
     ]
 
 

@@ -59,7 +59,7 @@ async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_i
     assert tuple(header) == COLUMNS
     first = entry_of(writer.written[0])
     assert rows[0][:4] == [first["id"], first["timestamp"], first["agentId"], first["keyId"]]
-    assert msgspec.json.decode(rows[0][-1]) == first["parameters"]
+    assert msgspec.json.decode(rows[0][-2]) == first["parameters"]
     assert len(rows) == 90
     assert end == ["#end", "", "entries=90", "firstSequence=1", "lastSequence=90"]
 

@@ -226,7 +226,7 @@ async def test_a_bucket_survives_edits_of_the_policy(scene):
     async def ask() -> str:
         governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
         scene.agent = governed.agent
-        request = type("Asked", (), {"tool_name": "file.read", "parameters": {}})
+        request = type("Asked", (), {"tool_name": "file.read", "parameters": {}, "context": None})
         plan = decide(compile_agent(governed.agent, governed.policies, lambda _: False), request, START)
         return (await scene.commit(plan=plan)).outcome.result[0]
 

@@ -140,6 +140,7 @@ ANSWERS: dict[type, Any] = {
         "toolName": "payment.refund",
         "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
         **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
+        "context": {"user_id": "mia_li_3668", "environment": "production"},
     },
     Change: {
         "id": "1795176300000-0",
