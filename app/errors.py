@@ -57,7 +57,7 @@ class ApiKeyExpired(Unauthorized):
 
 
 class InsufficientScope(AppError):
-    """The key is valid but lacks the scope that this endpoint requires."""
+    """The key is valid but lacks the scope that this endpoint requires, or is bound to other agents."""
 
     status = 403
     code = "INSUFFICIENT_SCOPE"
@@ -131,6 +131,13 @@ class IdempotencyStale(AppError):
 
     status = 409
     code = "IDEMPOTENCY_STALE"
+
+
+class LastAdminKey(AppError):
+    """The key is the last valid one with the scope admin: without it nobody could make another over the API."""
+
+    status = 409
+    code = "LAST_ADMIN_KEY"
 
 
 class LimitReached(AppError):

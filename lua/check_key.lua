@@ -6,10 +6,10 @@ KEYS[1]       caller_key      hash; the key's record: gone = revoked
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 
-RETURNS       {status, scopes, time_us}
-  valid       scopes as they were granted, by comma
-  revoked     no such record; scopes is ""
-  expired     the key's time has passed; scopes is ""
+RETURNS       {status, scopes, agents, time_us}
+  valid       scopes as they were granted, by comma; agents by comma to which it is bound, "" = to none
+  revoked     no such record; scopes and agents are ""
+  expired     the key's time has passed; scopes and agents are ""
 WRITES        last use of a valid key, at most once a second
 TIME          O(1)
 HOLDS         I7 a revoked key gets no decision
@@ -24,12 +24,12 @@ end
 local time_ms = math.floor(time_us / 1000)
 local time_text = string.format('%.0f', time_us)
 
-local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms')
-if not key[1] then return {'revoked', '', time_text} end
-if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', time_text} end
+local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents')
+if not key[1] then return {'revoked', '', '', time_text} end
+if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', '', time_text} end
 
 local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then
   redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
 end
-return {'valid', key[1], time_text}
+return {'valid', key[1], key[4] or '', time_text}

@@ -6,28 +6,39 @@ KEYS[1]       caller_key      hash; the record of the key that asks: gone = revo
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       key             hash; the record of the key to be revoked
 KEYS[4]       keys            sorted set of the workspace's keys
+KEYS[#KEYS]   other_admin     hash; only with needs_other: a valid admin key that stays
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the key, without its digest
 ARGV[3]       expires_ms      of the key when `before` was read; "" = never
 ARGV[4]       id              key id
+ARGV[5]       needs_other     "1" = only while other_admin is a valid admin key; "" = whatever other keys there are
 
 RETURNS       {status}
   done        the key is gone
   revoked     the key that asks is gone; nothing written
-  stale       the key is gone or its expiry is another; nothing written
-WRITES        everything named
+  stale       the key is gone or its expiry is another; or other_admin is gone or has expired; nothing written
+WRITES        everything named but other_admin
 TIME          O(log N), N keys
 HOLDS         I7 a revoked key gets no decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 4 and #ARGV == 4, 'ARITY')
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, expires_ms, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local needs_other = ARGV[5] == '1'
+local other_admin = needs_other and KEYS[#KEYS]
+assert(#ARGV == 5 and #KEYS == (needs_other and 5 or 4), 'ARITY')
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
 if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
+if needs_other then
+  -- Two admins who revoke each other at once: the second finds the first gone. Scopes never change.
+  local other = redis.call('HMGET', other_admin, 'created_ms', 'expires_ms')
+  local clock = redis.call('TIME')
+  local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+  if not other[1] or (other[2] and now_ms >= tonumber(other[2])) then return {'stale'} end
+end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('ZCARD', keys)
 

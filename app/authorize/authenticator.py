@@ -13,7 +13,7 @@ from app.store.keyspace import Keyspace, key_pointer
 class Authenticator:
     """Authentication against the store, with a bounded memory of who is who.
 
-    What is remembered (workspace, key id, scopes) never changes while the key exists, so it can be wrong in one
+    What is remembered (workspace, key id, scopes, agents) never changes while the key exists, so it can be wrong in one
     way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
     `check`. An unknown key is never remembered.
 
@@ -66,9 +66,10 @@ class Authenticator:
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
-            status, scopes, _ = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, _ = check_reply(CHECK_KEY, reply)
             if status == "valid":
-                caller = Caller(workspace_id, key_id, frozenset(Scope(scope) for scope in scopes.split(",")))
+                granted = frozenset(Scope(scope) for scope in scopes.split(","))
+                caller = Caller(workspace_id, key_id, granted, frozenset(agents.split(",")) if agents else None)
                 self._remember(digest, caller)
                 return caller
             if status == "expired":

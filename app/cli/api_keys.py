@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from app.cli.find import find_key
+from app.cli.find import find_agent, find_key
 from app.cli.options import JSON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -38,24 +38,38 @@ def keys() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(["admin", "read"]),
+    type=click.Choice([each.value for each in Scope]),
     default=["read"],
     show_default=True,
-    help="What it may do; may be given twice, admin implies read.",
+    help="What it may do; may be given more than once, admin implies all others.",
+)
+@click.option(
+    "--agent", "agents", multiple=True, help="With the scope authorize: ask for this agent alone; may be repeated."
 )
 @click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
 def create_key(
-    workspace: str, name: str, scopes: tuple[str, ...], expires_at: str | None, raw: bool, as_json: bool
+    workspace: str,
+    name: str,
+    scopes: tuple[str, ...],
+    agents: tuple[str, ...],
+    expires_at: str | None,
+    raw: bool,
+    as_json: bool,
 ) -> None:
     """Make a key and print it, once."""
     expires_ms = _time_ms(expires_at)
+    granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
+    if agents and (Scope.AUTHORIZE not in granted or not {Scope.READ, Scope.ADMIN}.isdisjoint(granted)):
+        raise click.UsageError("--agent goes with --scope authorize; read and admin ask for every agent")
 
     async def create(services: "Services") -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
-        granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
-        return await services.api_keys.create(workspace_id, name, granted, expires_ms)
+        bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
+        return await services.api_keys.create(
+            workspace_id, name, granted, expires_ms, agents=tuple(dict.fromkeys(bound))
+        )
 
     made, raw_key = with_services(create)
     if raw:
@@ -136,13 +150,14 @@ def list_keys(workspace: str, as_json: bool) -> None:
 @keys.command("revoke")
 @WORKSPACE
 @click.argument("key")
-def revoke_key(workspace: str, key: str) -> None:
+@click.option("--force", is_flag=True, help="Also if it is the workspace's last admin key.")
+def revoke_key(workspace: str, key: str, force: bool) -> None:
     """Revoke a key; every request sent from now on with it is answered 401."""
 
     async def revoke(services: "Services") -> ApiKey:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
-        await services.api_keys.revoke(workspace_id, found.id)
+        await services.api_keys.revoke(workspace_id, found.id, force=force)
         return found
 
     revoked = with_services(revoke)

@@ -11,7 +11,7 @@ from litestar.handlers import BaseRouteHandler
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.answers import Header
 from app.http.queries import Query
-from app.model.keys import Caller, Scope, is_raw_key
+from app.model.keys import ASKING, Caller, Scope, is_raw_key
 from app.replica import Services
 
 AUTHORIZATION = b"authorization"
@@ -51,13 +51,14 @@ def raw_key_of(given: bytes | None) -> str:
     return raw_key
 
 
-def requires(scope: Scope) -> Guard:
-    """A guard that lets a request pass whose key is valid now and has the scope (admin implies read).
+def requires(*scopes: Scope) -> Guard:
+    """A guard that lets a request pass whose key is valid now and has one of the scopes, or admin.
 
     It runs before the body is read: who is not authenticated must not be able to make us parse 256 KiB of JSON.
     A handler that does not take the request cannot read its query, so there every parameter is refused:
     `DELETE …?dry_run=true` must not delete.
     """
+    wanted = " or ".join(scopes)
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
         services = connection.app.state.services
@@ -67,14 +68,28 @@ def requires(scope: Scope) -> Guard:
         except Unauthorized as error:
             note_failure(services, peer_of(connection.scope), connection.scope["headers"], error)
             raise
-        if not caller.has(scope):
-            raise InsufficientScope(f"This endpoint requires the scope {scope}; the key has {_listed(caller)}")
+        if not caller.has_any(scopes):
+            raise InsufficientScope(f"This endpoint requires the scope {wanted}; the key has {listed_scopes(caller)}")
         connection.scope["state"]["caller"] = caller
         if connection.scope["query_string"] and "request" not in handler.parsed_fn_signature.parameters:
             Query(connection, known=())
 
-    guard.scope = scope  # type: ignore[attr-defined]
+    guard.scopes = scopes  # type: ignore[attr-defined]
     return guard
+
+
+def require_asking(caller: Caller) -> None:
+    """Raise InsufficientScope unless the key may ask for decisions, if only for some agents."""
+    if not caller.has_any(ASKING):
+        raise InsufficientScope(
+            f"This endpoint requires the scope read or authorize; the key has {listed_scopes(caller)}"
+        )
+
+
+def require_asking_for(caller: Caller, agent_id: str) -> None:
+    """Raise InsufficientScope if the key is bound to other agents."""
+    if not caller.may_ask_for(agent_id):
+        raise InsufficientScope("The key is bound to other agents; it may not ask for decisions about this one")
 
 
 def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
@@ -115,5 +130,6 @@ def provide_caller(request: Request[Any, Any, Any]) -> Caller:
     return caller
 
 
-def _listed(caller: Caller) -> str:
+def listed_scopes(caller: Caller) -> str:
+    """The scopes that a key has, for a person."""
     return ", ".join(sorted(caller.scopes)) or "none"

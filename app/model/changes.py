@@ -108,7 +108,8 @@ def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
         case ApiKey():
             expires_at = None if resource.expires_ms is None else rfc3339(resource.expires_ms)
             named = {"name": resource.name, "prefix": resource.prefix}
-            return named | {"scopes": resource.scopes, "expiresAt": expires_at}
+            bound = {"agents": resource.agents} if resource.agents else {}
+            return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound
         case None:
             return {}
 

@@ -3,9 +3,11 @@
 import hashlib
 import re
 import secrets
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 KEY_TYPE = "svc_"
 PREFIX_LENGTH = 12
@@ -14,25 +16,56 @@ _raw_keys = re.compile(r"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Scope(StrEnum):
-    """`admin` may do everything; `read` may decide and read. `admin` implies `read`."""
+    """What a key may do. `admin` may do everything; `read` may ask for decisions and read all but keys and the trail.
+
+    The others grant a part each: `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies`
+    reads and writes agents and policies. `approve` is kept for approvals and grants nothing yet.
+    """
 
     ADMIN = "admin"
     READ = "read"
+    AUTHORIZE = "authorize"
+    AUDIT = "audit"
+    APPROVE = "approve"
+    POLICIES = "policies"
+
+
+ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
+"""The scopes with which a key may ask for decisions."""
 
 
 class Caller(Struct, frozen=True):
-    """The authenticated API key making a request."""
+    """The authenticated API key making a request.
+
+    agents: ids of the only agents for which it may ask for decisions; None = for all.
+    asks_for_all: whether it may ask for decisions about every agent; the hot path looks no further then.
+    """
 
     workspace_id: str
     key_id: str
     scopes: frozenset[Scope]
+    agents: frozenset[str] | None = None
+    asks_for_all: bool = False
 
-    def has(self, scope: Scope) -> bool:
-        return scope in self.scopes or Scope.ADMIN in self.scopes
+    def __post_init__(self) -> None:
+        force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
+
+    def has_any(self, scopes: Iterable[Scope]) -> bool:
+        """Whether one of the scopes was granted; `admin` stands for each."""
+        return Scope.ADMIN in self.scopes or not self.scopes.isdisjoint(scopes)
+
+    def may_ask_for(self, agent_id: str) -> bool:
+        """Whether it may ask for decisions about this agent."""
+        return self.asks_for_all or (
+            self.agents is not None and agent_id in self.agents and not ASKING.isdisjoint(self.scopes)
+        )
 
 
 class ApiKey(Struct, frozen=True, kw_only=True):
-    """The record of a key. The raw key is not in it: only its SHA-256 is kept."""
+    """The record of a key. The raw key is not in it: only its SHA-256 is kept.
+
+    agents: ids of the only agents for which it may ask for decisions; none = all.
+    """
 
     id: str
     name: str
@@ -41,6 +74,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     created_ms: int
     expires_ms: int | None = None
     last_used_ms: int | None = None
+    agents: tuple[str, ...] = ()
 
 
 def without_raw_keys(text: str) -> str:

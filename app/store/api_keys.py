@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from app.errors import ApiKeyNotFound
+from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
@@ -35,10 +35,17 @@ class ApiKeys:
         scopes: tuple[Scope, ...],
         expires_ms: int | None = None,
         *,
+        agents: tuple[str, ...] = (),
         actor_id: str = CONSOLE,
     ) -> tuple[ApiKey, str]:
-        """A new key and its raw form, which is nowhere kept. Raises LimitReached."""
-        key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client))
+        """A new key and its raw form, which is nowhere kept. Raises LimitReached.
+
+        agents: ids of the only agents for which it may ask for decisions. Raises AgentNotFound if one is not there.
+        """
+        records = [Keyspace(workspace_id).agent(agent_id) for agent_id in agents]
+        if records and await self._client.call("EXISTS", *records) != len(records):
+            raise AgentNotFound("One of the agents does not exist, or is named twice")
+        key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client), agents)
         await self.put(workspace_id, key, raw_key, actor_id=actor_id, keys_max=self._limits.keys)
         return key, raw_key
 
@@ -95,7 +102,7 @@ class ApiKeys:
             now_ms = await store_time_ms(self._client)
             until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
             ends_ms = _as_long_as_meant(record, now_ms) if expires_ms is None else expires_ms
-            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms)
+            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents)
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
             keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
@@ -110,14 +117,19 @@ class ApiKeys:
             require_room(status, "workspace", "API keys", self._limits.keys)
         return contended()
 
-    async def revoke(self, workspace_id: str, key_id: str, *, actor_id: str = CONSOLE) -> None:
-        """The key is gone; no request sent from now on is authenticated by it. Raises ApiKeyNotFound."""
+    async def revoke(self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE) -> None:
+        """The key is gone; no request sent from now on is authenticated by it.
+
+        force: even if it is the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
+        """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             key, record = await self._read(keyspace, key_id)
+            other = None if force else await self._other_admin(workspace_id, key)
             args: list[Value] = [actor_id, snapshots(key, None)[0]]
-            args += ("" if key.expires_ms is None else key.expires_ms, key_id)
-            reply = await self._client.run(REVOKE_KEY, _keys_of(keyspace, key_id, actor_id), args)
+            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1")
+            keys = _keys_of(keyspace, key_id, actor_id)
+            reply = await self._client.run(REVOKE_KEY, keys if other is None else [*keys, keyspace.key(other)], args)
             status = check_reply(REVOKE_KEY, reply)[0]
             require_actor(status)
             if status == "done":
@@ -126,6 +138,22 @@ class ApiKeys:
                 return
         contended()
 
+    async def _other_admin(self, workspace_id: str, key: ApiKey) -> str | None:
+        """The id of the valid admin key that stays longest beside `key`; None if `key` is not a valid admin key.
+
+        Raises LastAdminKey if there is no other.
+        """
+        now_ms = await store_time_ms(self._client)
+        if not _is_admin(key, now_ms):
+            return None
+        others = [each async for each in self.each(workspace_id) if each.id != key.id and _is_admin(each, now_ms)]
+        if not others:
+            raise LastAdminKey(
+                "This is the workspace's last admin key; create another one first, or insist: ?force=true, "
+                "`remit keys revoke --force`"
+            )
+        return max(others, key=lambda other: (other.expires_ms is None, other.expires_ms or 0)).id
+
     async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
         """The key as it is now, and its record. Raises ApiKeyNotFound."""
         record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
@@ -133,7 +161,9 @@ class ApiKeys:
             raise ApiKeyNotFound("No API key has this id")
         return _key_of(record), record
 
-    def _new(self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int) -> tuple[ApiKey, str]:
+    def _new(
+        self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int, agents: tuple[str, ...]
+    ) -> tuple[ApiKey, str]:
         """A key that nobody has stored yet, and its raw form."""
         raw_key = new_raw_key()
         key = ApiKey(
@@ -143,6 +173,7 @@ class ApiKeys:
             scopes=scopes,
             created_ms=now_ms,
             expires_ms=expires_ms,
+            agents=agents,
         )
         return key, raw_key
 
@@ -156,6 +187,10 @@ class ApiKeys:
         return digest
 
 
+def _is_admin(key: ApiKey, now_ms: int) -> bool:
+    return Scope.ADMIN in key.scopes and (key.expires_ms is None or now_ms < key.expires_ms)
+
+
 def _keys_of(keyspace: Keyspace, key_id: str, actor_id: str) -> list[str]:
     return [*change_keys(keyspace, actor_id), keyspace.key(key_id), keyspace.keys]
 
@@ -164,6 +199,8 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
     """The fields of a key's record and their values, all but created_ms."""
     fields: list[Value] = ["id", key.id, "name", key.name, "prefix", key.prefix]
     fields += ("scopes", ",".join(key.scopes), "digest", digest)
+    if key.agents:
+        fields += ("agents", ",".join(key.agents))
     return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
 
 
@@ -182,4 +219,5 @@ def _key_of(record: dict[str, str]) -> ApiKey:
         created_ms=int(record["created_ms"]),
         expires_ms=number_or_none(record.get("expires_ms")),
         last_used_ms=number_or_none(record.get("last_used_ms")),
+        agents=tuple(record["agents"].split(",")) if "agents" in record else (),
     )

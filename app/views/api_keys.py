@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
 from app.model.keys import ApiKey, Scope
@@ -14,6 +14,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
+    agents: The only agents for which it may ask for decisions; left out = for all.
     expires_at: When the key stops being valid; null or left out = never.
     last_used_at: When a request was last authenticated by it, to the second; null = never.
     """
@@ -22,6 +23,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
     name: DisplayName
     prefix: str
     scopes: list[Scope]
+    agents: list[Id] | UnsetType = UNSET
     expires_at: Timestamp | None
     last_used_at: Timestamp | None
     created_at: CreatedAt
@@ -33,6 +35,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
             name=key.name,
             prefix=key.prefix,
             scopes=list(key.scopes),
+            agents=list(key.agents) or UNSET,
             expires_at=_time(key.expires_ms),
             last_used_at=_time(key.last_used_ms),
             created_at=rfc3339(key.created_ms),
@@ -44,6 +47,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
 
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
+    agents: The only agents for which it may ask for decisions; left out = for all.
     expires_at: When the key stops being valid; null or left out = never.
     key: The raw key. Shown this once.
     """
@@ -52,6 +56,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
     name: DisplayName
     prefix: str
     scopes: list[Scope]
+    agents: list[Id] | UnsetType = UNSET
     expires_at: Timestamp | None
     created_at: CreatedAt
     key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
@@ -63,6 +68,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
             name=key.name,
             prefix=key.prefix,
             scopes=list(key.scopes),
+            agents=list(key.agents) or UNSET,
             expires_at=_time(key.expires_ms),
             created_at=rfc3339(key.created_ms),
             key=raw_key,

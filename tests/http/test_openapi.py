@@ -62,7 +62,7 @@ def test_the_table_agrees_with_the_handler(operation):
         return
     taken = inspect.signature(handler.fn).parameters
     assert operation.body is (get_args(taken["data"].annotation)[0] if "data" in taken else None)
-    assert [guard.scope for guard in handler.guards or ()] == ([] if operation.scope is None else [operation.scope])
+    assert [guard.scopes for guard in handler.guards or ()] == ([operation.scopes] if operation.scopes else [])
     assert operation.status == handler.status_code
     assert re.findall(r"{(\w+)}", operation.path) == [name for name in taken if name.endswith("_id")]
 
@@ -72,7 +72,8 @@ def test_the_table_agrees_with_the_handler(operation):
 )
 def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
     """The refusal of an unknown one lists those that are known."""
-    message = tenant.admin.get(operation.path, params={"zzz": "1"}).json()["error"]["details"][0]["message"]
+    answer = tenant.admin.request(operation.method, operation.path, params={"zzz": "1"})
+    message = answer.json()["error"]["details"][0]["message"]
     assert message == f"is not a query parameter here; there are {', '.join(each.name for each in operation.query)}"
 
 

@@ -1,5 +1,8 @@
 """Which scope opens which route: the table of operations, the guards and the answers agree."""
 
+import re
+from pathlib import Path
+
 import pytest
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
@@ -36,7 +39,7 @@ SPEC = {
 
 
 def guard_scopes(handler):
-    return [guard.scope for guard in handler.guards or () if hasattr(guard, "scope")]
+    return [guard.scopes for guard in handler.guards or () if hasattr(guard, "scopes")]
 
 
 @pytest.mark.parametrize("handler", [each for each in ROUTES if isinstance(each, HTTPRouteHandler)], ids=str)
@@ -74,7 +77,8 @@ def test_a_read_key_is_403_on_every_admin_route(tenant, method, path):
     """Before the body or the id is looked at."""
     answer = call(tenant.reader, method, path)
     assert answer.status_code == 403
-    message = "This endpoint requires the scope admin; the key has read"
+    wanted = " or ".join(next(each.scopes for each in OPERATIONS if (each.method, each.path) == (method, path)))
+    message = f"This endpoint requires the scope {wanted}; the key has read"
     assert answer.json() == {"error": {"code": "INSUFFICIENT_SCOPE", "message": message, "details": []}}
 
 
@@ -89,6 +93,51 @@ def test_both_scopes_open_every_read_route(tenant, keys, method, path):
 def test_an_admin_key_opens_every_admin_route(tenant, method, path):
     """With or without read beside it."""
     assert call(tenant.admin, method, path).status_code not in {401, 403}
+
+
+CLOSED = [(each.method, each.path, each.scopes) for each in OPERATIONS if each.scope is not None]
+ENDLESS = "/v1/audit-logs/stream"
+
+
+@pytest.fixture(scope="module")
+def by_scope(tenant):
+    """A client for each scope."""
+    made = {scope: tenant.replica.client(tenant.new_key([scope])["key"]) for scope in Scope}
+    yield made
+    for client in made.values():
+        client.close()
+
+
+@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize(("method", "path", "scopes"), CLOSED, ids=str)
+def test_a_scope_opens_what_the_table_says_and_nothing_else(by_scope, scope, method, path, scopes):
+    """Every scope x every route; what is closed says which scopes would do."""
+    opens = scope is Scope.ADMIN or scope in scopes
+    if opens and path == ENDLESS:
+        return
+    answer = call(by_scope[scope], method, path)
+    if opens:
+        assert answer.status_code not in {401, 403}
+    else:
+        wanted = " or ".join(scopes)
+        message = f"This endpoint requires the scope {wanted}; the key has {scope}"
+        assert (answer.status_code, answer.json()["error"]["message"]) == (403, message)
+
+
+def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():
+    """docs/scopes.md, row by row: a part of the API by its tag, and read or write."""
+    page = (Path(__file__).parents[2] / "docs/scopes.md").read_text()
+    head, _, *rows = re.findall(r"^\|(.*)\|$", page.split("## The table")[1].split("\n## ")[0], re.MULTILINE)
+    columns = [cell.strip().strip("`") for cell in head.split("|")][1:]
+    assert sorted(columns) == sorted(Scope)
+    told = {}
+    for row in rows:
+        name, *cells = (cell.strip() for cell in row.split("|"))
+        told[name] = {scope for scope, cell in zip(columns, cells, strict=True) if cell == "yes"}
+    paths = {
+        f"`{each.method} {each.path}`": {*each.scopes, Scope.ADMIN} for each in OPERATIONS if each.scope is not None
+    }
+    assert told == paths
 
 
 @pytest.mark.parametrize("path", sorted(PUBLIC))

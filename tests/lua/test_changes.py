@@ -155,7 +155,7 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
     other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,))
-    await admin.keys.revoke(admin.workspace_id, admin.key.id)
+    await admin.keys.revoke(admin.workspace_id, admin.key.id, force=True)
     pattern = f"remit:{{{admin.workspace_id}}}:*"
     held = await everything(client, pattern)
 

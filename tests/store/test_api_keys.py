@@ -70,7 +70,7 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
         made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
         await callers.authenticate(raw_key)
         await Workspaces(client, ids, keys).ensure_default(raw_key_of_another := new_raw_key())
-        await keys.revoke(workspace_id, made.id)
+        await keys.revoke(workspace_id, made.id, force=True)
         await client.call("ECHO", f"over {workspace_id}")
         seen = []
         while f"over {workspace_id}" not in (said := (await monitor.next_command())["command"]):
@@ -102,7 +102,7 @@ async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client,
     callers = Authenticator(client, 10)
     await callers.authenticate(raw_key)
 
-    await keys.revoke(workspace_id, made.id)
+    await keys.revoke(workspace_id, made.id, force=True)
 
     with pytest.raises(Unauthorized):
         await callers.authenticate(raw_key)
@@ -110,13 +110,15 @@ async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client,
     assert await keys.list_page(workspace_id) == []
     assert not await client.call("EXISTS", Keyspace(workspace_id).key(made.id), key_pointer(digest_of(raw_key)))
     with pytest.raises(ApiKeyNotFound):
-        await keys.revoke(workspace_id, made.id)
+        await keys.revoke(workspace_id, made.id, force=True)
 
 
 async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
     """The others get 404; nobody gets anything else."""
     made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,))
-    outcomes = await asyncio.gather(*(keys.revoke(workspace_id, made.id) for _ in range(8)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(keys.revoke(workspace_id, made.id, force=True) for _ in range(8)), return_exceptions=True
+    )
     assert sorted(type(each).__name__ for each in outcomes) == ["ApiKeyNotFound"] * 7 + ["NoneType"]
 
 
@@ -233,7 +235,7 @@ async def test_a_start_brings_a_revoked_bootstrap_key_back(workspaces, keys, cli
     raw_key = new_raw_key()
     await workspaces.ensure_default(raw_key)
     caller = await Authenticator(client, 10).authenticate(raw_key)
-    await keys.revoke(caller.workspace_id, caller.key_id)
+    await keys.revoke(caller.workspace_id, caller.key_id, force=True)
 
     await workspaces.ensure_default(raw_key)
 

@@ -49,7 +49,7 @@ class UpdateAgent(Body, frozen=True):
         _require_visible(self.name, self.description, self.groups)
 
 
-@post("/v1/agents", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@post("/v1/agents", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_agent(
     data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[AgentView]:
@@ -60,7 +60,7 @@ async def create_agent(
     return _answer(agent)
 
 
-@get("/v1/agents", guards=[requires(Scope.READ)])
+@get("/v1/agents", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def list_agents(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
@@ -70,13 +70,13 @@ async def list_agents(
     return await answer_list(agents, AgentView.of)
 
 
-@get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ)])
+@get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def get_agent(agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> Response[AgentView]:
     """One agent as it is now."""
     return _answer(await services.agents.get(caller.workspace_id, _known(agent_id)))
 
 
-@patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def update_agent(
     agent_id: FromPath[str],
     data: JSONBody[UpdateAgent],
@@ -98,7 +98,7 @@ async def update_agent(
     return _answer(agent)
 
 
-@delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN)])
+@delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
 async def delete_agent(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:

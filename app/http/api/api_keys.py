@@ -12,7 +12,7 @@ from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.json_array import answer_list
 from app.http.queries import Query
-from app.model.fields import DisplayName, Timestamp
+from app.model.fields import DisplayName, Id, Timestamp
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.text import FieldError, require_visible
@@ -25,6 +25,8 @@ class CreateApiKey(Body, frozen=True):
     """A new key. Without expiresAt it never expires.
 
     scopes: What the key may do.
+    agents: The only agents for which it may ask for decisions; null or left out = for all. Only with `authorize` and
+    without `read` and `admin`, which ask for all.
     expires_at: When the key stops being valid; null or left out = never.
     """
 
@@ -32,10 +34,13 @@ class CreateApiKey(Body, frozen=True):
 
     name: DisplayName
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=10)]
+    agents: Annotated[list[Id], Meta(min_length=1, max_length=100)] | None = None
     expires_at: Timestamp | None = field(default=None, name="expiresAt")
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
+        if self.agents is not None:
+            _require_binding(self.agents, self.scopes)
         if self.expires_at is not None:
             try:
                 parse_time_ms(self.expires_at)
@@ -49,7 +54,7 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
     key, raw_key = await services.api_keys.create(
-        caller.workspace_id, data.name, scopes, expires_ms, actor_id=caller.key_id
+        caller.workspace_id, data.name, scopes, expires_ms, agents=_canonical(data.agents), actor_id=caller.key_id
     )
     return CreatedApiKey.of(key, raw_key)
 
@@ -65,9 +70,26 @@ async def list_keys(
 
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
-async def revoke_key(key_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> None:
+async def revoke_key(
+    key_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> None:
     """The key is gone: every request sent from now on with it is answered 401, by every replica."""
+    force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     canonical = canonical_uuid(key_id)
     if canonical is None:
         raise ApiKeyNotFound("No API key has this id")
-    await services.api_keys.revoke(caller.workspace_id, canonical, actor_id=caller.key_id)
+    await services.api_keys.revoke(caller.workspace_id, canonical, force=force, actor_id=caller.key_id)
+
+
+def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
+    """Raise FieldError unless the agents are ids and the scopes let a key be bound to them."""
+    if Scope.AUTHORIZE not in scopes or not {Scope.READ, Scope.ADMIN}.isdisjoint(scopes):
+        raise FieldError(
+            "agents", "binds the scope authorize alone; read and admin ask for decisions about every agent"
+        )
+    if any(canonical_uuid(agent_id) is None for agent_id in agents):
+        raise FieldError("agents", "must be UUIDs of agents")
+
+
+def _canonical(agents: list[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(canonical_uuid(agent_id) or agent_id for agent_id in agents or ()))

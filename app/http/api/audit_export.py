@@ -21,7 +21,7 @@ _GZIP_LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-@get("/v1/audit-logs/export", guards=[requires(Scope.READ)])
+@get("/v1/audit-logs/export", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def export_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:

@@ -32,7 +32,7 @@ VERIFY_SEGMENTS = 2_000
 """Verified by one request: a million entries, about four seconds, in steps of up to 15 milliseconds."""
 
 
-@get("/v1/audit-logs", guards=[requires(Scope.READ)])
+@get("/v1/audit-logs", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def query_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
@@ -46,7 +46,7 @@ async def query_audit_log(
     return Response(b"[" + b",".join(page.lines) + b"]", headers=headers, media_type=MediaType.JSON)
 
 
-@get("/v1/audit-logs/{entry_id:str}", guards=[requires(Scope.READ)])
+@get("/v1/audit-logs/{entry_id:str}", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def get_audit_entry(
     entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
@@ -57,7 +57,7 @@ async def get_audit_entry(
     return Response(await services.audit.entry(caller.workspace_id, known), media_type=MediaType.JSON)
 
 
-@get("/v1/audit-logs/status", guards=[requires(Scope.READ)])
+@get("/v1/audit-logs/status", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def audit_log_status(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Backlog:
@@ -66,7 +66,7 @@ async def audit_log_status(
     return await services.audit.backlog(caller.workspace_id)
 
 
-@get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN)])
+@get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN, Scope.AUDIT)])
 async def verify_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> VerificationView:

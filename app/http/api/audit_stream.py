@@ -22,7 +22,7 @@ _SILENCE_S = 15.0
 """Proxies close what is silent for a minute; a comment keeps it open."""
 
 
-@get("/v1/audit-logs/stream", guards=[requires(Scope.READ)])
+@get("/v1/audit-logs/stream", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def stream_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:

@@ -12,10 +12,18 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Meta, Struct
 
 from app.authorize.store_clock import monotonic_us
-from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge, Unauthorized
+from app.errors import AgentNotFound, AppError, InsufficientScope, Invalid, PayloadTooLarge, Unauthorized
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.api.authorize_body import decode_tool_call
-from app.http.authentication import AUTHORIZATION, note_failure, peer_of, raw_key_of, single_headers
+from app.http.authentication import (
+    AUTHORIZATION,
+    note_failure,
+    peer_of,
+    raw_key_of,
+    require_asking,
+    require_asking_for,
+    single_headers,
+)
 from app.http.bodies import read_body
 from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
@@ -96,9 +104,13 @@ async def respond(services: Services, call: Call) -> Answer:
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
         try:
+            if not caller.asks_for_all:
+                require_asking(caller)
             request = decode_tool_call(await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor)
+            if not caller.asks_for_all:
+                require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
-        except (Invalid, PayloadTooLarge, AgentNotFound):
+        except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.authenticator.authenticate(raw_key, promptly=True)
             raise

@@ -18,7 +18,7 @@ FILTERS = ("actor_id", "resource_type", "resource_id", "from", "to")
 ALIASES = {"actorId": "actor_id", "resourceType": "resource_type", "resourceId": "resource_id"}
 
 
-@get("/v1/changes", guards=[requires(Scope.ADMIN)])
+@get("/v1/changes", guards=[requires(Scope.ADMIN, Scope.AUDIT)])
 async def query_changes(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[list[Change]]:

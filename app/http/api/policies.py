@@ -78,7 +78,7 @@ class UpdatePolicy(Body, frozen=True):
             require_writable(self.rules)
 
 
-@post("/v1/policies", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_policy(
     data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
@@ -97,7 +97,7 @@ async def create_policy(
     return _answer(policy)
 
 
-@get("/v1/policies", guards=[requires(Scope.READ)])
+@get("/v1/policies", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def list_policies(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
@@ -116,7 +116,7 @@ async def list_policies(
     return await answer_list(policies, PolicyView.of)
 
 
-@get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ)])
+@get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def get_policy(
     policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
@@ -124,7 +124,7 @@ async def get_policy(
     return _answer(await services.policies.get(caller.workspace_id, _known(policy_id)))
 
 
-@patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def update_policy(
     policy_id: FromPath[str],
     data: JSONBody[UpdatePolicy],
@@ -147,7 +147,7 @@ async def update_policy(
     return _answer(policy)
 
 
-@delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN)])
+@delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
 async def delete_policy(
     policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:

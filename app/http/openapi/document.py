@@ -15,6 +15,7 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
+from app.http.api.api_keys import CreateApiKey
 from app.http.api.policies import CreatePolicy
 from app.http.openapi.docstrings import field_lines, first_lines, structs_of
 from app.http.openapi.examples import ANSWERS, BODIES
@@ -28,9 +29,16 @@ VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
 _KEY_SCHEME = "apiKey"
+_ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
 _EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
 _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Constraint.__name__: {"minProperties": 1},
+    CreateApiKey.__name__: {
+        "anyOf": [
+            {"properties": {"agents": {"type": "null"}}},
+            {"properties": {"scopes": {"contains": _ASKS, "items": {"not": _ASKS_FOR_ALL}}}},
+        ]
+    },
     CreatePolicy.__name__: {
         "oneOf": [
             {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
@@ -55,8 +63,9 @@ _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
 _ABOUT = """Remit decides whether an AI agent may call a tool, and keeps a log in which no answer is missing.
 
 Every request but those for the service's own state carries `Authorization: Bearer svc_…`. A key has scopes:
-`admin` may do everything, `read` may ask for decisions and read. It belongs to a workspace and sees nothing else:
-an id of another workspace is answered as an unknown one.
+`admin` may do everything; `read` may ask for decisions and read; `authorize` may only ask, if wanted for certain agents
+alone; `audit` may read and verify the log and the trail of changes; `policies` may read and write agents and policies.
+A key belongs to a workspace and sees nothing else: an id of another workspace is answered as an unknown one.
 
 Bodies are JSON objects of up to 256 KiB and 32 levels below the body, whatever the Content-Type says. Unknown fields
 are refused (in /v1/authorize ignored), and so are unknown query parameters and keys that are given twice. Fields in
@@ -124,10 +133,11 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": _operation_id(operation),
         "tags": [operation.tag],
         "summary": operation.summary,
-        "security": [] if operation.scope is None else [{_KEY_SCHEME: [operation.scope.value]}],
+        "security": [{_KEY_SCHEME: [scope.value]} for scope in operation.scopes],
         "responses": _responses(operation),
     }
-    scope = "" if operation.scope is None else f"Needs a key with the scope `{operation.scope.value}`."
+    wanted = " or ".join(f"`{scope.value}`" for scope in operation.scopes)
+    scope = f"Needs a key with the scope {wanted}." if wanted else ""
     described["description"] = " ".join(filter(None, (operation.description, scope)))
     names = re.findall(r"{(\w+)}", operation.path)
     parameters = [{"name": name, "in": "path", "required": True, "schema": _ID} for name in names]

@@ -59,7 +59,8 @@ _KEY_FIELDS = {
     "id": _KEY,
     "name": "booking agent, production",
     "prefix": "svc_5eed5eed",
-    "scopes": ["read"],
+    "scopes": ["authorize"],
+    "agents": [_AGENT],
     "expiresAt": "2027-01-01T00:00:00.000Z",
 }
 
@@ -98,7 +99,8 @@ BODIES: dict[type, dict[str, Any]] = {
     CreateApiKey: {
         "for a PEP": {
             "name": "booking agent, production",
-            "scopes": ["read"],
+            "scopes": ["authorize"],
+            "agents": [_AGENT],
             "expiresAt": "2027-01-01T00:00:00Z",
         },
         "an admin": {"name": "deploy pipeline", "scopes": ["admin"]},

@@ -19,6 +19,7 @@ from app.errors import (
     IdempotencyStale,
     InsufficientScope,
     Invalid,
+    LastAdminKey,
     LimitReached,
     LockedOut,
     PayloadTooLarge,
@@ -42,6 +43,7 @@ from app.http.openapi.parameters import (
     ETAG,
     EXPORT_FORMAT,
     FILTERS,
+    FORCE,
     GROUP,
     IDEMPOTENCY_KEY,
     IF_MATCH,
@@ -70,8 +72,8 @@ JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/p
 class Operation(Struct, frozen=True):
     """What one method of one path takes and gives.
 
-    scope: what the key needs, None if no key is needed. answer: the type of the body, None if there is none.
-    media: the types it can have.
+    scope: what the key needs, None if no key is needed; `scopes` has every one that will do beside admin.
+    answer: the type of the body, None if there is none. media: the types it can have.
     errors: those that are its own; `errors_of` adds what its scope and body bring with them.
     headers: names of headers that the answer can carry, each with a sentence. request_headers: those it heeds.
     """
@@ -91,6 +93,22 @@ class Operation(Struct, frozen=True):
     request_headers: tuple[Parameter, ...] = ()
     description: str = ""
 
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Each of these opens it, and so does admin; none if no key is needed."""
+        if self.scope is None:
+            return ()
+        return (self.scope, _PART[self.tag]) if self.tag in _PART else (self.scope,)
+
+
+_PART = {
+    "Decisions": Scope.AUTHORIZE,
+    "Agents": Scope.POLICIES,
+    "Policies": Scope.POLICIES,
+    "Audit log": Scope.AUDIT,
+    "Changes": Scope.AUDIT,
+}
+"""The scope that opens a part of the API and nothing else of it, by the part's tag."""
 
 ADMIN, READ = Scope.ADMIN, Scope.READ
 
@@ -330,7 +348,7 @@ OPERATIONS = (
         body=CreateApiKey,
         status=201,
         answer=CreatedApiKey,
-        errors=(LimitReached,),
+        errors=(AgentNotFound, LimitReached),
         description="The raw key is in this answer and nowhere else, ever.",
     ),
     Operation(
@@ -349,8 +367,13 @@ OPERATIONS = (
         ADMIN,
         "API keys",
         status=204,
-        errors=(ApiKeyNotFound,),
-        description="Every request that is sent with it after the answer gets 401, from every replica.",
+        query=(FORCE,),
+        errors=(ApiKeyNotFound, LastAdminKey),
+        description=(
+            "Every request that is sent with it after the answer gets 401, from every replica. The last key that is "
+            "valid and has the scope `admin` is kept (409) unless `force=true` insists: without one, only the "
+            "console can make another."
+        ),
     ),
     Operation("GET", "/livez", "Whether the process answers", None, "Service", answer=Health),
     Operation(
@@ -371,9 +394,15 @@ def errors_of(operation: Operation) -> list[type[AppError]]:
     """Everything that an operation can be refused with, by status."""
     errors: list[type[AppError]] = [AppError, *operation.errors]
     if operation.scope is not None:
-        errors += (Invalid, Unauthorized, ApiKeyExpired, LockedOut, TooManyRequests, StoreUnavailable)
-    if operation.scope is ADMIN:
-        errors.append(InsufficientScope)
+        errors += (
+            Invalid,
+            Unauthorized,
+            ApiKeyExpired,
+            InsufficientScope,
+            LockedOut,
+            TooManyRequests,
+            StoreUnavailable,
+        )
     if operation.body is not None:
         errors.append(PayloadTooLarge)
     return sorted(errors, key=lambda error: error.status)

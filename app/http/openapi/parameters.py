@@ -33,6 +33,11 @@ LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMI
 OFFSET = Parameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."
 )
+FORCE = Parameter(
+    "force",
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "Revoke it even if it is the last valid key with the scope `admin`.",
+)
 FILTERS = (
     AGENT_ID,
     Parameter("action", _TEXT, "Only entries with this action."),

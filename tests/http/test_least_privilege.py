@@ -1,0 +1,90 @@
+"""Least privilege: keys bound to agents, and the one key that a workspace must not lose by mistake."""
+
+import pytest
+from tenants import Tenant
+
+ID = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def agents(tenant):
+    """Three that are allowed everything."""
+    made = [tenant.new_agent()["id"] for _ in range(3)]
+    for agent in made:
+        tenant.new_policy(agent)
+    return made
+
+
+@pytest.fixture(scope="module")
+def bound(tenant, agents):
+    """A client with a key for two of them."""
+    made = tenant.new_key(["authorize"], agents=agents[:2])
+    assert made["agents"] == agents[:2]
+    with tenant.replica.client(made["key"]) as client:
+        yield client
+
+
+def test_its_agents_are_answered(bound, agents):
+    """As by a key that may ask for all."""
+    for agent in agents[:2]:
+        answer = bound.post("/v1/authorize", json={"agent_id": agent, "tool_name": "file.read"})
+        assert answer.json()["result"] == "allowed"
+
+
+def test_another_agent_and_one_that_does_not_exist_are_answered_alike(bound, tenant, agents):
+    """Nobody learns which agents there are, and nothing is logged."""
+    before = tenant.log()
+    answers = [
+        bound.post("/v1/authorize", json={"agent_id": agent, "tool_name": "file.read"}) for agent in (agents[2], ID)
+    ]
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert answers[0].content == answers[1].content
+    assert "bound to other agents" in answers[0].text
+    assert tenant.log() == before
+
+
+def test_it_is_shown_with_its_agents(tenant, bound, agents):
+    """In lists and in the trail."""
+    shown = [each for each in tenant.admin.get("/v1/api-keys").json() if "agents" in each]
+    assert [each["agents"] for each in shown] == [agents[:2]]
+    [change] = tenant.admin.get("/v1/changes", params={"resource_id": shown[0]["id"]}).json()
+    assert change["after"]["agents"] == agents[:2]
+
+
+@pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=",".join)
+def test_a_key_that_asks_for_all_or_not_at_all_is_not_bound(tenant, agents, scopes):
+    """It would look bound and not be."""
+    body = {"name": "bound", "scopes": scopes, "agents": agents[:1]}
+    answer = tenant.admin.post("/v1/api-keys", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["path"] == "$.agents"
+
+
+def test_it_is_bound_to_agents_of_its_workspace_alone(tenant, stranger, agents):
+    """An agent of another workspace is an unknown one."""
+    for agent in (ID, stranger.new_agent()["id"]):
+        body = {"name": "bound", "scopes": ["authorize"], "agents": [agents[0], agent]}
+        answer = tenant.admin.post("/v1/api-keys", json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "AGENT_NOT_FOUND")
+
+
+def test_a_revoked_one_learns_nothing_about_its_agents(tenant, agents):
+    """401 comes before 403."""
+    made = tenant.new_key(["authorize"], agents=agents[:1])
+    with tenant.replica.client(made["key"]) as client:
+        asked = {"agent_id": agents[2], "tool_name": "file.read"}
+        assert client.post("/v1/authorize", json=asked).status_code == 403
+        assert tenant.admin.delete(f"/v1/api-keys/{made['id']}").status_code == 204
+        assert client.post("/v1/authorize", json=asked).status_code == 401
+
+
+def test_the_last_admin_key_is_revoked_by_force_alone(store, replica):
+    """409 says what to do; `force` takes true or false."""
+    made = Tenant(store.url, replica)
+    [key_id] = [each["id"] for each in made.admin.get("/v1/api-keys").json() if "admin" in each["scopes"]]
+    kept = made.admin.delete(f"/v1/api-keys/{key_id}")
+    assert (kept.status_code, kept.json()["error"]["code"]) == (409, "LAST_ADMIN_KEY")
+    assert made.admin.delete(f"/v1/api-keys/{key_id}", params={"force": "yes"}).status_code == 400
+    assert made.admin.delete(f"/v1/api-keys/{key_id}", params={"force": "true"}).status_code == 204
+    assert made.admin.get("/v1/agents").status_code == 401
+    made.close()

@@ -1,0 +1,97 @@
+"""A workspace keeps one valid admin key, unless somebody insists."""
+
+import asyncio
+
+import pytest
+
+from app.authorize.authenticator import Authenticator
+from app.errors import LastAdminKey
+from app.model.keys import Scope
+from app.redis_client.store_time import store_time_ms
+from app.store.api_keys import ApiKeys
+
+ADMIN, READ = (Scope.ADMIN,), (Scope.READ,)
+
+
+@pytest.fixture
+def keys(client, ids):
+    return ApiKeys(client, ids)
+
+
+async def held(keys, workspace_id):
+    """Ids of the keys that are there."""
+    return {key.id for key in await keys.list_page(workspace_id)}
+
+
+async def test_the_last_admin_key_is_kept_unless_somebody_insists(keys, workspace_id):
+    """Whatever other keys there are."""
+    last, _ = await keys.create(workspace_id, "last", ADMIN)
+    await keys.create(workspace_id, "reader", READ)
+    with pytest.raises(LastAdminKey, match="last admin key; create another one first, or insist"):
+        await keys.revoke(workspace_id, last.id)
+    assert last.id in await held(keys, workspace_id)
+
+    await keys.revoke(workspace_id, last.id, force=True)
+    assert last.id not in await held(keys, workspace_id)
+
+
+async def test_an_admin_key_goes_while_another_stays(keys, workspace_id):
+    """And a key that is no admin's goes at any time."""
+    first, _ = await keys.create(workspace_id, "first", ADMIN)
+    second, _ = await keys.create(workspace_id, "second", ADMIN)
+    reader, _ = await keys.create(workspace_id, "reader", READ)
+    await keys.revoke(workspace_id, first.id)
+    await keys.revoke(workspace_id, reader.id)
+    with pytest.raises(LastAdminKey):
+        await keys.revoke(workspace_id, second.id)
+
+
+async def test_an_admin_key_that_has_expired_counts_for_nothing(keys, client, workspace_id):
+    """Neither as the other one nor as one that must stay."""
+    now_ms = await store_time_ms(client)
+    last, _ = await keys.create(workspace_id, "last", ADMIN)
+    expired, _ = await keys.create(workspace_id, "expired", ADMIN, now_ms - 1)
+    with pytest.raises(LastAdminKey):
+        await keys.revoke(workspace_id, last.id)
+    await keys.revoke(workspace_id, expired.id)
+    assert await held(keys, workspace_id) == {last.id}
+
+
+async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, client, workspace_id):
+    """The script looks once more whether the other one is there."""
+    for _ in range(20):
+        pair = [(await keys.create(workspace_id, name, ADMIN))[0] for name in ("one", "two")]
+        told = await asyncio.gather(*(keys.revoke(workspace_id, key.id) for key in pair), return_exceptions=True)
+        assert {type(each) for each in told} == {LastAdminKey, type(None)}
+        [left] = await held(keys, workspace_id)
+        await keys.revoke(workspace_id, left, force=True)
+
+
+async def test_another_admin_that_went_in_between_is_looked_for_again(keys, workspace_id, monkeypatch):
+    """What was read before the script ran may be gone when it runs."""
+    kept, _ = await keys.create(workspace_id, "kept", ADMIN)
+    gone, _ = await keys.create(workspace_id, "gone", ADMIN)
+    wanted, _ = await keys.create(workspace_id, "wanted", ADMIN)
+    look, seen = keys._other_admin, []
+
+    async def look_too_early(*args):
+        seen.append(await look(*args))
+        return gone.id if len(seen) == 1 else seen[-1]
+
+    await keys.revoke(workspace_id, gone.id)
+    monkeypatch.setattr(keys, "_other_admin", look_too_early)
+    await keys.revoke(workspace_id, wanted.id)
+    assert len(seen) == 2
+    assert await held(keys, workspace_id) == {kept.id}
+
+
+async def test_a_successor_has_the_agents_of_the_key(keys, client, workspace_id, ids):
+    """And a replica that has never seen it is told of them with its scopes."""
+    agent_id = ids.new(0)
+    key, _ = await keys.create(workspace_id, "bound", (Scope.AUTHORIZE,))
+    await client.call("HSET", f"remit:{{{workspace_id}}}:key:{key.id}", "agents", agent_id)
+    successor, raw_key, _ = await keys.rotate(workspace_id, key.id, 0)
+    assert successor.agents == (agent_id,)
+    caller = await Authenticator(client, 10).authenticate(raw_key)
+    assert (caller.agents, caller.asks_for_all) == (frozenset({agent_id}), False)
+    assert [caller.may_ask_for(each) for each in (agent_id, ids.new(0))] == [True, False]
