@@ -117,7 +117,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
             policies=Policies(client, ids, limits),
-            audit=AuditLog(client),
+            audit=AuditLog(client, drops_unarchived=settings.drops_unarchived),
             sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,

@@ -140,6 +140,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Path(self.data_dir)
 
     @property
+    def drops_unarchived(self) -> bool:
+        """Whether retention drops segments that no archive has."""
+        return self.audit_retention_days > 0 and self.audit_drop_unarchived
+
+    @property
     def secrets(self) -> list[bytes]:
         """What `secret` names, the one that signs first. Raises ValueError."""
         given = [each.strip().encode() for each in (self.secret or "").split(",")]

@@ -36,6 +36,7 @@ if redis.call('HGET', audit_segment, 'sha256') ~= sha256 then return {'kept', nu
 
 redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(number) + 1),
   'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256)
+if tonumber(head[3] or 0) < tonumber(number) then redis.call('HSET', audit_head, 'unarchived', number) end
 for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[2 + i]) end
 if ended_part ~= '' then redis.call('HDEL', audit_parts, ended_part) end
 redis.call('DEL', audit_segment, audit_data)

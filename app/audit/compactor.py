@@ -12,6 +12,7 @@ from app.audit.retention import Retention
 from app.audit.sealer import Sealed, Sealer
 from app.audit.stream import stream_entries
 from app.audit.stream_repair import displaced, free_stream
+from app.audit.trail import seal_changes, unsealed_trails
 from app.errors import AppError
 from app.redis_client.client import Client
 from app.redis_client.store_time import store_time_ms
@@ -82,7 +83,7 @@ class Compactor:
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
         sealed = False
-        await self._free_streams(workspaces)
+        await self._look_after(workspaces)
         enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
@@ -121,15 +122,23 @@ class Compactor:
             dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
 
-    async def _free_streams(self, workspaces: list[str]) -> None:
-        """Commits of the workspaces whose turn it is can append, whoever else has written into their streams."""
+    async def _look_after(self, workspaces: list[str]) -> None:
+        """Of the workspaces whose turn it is: commits can append, and the chain covers every change.
+
+        Whoever else has written into their streams.
+        """
         start = self._looked_after if self._looked_after < len(workspaces) else 0
         self._looked_after = start + _LOOKED_AFTER_AT_ONCE
         try:
-            for workspace_id in await displaced(self._client, workspaces[start : start + _LOOKED_AFTER_AT_ONCE]):
+            some = workspaces[start : start + _LOOKED_AFTER_AT_ONCE]
+            for workspace_id in await displaced(self._client, some):
                 await free_stream(self._client, self._sealer, workspace_id)
+            for workspace_id in await unsealed_trails(self._client, some):
+                await seal_changes(self._client, workspace_id)
         except AppError as error:
             log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
+        except Exception:  # whatever they hold, what is due is sealed
+            log.exception("cannot look after the streams")
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
         """Those whose stream holds entries enough, or one that has waited long enough."""

@@ -14,6 +14,7 @@ class Head(NamedTuple):
 
     sequence: of the last sealed entry. sha256: of the last segment. names: how many the part's indexes hold.
     floor: None while nothing was dropped. archived: the last segment that was written to an archive.
+    unarchived: the last that retention dropped although no archive had it, as it was told to.
     """
 
     segment: int
@@ -23,6 +24,7 @@ class Head(NamedTuple):
     names: str
     floor: Floor | None
     archived: int
+    unarchived: int
 
     @property
     def first_segment(self) -> int:
@@ -73,6 +75,7 @@ def head_of(record: dict[str, str] | list[str]) -> Head:
         names=fields.get("names", ""),
         floor=floor,
         archived=int(fields.get("archived", 0)),
+        unarchived=int(fields.get("unarchived", 0)),
     )
 
 

@@ -1,29 +1,45 @@
 """The audit log as readers see it: one log, whatever is still in the stream and whatever is sealed."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
 from msgspec.structs import replace
 
+from app.audit.archive import Archive
 from app.audit.entry_filter import EntryFilter
+from app.audit.export import export
+from app.audit.follow import follow, resumed
 from app.audit.head import head_of
+from app.audit.scan import EntryChunk
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, line_of_unsealed, read_stream_backwards
+from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound
-from app.model.audit import AuditPage, AuditQuery, Backlog
+from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
+from app.model.checkpoints import Checkpoint, Verification
+from app.model.exports import Format
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 
+Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
 _LAST_MS = 253_402_200_000_000
 """Close to the end of the year 9999, beyond which there is no time to ask for."""
 
 
 class AuditLog:
-    """Queries over one workspace's log. It never writes: entries are made by the commit, segments by the sealer."""
+    """Everything that reads the logs. It never writes to one: entries are made by the commit, segments by the sealer.
 
-    def __init__(self, client: Client) -> None:
+    drops_unarchived: whether retention is told to drop what no archive has, so that verification expects it.
+    """
+
+    def __init__(self, client: Client, *, drops_unarchived: bool = False) -> None:
         self._client = client
+        self._drops_unarchived = drops_unarchived
 
     async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
         """The page that `query` asks for; every decision answered before this call is in its scope.
@@ -56,6 +72,37 @@ class AuditLog:
             return page.lines[0]
         dropped = "" if page.floor is None else f"; retention dropped entries up to {rfc3339(page.floor.time_ms)}"
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
+
+    def export(
+        self, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
+    ) -> AsyncIterator[bytes]:
+        """As `export.export` says."""
+        return export(self._client, workspace_id, query, kind, progress)
+
+    def follow(
+        self, workspace_id: str, query: AuditQuery, after: int | None, stopping: asyncio.Event
+    ) -> AsyncIterator[EntryChunk | None]:
+        """As `follow.follow` says."""
+        return follow(self._client, workspace_id, query, after, stopping)
+
+    async def resumed(self, workspace_id: str, after: int) -> tuple[int, Floor | None]:
+        """As `follow.resumed` says."""
+        return await resumed(self._client, workspace_id, after)
+
+    async def verify(
+        self,
+        workspace_id: str,
+        since: Checkpoint | None = None,
+        segments_max: int | None = None,
+        progress: Progress | None = None,
+    ) -> Verification:
+        """As `Verifier.verify` says."""
+        verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
+        return await verifier.verify(since, segments_max, progress)
+
+    async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
+        """As `Archive.write` says."""
+        return await Archive(folder, workspace_id).write(self._client, progress)
 
     async def backlog(self, workspace_id: str) -> Backlog:
         """How far sealing is behind, at one moment."""

@@ -1,24 +1,36 @@
-"""Verification: the chain recomputed from the bodies, from genesis, floor or checkpoint to the head."""
+"""Verification: the chains recomputed from what they cover, from genesis, floor or checkpoint to the newest entry."""
 
 import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from app.audit.broken import Broken
+from app.audit.coverage import Coverage
 from app.audit.entry_format import named
 from app.audit.head import Head, head_of
 from app.audit.index import Row
 from app.audit.segments import Segment, chain, frames_of, genesis, part_of, read_segment
 from app.audit.verify_index import IndexCheck, IndexFault
+from app.audit.verify_links import ChainPosition, LinkCheck, gap
+from app.audit.verify_trail import Trail, TrailCheck
+from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
-from app.model.checkpoints import Checkpoint, Fault, Finding, Verification
+from app.model.checkpoints import Checkpoint, Fault, Finding, Rest, Verification
 from app.model.times import parse_time_ms
 from app.redis_client.client import Client
-from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
 Progress = Callable[[int, int], None]
-_BEYOND = 4
-"""Segments after the head that are looked for."""
+
+
+class _Reached(NamedTuple):
+    """How a verification of the entries ended. unsealed: None if there is a finding, or more to be read."""
+
+    finding: Finding | None
+    complete: bool
+    unsealed: Unsealed | None
 
 
 class Verifier:
@@ -28,11 +40,14 @@ class Verifier:
     checkpoint which was kept elsewhere.
     """
 
-    def __init__(self, client: Client, workspace_id: str) -> None:
+    def __init__(self, client: Client, workspace_id: str, *, drops_unarchived: bool = False) -> None:
         self._client = client
         self._workspace_id = workspace_id
+        self._drops_unarchived = drops_unarchived
         self._keyspace = Keyspace(workspace_id)
+        self._links = LinkCheck(client, workspace_id)
         self._index = IndexCheck(client, self._keyspace)
+        self._digest = Digest()
         self._before_part: Checkpoint | None = None
         self._checkpoints: dict[int, Checkpoint] = {}
         self._first = 0
@@ -45,37 +60,71 @@ class Verifier:
     ) -> Verification:
         """What is wrong first, or that all is well. Raises Invalid if the checkpoint is another workspace's.
 
-        since: begin there, and require that segment to be what the checkpoint says.
+        since: require the log to be what the checkpoint says, and read entries only from there on.
         segments_max: stop after so many segments; progress: told how many of how many are done.
         """
         if since is not None and since.workspace != self._workspace_id:
             raise Invalid("The checkpoint is of another workspace")
+        reached = await self._check_entries(since, segments_max, progress)
+        if not reached.complete and reached.finding is None:
+            return self._ended(reached, None, None, since)
+        finding, trail = reached.finding, None
+        try:
+            trail = await TrailCheck(self._client, self._workspace_id, None if since is None else since.rest).run()
+        except Broken as broken:
+            finding = finding or broken.finding
+        return self._ended(reached, finding, trail, since)
+
+    async def _check_entries(
+        self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
+    ) -> _Reached:
+        """Everything but the trail of changes."""
         head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-        if since is not None and (found := await self._against(head, since)):
-            return self._ended(found)
+        finding = self._links.unexplained_floor(head, drops_unarchived=self._drops_unarchived)
+        if since is not None:
+            finding = await self._against(head, since) or finding
+            if since.rest is not None:
+                self._digest = Digest(since.sha256, since.sequence, since.rest.newest, since.rest.sha256)
+        if finding is not None:
+            return _Reached(finding, complete=False, unsealed=None)
         link = self._start(head, since)
         try:
+            # A line without the rest is how a verification in steps goes on: what is before was just verified.
+            if since is not None and (segments_max is None or since.rest is not None):
+                await self._links.check_stored(head, since)
             while True:
                 link = await self._check_up_to(head, link, segments_max, progress)
                 await self._compare_index()
                 if link.number <= head.segment:
-                    return self._ended(None, complete=False)
+                    return _Reached(None, complete=False, unsealed=None)
                 head, unsealed = await self._check_end(link)
-                if head.segment < link.number:
-                    return self._ended(None, unsealed=unsealed)
-        except _Broken as broken:
-            return self._ended(await self._first_of(broken.finding))
+                if unsealed is not None:
+                    return _Reached(None, complete=True, unsealed=unsealed)
+        except Broken as broken:
+            return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
+
+    async def _check_end(self, link: ChainPosition) -> tuple[Head, Unsealed | None]:
+        """The head now, and what is not sealed; None if there are segments to be read first. Raises Broken."""
+        head = await self._links.check_head(link)
+        if head.segment >= link.number:
+            return head, None
+        number, previous, sequence = link
+        args = (self._client, self._keyspace, number - 1, sequence - 1, previous, self._digest)
+        unsealed = await check_unsealed(*args)
+        if unsealed is None:
+            head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+        return head, unsealed
 
     async def _check_up_to(
-        self, head: Head, link: "ChainPosition", segments_max: int | None, progress: Progress | None
-    ) -> "ChainPosition":
-        """What the next segment must be built upon, after those up to the head or as many as may be. Raises _Broken."""
+        self, head: Head, link: ChainPosition, segments_max: int | None, progress: Progress | None
+    ) -> ChainPosition:
+        """What the next segment must be built upon, after those up to the head or as many as may be. Raises Broken."""
         while link.number <= head.segment and (segments_max is None or self._segments < segments_max):
             segment = await self._read(link.number)
             if segment is None:
                 now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
                 if link.number >= now.first_segment:
-                    raise await self._missing(link.number, now)
+                    raise await self._links.missing(link.number, now)
                 link = self._start(now, None)  # retention dropped it in the meantime
                 continue
             link = await self._check(link, segment, head)
@@ -84,15 +133,13 @@ class Verifier:
             await asyncio.sleep(0)
         return link
 
-    def _start(self, head: Head, since: Checkpoint | None) -> "ChainPosition":
+    def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
         """Where to begin; a checkpoint has been compared with the log."""
+        link = self._links.first(head)
         if since is not None:
-            self._first = since.segment + 1
-            return ChainPosition(since.segment + 1, since.sha256, since.sequence + 1)
-        self._first = head.first_segment
-        return ChainPosition(
-            head.first_segment, head.first_previous or genesis(self._workspace_id), head.first_sequence
-        )
+            link = ChainPosition(since.segment + 1, since.sha256, since.sequence + 1)
+        self._first = link.number
+        return link
 
     async def _against(self, head: Head, since: Checkpoint) -> Finding | None:
         """What the log says of the checkpoint's segment, if it is not the same."""
@@ -101,7 +148,7 @@ class Verifier:
             return Finding(Fault.TRUNCATED, head.segment + 1, message)
         if since.segment < head.first_segment - 1:
             # Retention may have dropped what lies between, and so may have whoever wrote another log.
-            return Finding(Fault.REMOVED, since.segment + 1, _gap(since.segment, head.first_segment))
+            return Finding(Fault.REMOVED, since.segment + 1, gap(since.segment, head.first_segment))
         if head.floor is not None and since.segment == head.first_segment - 1:
             same = head.floor.sha256 == since.sha256
         elif since.segment == 0:
@@ -110,9 +157,9 @@ class Verifier:
             try:
                 segment = await self._read(since.segment)
                 if segment is None:
-                    return (await self._missing(since.segment, head)).finding
+                    return (await self._links.missing(since.segment, head)).finding
                 same = chain(segment.previous, segment.body()) == since.sha256
-            except _Broken as broken:
+            except Broken as broken:
                 return broken.finding
             except AuditLogDamaged as error:
                 return Finding(Fault.CHANGED, since.segment, error.message)
@@ -125,35 +172,36 @@ class Verifier:
         try:
             return await read_segment(self._client, self._keyspace, number)
         except AuditLogDamaged as error:
-            raise _Broken(Fault.CHANGED, number, error.message) from None
+            raise Broken(Fault.CHANGED, number, error.message) from None
 
-    async def _check(self, link: "ChainPosition", segment: Segment, head: Head) -> "ChainPosition":
-        """What the segment after this one must be built upon. Raises _Broken."""
+    async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
+        """What the segment after this one must be built upon. Raises Broken."""
         number, previous, sequence = link
         if segment.number != number:
-            raise _Broken(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
+            raise Broken(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
         try:
             bodies, frames = segment.bodies(), frames_of(segment.frames)
         except AuditLogDamaged as error:
-            raise _Broken(Fault.CHANGED, number, error.message) from None
+            raise Broken(Fault.CHANGED, number, error.message) from None
         body = b"".join(bodies)
         own = chain(segment.previous, body)
         if own != segment.sha256:
-            raise _Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
+            raise Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
         if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
-            raise _Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
-        lines = body.splitlines()
+            raise Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
+        lines = body.splitlines(keepends=True)
         try:
             entries = [named(line) for line in lines]
             times = [parse_time_ms(entry.timestamp) for entry in entries]
         except ValueError:
-            raise _Broken(Fault.CHANGED, number, "A line is no entry") from None
+            raise Broken(Fault.CHANGED, number, "A line is no entry") from None
         row = Row(number, len(lines), sequence, min(times), max(times))
         said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
         if row != said or segment.last_sequence != sequence + len(lines) - 1:
-            raise _Broken(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+            raise Broken(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+        self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
         await asyncio.sleep(0)
@@ -164,8 +212,14 @@ class Verifier:
         self._checkpoints[number] = self._checkpoint
         return ChainPosition(number + 1, own, sequence + len(lines))
 
+    async def _relinked(self, link: ChainPosition, segment: Segment, head: Head) -> Broken:
+        broken = await self._links.relinked(link, segment, head, one_before=bool(self._segments))
+        if broken.finding.segment < link.number:
+            self._checkpoint = self._checkpoints.get(link.number - 2, self._before_part)
+        return broken
+
     async def _compare_index(self) -> None:
-        """The index is right about every segment since the last call. Raises _Broken."""
+        """The index is right about every segment since the last call. Raises Broken."""
         if (fault := await self._index.compare()) is not None:
             raise self._misplaced(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
@@ -175,88 +229,30 @@ class Verifier:
         fault = await self._index.compare()
         return finding if fault is None or fault.segment >= finding.segment else self._misplaced(fault).finding
 
-    def _misplaced(self, fault: IndexFault) -> "_Broken":
+    def _misplaced(self, fault: IndexFault) -> Broken:
         self._checkpoint = self._checkpoints.get(fault.segment - 1, self._before_part)
-        return _Broken(Fault.CHANGED, fault.segment, fault.message)
+        return Broken(Fault.CHANGED, fault.segment, fault.message)
 
-    async def _relinked(self, link: "ChainPosition", segment: Segment, head: Head) -> "_Broken":
-        """What was done, where a segment is sound in itself but built upon another than the one before it."""
-        number, previous, sequence = link
-        later = await self._links(range(number + 1, head.segment + _BEYOND))
-        if segment.previous in {sha256 for sha256, _ in later}:
-            return _Broken(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
-        if previous in {built_upon for _, built_upon in later}:
-            message = f"Segment {number} is not built upon segment {number - 1}; a later one is"
-            return _Broken(Fault.INSERTED, number, message)
-        if segment.first_sequence == sequence and self._segments:
-            self._checkpoint = self._checkpoints.get(number - 2, self._before_part)
-            return _Broken(Fault.CHANGED, number - 1, f"It is not the segment that segment {number} was built upon")
-        return _Broken(Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone")
-
-    async def _links(self, numbers: range) -> list[tuple[str, str]]:
-        commands = [("HMGET", self._keyspace.audit_segment(each), "sha256", "previous") for each in numbers]
-        return [(sha256, previous) for sha256, previous in await self._client.read_pipelined(commands) if sha256]
-
-    async def _missing(self, number: int, head: Head) -> "_Broken":
-        if not await self._links(range(number + 1, head.segment + 1)):
-            return _Broken(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
-        return _Broken(Fault.REMOVED, number, f"Segment {number} is gone")
-
-    async def _check_end(self, link: "ChainPosition") -> tuple[Head, int]:
-        """The head now, and the number of unsealed entries. Raises _Broken if they do not follow from the chain."""
-        keyspace, number = self._keyspace, link.number - 1
-        record, oldest, newest, unsealed, *beyond = await self._client.read_snapshot(
-            ("HGETALL", keyspace.audit_head),
-            ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
-            ("HGET", keyspace.commits, "sequence"),
-            ("XLEN", keyspace.audit_stream),
-            *(("EXISTS", keyspace.audit_segment(number + each)) for each in range(1, _BEYOND)),
-        )
-        head = head_of(as_record(record))
-        if head.segment > number:
-            return head, unsealed
-        if head.segment < number or (number and (head.sha256, head.sequence) != (link.previous, link.sequence - 1)):
-            raise _Broken(
-                Fault.CHANGED, number + 1, f"The head does not name segment {number}, the chain's last, as it is"
-            )
-        if any(beyond):
-            raise _Broken(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")
-        first = int(oldest[0][0].partition("-")[0]) if oldest else int(newest or 0) + 1
-        wanted = int(newest or 0) - link.sequence + 1
-        if first != link.sequence or unsealed != wanted:
-            message = f"{wanted} entries follow segment {number}, the stream holds {unsealed}, from {first} on"
-            raise _Broken(Fault.TRUNCATED, number + 1, message)
-        return head, unsealed
-
-    def _ended(self, finding: Finding | None, *, complete: bool = True, unsealed: int = 0) -> Verification:
+    def _ended(
+        self, reached: _Reached, finding: Finding | None, trail: Trail | None, since: Checkpoint | None
+    ) -> Verification:
+        checkpoint, unsealed = self._checkpoint, reached.unsealed
+        if finding is None and unsealed is not None and trail is not None:
+            if checkpoint is None:
+                checkpoint = since or Checkpoint(self._workspace_id, 0, 0, genesis(self._workspace_id), 0)
+            rest = Rest(unsealed.newest, unsealed.sha256, trail.linked, trail.changes, trail.sha256)
+            checkpoint = replace(checkpoint, rest=rest)
+        found = Coverage(self._first, self._segments, self._entries, unsealed, trail, finding)
+        checked, unchecked = found.sentences(after_checkpoint=since is not None)
         return Verification(
             finding=finding,
-            complete=complete and finding is None,
-            checkpoint=self._checkpoint,
+            complete=reached.complete and finding is None,
+            checkpoint=checkpoint,
             first_segment=self._first,
             segments=self._segments,
             entries=self._entries,
-            unsealed=unsealed,
+            unsealed=0 if unsealed is None else unsealed.entries,
+            changes=0 if trail is None else trail.changes,
+            checked=tuple(checked),
+            unchecked=tuple(unchecked),
         )
-
-
-def _gap(last: int, first: int) -> str:
-    return (
-        f"The log begins with segment {first}, and what it is compared with ends with segment {last}: nothing tells "
-        "whether it is the same log. If retention dropped what lies between, give a checkpoint of segment "
-        f"{first - 1} or later, or an archive that goes so far (remit audit verify --archive)"
-    )
-
-
-class ChainPosition(NamedTuple):
-    """The next segment: its number, what it must be built upon, and the sequence of its first entry."""
-
-    number: int
-    previous: str
-    sequence: int
-
-
-class _Broken(Exception):
-    def __init__(self, fault: Fault, segment: int, message: str) -> None:
-        super().__init__(message)
-        self.finding = Finding(fault, segment, message)

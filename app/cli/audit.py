@@ -1,6 +1,5 @@
 """`remit audit …`: the log, from the console."""
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +11,8 @@ from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.tables import counted
+from app.cli.verify import verify_log
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
-from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import Format
 
 if TYPE_CHECKING:
@@ -30,10 +29,15 @@ def audit() -> None:
 @filters
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many entries.")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many first.")
+@click.option(
+    "--before", type=click.IntRange(1), help="Only entries before this one: where the last page said it ends."
+)
 @JSON
-def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as_json: bool) -> None:
-    """Print entries, newest first."""
-    wanted = replace(query, limit=limit, offset=offset)
+def query_entries(
+    workspace: str, query: AuditQuery, limit: int, offset: int, before: int | None, as_json: bool
+) -> None:
+    """Print entries, newest first. Where there are more than --limit, standard error says how to get them."""
+    wanted = replace(query, limit=limit, offset=offset, before=before)
 
     async def read(services: "Services") -> AuditPage:
         return await services.audit.query(await services.workspaces.find(workspace), wanted)
@@ -45,6 +49,11 @@ def query_entries(workspace: str, query: AuditQuery, limit: int, offset: int, as
         width = max((len(entry.tool_name) for entry in page.entries), default=0)
         for entry in page.entries:
             click.echo(sentence(entry, width))
+    if page.next_before is not None:
+        more = (
+            f"{len(page.lines)} entries shown; there are older ones: add --before {page.next_before} for the next page"
+        )
+        click.echo(f"{more}, raise --limit (up to 1000), or take all with `remit audit export`", err=True)
 
 
 def sentence(entry: AuditEntry, width: int = 0) -> str:
@@ -61,7 +70,6 @@ def sentence(entry: AuditEntry, width: int = 0) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
 def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
     """Print the newest entries, oldest first."""
-    from app.audit.follow import follow
 
     def show(entries: list[bytes]) -> None:
         for line in entries:
@@ -75,7 +83,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
             page = await services.audit.query(workspace_id, replace(query, limit=lines, before=newest + 1))
             show(page.lines[::-1])
         if following:
-            async for stretch in follow(services.client, workspace_id, query, newest, services.stopping):
+            async for stretch in services.audit.follow(workspace_id, query, newest, services.stopping):
                 if stretch is not None:
                     show(stretch.body.splitlines())
 
@@ -123,12 +131,11 @@ def show_status(workspace: str, as_json: bool) -> None:
 )
 def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
     """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
-    from app.audit.export import export
 
     async def write(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
         with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
-            async for piece in export(services.client, workspace_id, query, Format(kind), progress):
+            async for piece in services.audit.export(workspace_id, query, Format(kind), progress):
                 file.write(piece)
 
     with_services(write)
@@ -143,62 +150,13 @@ def archive_log(workspace: str, folder: Path) -> None:
     Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention drops what is archived
     and nothing else, unless REMIT_AUDIT_DROP_UNARCHIVED tells it to.
     """
-    from app.audit.archive import Archive
 
     async def write(services: "Services") -> int:
-        archive = Archive(folder, await services.workspaces.find(workspace))
+        workspace_id = await services.workspaces.find(workspace)
         with progress_bar("archiving") as progress:
-            return await archive.write(services.client, progress)
+            return await services.audit.archive(folder, workspace_id, progress)
 
     click.echo(f"{counted(with_services(write), 'segment')} added")
 
 
-@audit.command("verify")
-@WORKSPACE
-@click.option(
-    "--archive",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Verify this archive first, and that the log goes on from it.",
-)
-@click.option("--since-checkpoint", metavar="LINE", help="Begin there; - reads the line from standard input.")
-@JSON
-def verify_log(workspace: str, folder: Path | None, since_checkpoint: str | None, as_json: bool) -> None:
-    """Recompute the chain from the entries themselves and print a checkpoint line.
-
-    Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
-    rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong.
-    """
-    from app.audit.archive import Archive
-    from app.audit.verifier import Verifier
-    from app.views.verification import VerificationView
-
-    line = sys.stdin.readline() if since_checkpoint == "-" else since_checkpoint
-    try:
-        since = None if line is None else Checkpoint.parse(line)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--since-checkpoint") from None
-    if since is not None and folder is not None:
-        raise click.UsageError("Give --archive or --since-checkpoint: each says where to begin")
-
-    async def verify(services: "Services") -> Verification:
-        workspace_id = await services.workspaces.find(workspace)
-        verifier = Verifier(services.client, workspace_id)
-        start = since if folder is None else Archive(folder, workspace_id).verify()
-        with progress_bar("verifying") as progress:
-            return await verifier.verify(start, progress=progress)
-
-    found = with_services(verify)
-    if as_json:
-        print_json(VerificationView.of(found))
-    else:
-        if found.finding is not None:
-            click.echo(f"{found.finding.fault} at segment {found.finding.segment}: {found.finding.message}", err=True)
-        if found.finding is None or found.segments:
-            sealed = f"{counted(found.entries, 'entry', 'entries')} in {counted(found.segments, 'segment')}"
-            waiting = "1 entry is" if found.unsealed == 1 else f"{found.unsealed} entries are"
-            click.echo(f"intact: {sealed} from segment {found.first_segment} on; {waiting} not sealed yet", err=True)
-        if found.checkpoint is not None:
-            click.echo(found.checkpoint.line)
-    if found.finding is not None:
-        raise SystemExit(1)
+audit.add_command(verify_log)

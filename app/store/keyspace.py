@@ -35,6 +35,7 @@ class Keyspace:
         "audit_poison",
         "audit_stream",
         "changes",
+        "changes_chain",
         "commits",
         "keys",
         "policies",
@@ -50,6 +51,7 @@ class Keyspace:
         self.agents = f"{prefix}agents"
         self.policies = f"{prefix}policies"
         self.changes = f"{prefix}changes"
+        self.changes_chain = f"{prefix}changes:chain"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
         self.audit_head = f"{prefix}audit:head"

@@ -12,11 +12,14 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
     intact: Nothing that was checked is wrong.
     complete: The newest entry was reached; if it was not, ask again with `checkpoint`.
     finding: What is wrong first; null if nothing is.
-    checkpoint: The last intact segment as one line, to be kept elsewhere; null if there is none.
+    checkpoint: The state that was found intact as one line, to be kept elsewhere; null if there is none.
     first_segment: The segment with which it began.
     segments: Segments that were checked.
     entries: Entries in them.
     unsealed: Entries that are not sealed and chained yet.
+    changes: Changes of the trail that were checked.
+    checked: What was checked, in words.
+    unchecked: What was not, in words.
     """
 
     intact: bool
@@ -27,6 +30,9 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
     segments: Count
     entries: Count
     unsealed: Count
+    changes: Count
+    checked: tuple[str, ...]
+    unchecked: tuple[str, ...]
 
     @classmethod
     def of(cls, found: Verification) -> "VerificationView":
@@ -39,4 +45,7 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
             segments=found.segments,
             entries=found.entries,
             unsealed=found.unsealed,
+            changes=found.changes,
+            checked=found.checked,
+            unchecked=found.unchecked,
         )

@@ -171,7 +171,7 @@ async def test_a_floor_that_was_moved_is_found_out(client, writer, workspace_id)
     await client.call("HSET", writer.keyspace.audit_head, "floor_segment", 4, "floor_sequence", 49)
     await client.call("DEL", writer.keyspace.audit_segment(3))
     found = await Verifier(client, workspace_id).verify()
-    assert (found.finding.fault, found.finding.segment) == (Fault.REMOVED, 4)
+    assert (found.finding.fault, found.finding.segment) == (Fault.REMOVED, 3)
 
 
 async def test_an_archive_is_read_with_zstd_alone(client, writer, workspace_id, archive):

@@ -2,6 +2,7 @@
 
 import pytest
 from audit_entries import Writer
+from msgspec.structs import replace
 
 from app.audit.index import Row, row_member
 from app.audit.sealer import Sealer
@@ -82,13 +83,17 @@ async def test_an_untouched_log_is_intact(log):
     assert found.complete
     assert (found.first_segment, found.segments, found.entries, found.unsealed) == (1, 8, 128, 3)
     head = await log.client.call("HGET", log.keyspace.audit_head, "sha256")
-    assert found.checkpoint == Checkpoint(log.workspace_id, 8, 128, head, found.checkpoint.time_ms)
+    assert replace(found.checkpoint, rest=None) == Checkpoint(log.workspace_id, 8, 128, head, found.checkpoint.time_ms)
+    assert (found.checkpoint.rest.newest, found.checkpoint.rest.changes) == (131, 0)
+    assert (len(found.checked), found.unchecked) == (3, ())
 
 
 async def test_an_empty_log_is_intact(client, workspace_id):
     """There is nothing to be wrong."""
     found = await Verifier(client, workspace_id).verify()
-    assert (found.finding, found.complete, found.checkpoint) == (None, True, None)
+    assert (found.finding, found.complete, found.checkpoint.segment) == (None, True, 0)
+    again = await Verifier(client, workspace_id).verify(Checkpoint.parse(found.checkpoint.line))
+    assert (again.complete, again.checkpoint) == (True, found.checkpoint)
 
 
 async def change_body(log):
@@ -184,7 +189,7 @@ TAMPERED = [
     (insert, Fault.INSERTED, 4),
     (append, Fault.INSERTED, 9),
     (truncate, Fault.TRUNCATED, 7),
-    (truncate_with_the_head, Fault.TRUNCATED, 8),
+    (truncate_with_the_head, Fault.REMOVED, 8),
     (change_the_head, Fault.CHANGED, 9),
     (delete_unsealed, Fault.TRUNCATED, 9),
 ]

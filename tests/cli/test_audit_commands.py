@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from audit_entries import AGENTS, Writer
+from redis import Redis
 from servers import clean_env
 
 from app.audit.sealer import Sealer
@@ -47,7 +48,7 @@ def remit(redis_store, writer, workspace_id):
 def test_a_query_prints_the_newest_first(remit, writer):
     """As JSON, the entries are those of the API."""
     done = remit("query", "--agent", AGENTS[1], "--limit", 3, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
     assert [entry["id"] for entry in json.loads(done.stdout)] == [writer.written[n]["id"] for n in (37, 33, 29)]
 
 
@@ -68,7 +69,11 @@ def test_a_checkpoint_goes_from_one_verification_to_the_next(remit):
     """On standard output there is the line and nothing else; a log that does not have it ends with exit code 1."""
     first = remit("verify")
     assert first.returncode == 0
-    assert "intact: 32 entries in 2 segments" in first.stderr
+    assert first.stderr.endswith(
+        "intact: segments 1 to 2: 32 entries, links and index\n"
+        "intact: stream: 8 entries, that none is missing, added or unreadable\n"
+        "intact: changes: 0, of which 0 are not chained yet\n"
+    )
     assert remit("verify", "--since-checkpoint", "-", stdin=first.stdout).returncode == 0
     forged = first.stdout.split()
     forged[3] = "0" * 64
@@ -170,3 +175,58 @@ def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit,
     )
     assert [found["id"] for found in json.loads(remit("query", *filters, "--json").stdout)] == [entry["id"]]
     assert json.loads(remit("query", "--rule-type", "rate_limit", "--json").stdout) == []
+
+
+async def test_a_checkpoint_file_is_compared_with_and_replaced_only_where_all_is_well(remit, writer, tmp_path):
+    """A quiet night leaves the same line, a finding leaves the file, and what is no checkpoint is refused."""
+    kept = tmp_path / "checkpoint"
+    assert remit("verify", "--checkpoint-file", kept).returncode == 0
+    line = kept.read_text()
+    assert remit("verify", "--checkpoint-file", kept, "--json").returncode == 0
+    assert kept.read_text() == line
+    await writer.append(2)
+    assert remit("verify", "--checkpoint-file", kept).returncode == 0
+    newer = kept.read_text()
+    assert newer != line
+
+    await writer.client.call("XDEL", writer.keyspace.audit_stream, "40-0")
+    done = remit("verify", "--checkpoint-file", kept)
+    assert (done.returncode, kept.read_text()) == (1, newer)
+    assert "removed at the stream: Entry 40 is gone from the stream" in done.stderr
+
+    kept.write_text("")
+    done = remit("verify", "--checkpoint-file", kept)
+    assert (done.returncode, kept.read_text()) == (2, "")
+    assert "is not a checkpoint" in done.stderr
+
+
+async def test_an_archive_and_json_give_a_checkpoint_too(remit, tmp_path):
+    """Whatever is compared and however it is printed."""
+    assert remit("archive", tmp_path).returncode == 0
+    line = remit("verify", "--archive", tmp_path).stdout
+    assert len(line.split()) == 10
+    assert json.loads(remit("verify", "--archive", tmp_path, "--json").stdout)["checkpoint"] == line.strip()
+    assert remit("verify", "--since-checkpoint", line).returncode == 0
+
+
+def test_a_watch_goes_on_until_something_is_found(remit, writer, redis_store, workspace_id):
+    """It prints a checkpoint each time, and ends with exit code 1."""
+    words = [sys.executable, "-m", "app.cli", "audit", "verify", "-w", workspace_id, "--watch", "1s"]
+    env = clean_env() | {"REMIT_REDIS_URL": redis_store.url}
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout.readline() == watching.stdout.readline()
+        with Redis.from_url(redis_store.url) as other:
+            other.xdel(writer.keyspace.audit_stream, "40-0")
+        _, said = watching.communicate(timeout=30)
+    assert watching.returncode == 1
+    assert "truncated at the stream" in said
+
+
+def test_a_query_says_that_there_is_more_and_how_to_get_it(remit, writer):
+    """On standard error, so that what is printed can be used."""
+    first = remit("query", "--limit", 25)
+    assert len(first.stdout.splitlines()) == 25
+    assert "25 entries shown; there are older ones: add --before 16 for the next page" in first.stderr
+    second = remit("query", "--limit", 25, "--before", 16, "--json")
+    assert [each["id"] for each in json.loads(second.stdout)] == [each["id"] for each in writer.written[14::-1]]
+    assert second.stderr == ""

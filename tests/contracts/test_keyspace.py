@@ -12,6 +12,7 @@ from deciding import names
 from servers import ADMIN_KEY, Replica, Store, clean_env
 
 from app.audit.sealer import Sealer
+from app.audit.trail import seal_changes
 from app.redis_client.client import open_client
 from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module
@@ -131,6 +132,7 @@ async def seal(url):
     client = open_client(url, 250)
     for workspace_id in await client.call("HVALS", WORKSPACES):
         await Sealer(client, 512, 100).seal_next(workspace_id)
+        await seal_changes(client, workspace_id)
     await client.close()
 
 

@@ -8,7 +8,6 @@ from litestar import Request, get
 from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
-from app.audit.export import export
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
 from app.http.authentication import requires
 from app.http.queries import Query
@@ -28,7 +27,7 @@ async def export_audit_log(
     """Every entry that matches, oldest first. The last record says so: a file without it is not whole."""
     query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
     kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
-    pieces = export(services.client, caller.workspace_id, audit_query(query), kind)
+    pieces = services.audit.export(caller.workspace_id, audit_query(query), kind)
     headers = {"Content-Disposition": f'attachment; filename="audit-log.{kind}"', "Vary": "Accept-Encoding"}
     if accepts_gzip(request.headers.get("accept-encoding", "")):
         pieces = gzipped(pieces)

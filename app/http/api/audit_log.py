@@ -6,7 +6,6 @@ from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath
 
-from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, Invalid
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
@@ -77,8 +76,7 @@ async def verify_audit_log(
         since = None if line is None else Checkpoint.parse(line)
     except ValueError as error:
         raise Invalid.at("checkpoint", str(error)) from None
-    verifier = Verifier(services.client, caller.workspace_id)
-    return VerificationView.of(await verifier.verify(since, VERIFY_SEGMENTS))
+    return VerificationView.of(await services.audit.verify(caller.workspace_id, since, VERIFY_SEGMENTS))
 
 
 def audit_query(query: Query) -> AuditQuery:

@@ -8,7 +8,6 @@ from litestar import Request, get
 from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
-from app.audit.follow import follow, resumed
 from app.errors import Invalid, Unauthorized
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
 from app.http.authentication import raw_key_of, requires
@@ -33,7 +32,7 @@ async def stream_audit_log(
     # Proxies that collect an answer before they pass it on would hold events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:
-        after, floor = await resumed(services.client, caller.workspace_id, after)
+        after, floor = await services.audit.resumed(caller.workspace_id, after)
         if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
     messages = _messages(services, caller, raw_key, wanted, after)
@@ -54,7 +53,7 @@ async def _messages(
 ) -> AsyncIterator[bytes]:
     """It ends with the replica and with the key: what follows a revocation is not sent."""
     told = time.monotonic()
-    async for stretch in follow(services.client, caller.workspace_id, query, after, services.stopping):
+    async for stretch in services.audit.follow(caller.workspace_id, query, after, services.stopping):
         if await _is_revoked(services, raw_key):
             return
         if stretch is None and time.monotonic() - told < _SILENCE_S:

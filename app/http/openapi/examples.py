@@ -168,11 +168,21 @@ ANSWERS: dict[type, Any] = {
         "intact": True,
         "complete": True,
         "finding": None,
-        "checkpoint": f"01931f2d-0a00-7c11-8d22-6b5a4c3d2e05 2 1024 {'5eed' * 16} {_DECIDED}",
+        "checkpoint": (
+            f"01931f2d-0a00-7c11-8d22-6b5a4c3d2e05 2 1024 {'5eed' * 16} {_DECIDED} 1155 {'ca11' * 16} "
+            f"40 41 {'c0de' * 16}"
+        ),
         "firstSegment": 1,
         "segments": 2,
         "entries": 1024,
         "unsealed": 131,
+        "changes": 41,
+        "checked": [
+            "segments 1 to 2: 1024 entries, links and index",
+            "stream: 131 entries, that none is missing, added or unreadable",
+            "changes: 41, of which 1 are not chained yet",
+        ],
+        "unchecked": [],
     },
     Health: {"status": "ok"},
 }

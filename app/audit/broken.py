@@ -1,0 +1,11 @@
+"""What a verification stops at."""
+
+from app.model.checkpoints import Fault, Finding, Part
+
+
+class Broken(Exception):
+    """Something is not what was written; the finding says where, and what was done."""
+
+    def __init__(self, fault: Fault, segment: int, message: str, part: Part = Part.SEGMENTS) -> None:
+        super().__init__(message)
+        self.finding = Finding(fault, segment, message, part)

@@ -1,0 +1,116 @@
+"""The chain of the trail of changes: links of the same kind as those of the log, beside a stream that stays as it is.
+
+A link covers the changes since the one before: its sha256 is that of the link before it (64 hex digits) followed by the
+changes, each a line: a JSON array of its id and of the names and values of its fields, as the stream has them. The
+first link is built upon the SHA-256 of `<workspace>:changes`.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from app.audit.segments import chain
+from app.redis_client.client import Client, Value
+from app.redis_client.scripts import SEAL_CHANGES
+from app.store.keyspace import Keyspace
+
+_CHUNK = 50
+_LINK_CHANGES = 500
+_LINK_BYTES = 4 * 1024 * 1024
+_LINKS_AT_ONCE = 256
+
+
+class TrailLink(NamedTuple):
+    """A link of the chain. position: how many changes it and those before it cover; last_id: of the last of them."""
+
+    position: int
+    last_id: str
+    sha256: str
+
+
+def trail_genesis(workspace_id: str) -> TrailLink:
+    """What the first link is built upon: none of another workspace fits there, and none of a log."""
+    return TrailLink(0, "0-0", hashlib.sha256(f"{workspace_id}:changes".encode()).hexdigest())
+
+
+def change_line(change_id: bytes, fields: Sequence[bytes]) -> bytes:
+    """The change as it is chained, with its line feed."""
+    return msgspec.json.encode([_text(change_id), *map(_text, fields)]) + b"\n"
+
+
+async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncIterator[tuple[str, bytes]]:
+    """Id and line of every change after one, oldest first."""
+    start = f"({after}"
+    while True:
+        chunk: Any = await client.call_bytes("XRANGE", keyspace.changes, start, "+", "COUNT", _CHUNK)
+        for change_id, fields in chunk:
+            yield change_id.decode(), change_line(change_id, fields)
+        if len(chunk) < _CHUNK:
+            return
+        start = f"({chunk[-1][0].decode()}"
+
+
+async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailLink]:
+    """The links, oldest first. What somebody else put among them has no position: -1."""
+    start = "-"
+    while True:
+        chunk: Any = await client.call_bytes("XRANGE", keyspace.changes_chain, start, "+", "COUNT", _LINKS_AT_ONCE)
+        for link_id, fields in chunk:
+            yield _link_of(link_id, fields)
+        if len(chunk) < _LINKS_AT_ONCE:
+            return
+        start = f"({chunk[-1][0].decode()}"
+
+
+async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str]:
+    """The workspaces whose trail has changes that the chain does not cover."""
+    keyspaces = [Keyspace(each) for each in workspaces]
+    if not keyspaces:
+        return []
+    links = await client.read_pipelined(
+        ((b"XREVRANGE", each.changes_chain, "+", "-", "COUNT", 1) for each in keyspaces), as_bytes=True
+    )
+    last_ids = [_link_of(*newest[0]).last_id if newest else "0-0" for newest in links]
+    following = await client.read_pipelined(
+        (b"XRANGE", each.changes, f"({last_id}", "+", "COUNT", 1)
+        for each, last_id in zip(keyspaces, last_ids, strict=True)
+    )
+    return [workspace_id for workspace_id, changes in zip(workspaces, following, strict=True) if changes]
+
+
+async def seal_changes(client: Client, workspace_id: str) -> int:
+    """How many changes the chain covers in addition; 0 if there were none, or another was faster."""
+    keyspace = Keyspace(workspace_id)
+    newest: Any = await client.call_bytes("XREVRANGE", keyspace.changes_chain, "+", "-", "COUNT", 1)
+    before = _link_of(*newest[0]) if newest else trail_genesis(workspace_id)
+    lines: list[bytes] = []
+    size, newest_id = 0, before.last_id
+    async for change_id, line in read_changes(client, keyspace, before.last_id):
+        newest_id = change_id
+        lines.append(line)
+        size += len(line)
+        if len(lines) == _LINK_CHANGES or size >= _LINK_BYTES:
+            break
+    if not lines or before.position < 0:
+        return 0
+    position = before.position + len(lines)
+    sha256 = chain(before.sha256, b"".join(lines))
+    args: list[Value] = [before.sha256, before.position, position, newest_id, sha256]
+    status, _ = await client.run(SEAL_CHANGES, [keyspace.changes, keyspace.changes_chain], args)
+    return len(lines) if status == "sealed" else 0
+
+
+def _link_of(link_id: bytes, fields: Sequence[bytes]) -> TrailLink:
+    record = dict(zip(fields[::2], fields[1::2], strict=True))
+    position, _, rest = link_id.partition(b"-")
+    try:
+        is_ours = rest == b"0" and set(record) == {b"lastId", b"sha256", b"previous"}
+        return TrailLink(int(position) if is_ours else -1, record[b"lastId"].decode(), record[b"sha256"].decode())
+    except (KeyError, UnicodeDecodeError):
+        return TrailLink(-1, "0-0", "")
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")

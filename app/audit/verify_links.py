@@ -1,0 +1,160 @@
+"""Verification of what is stored beside the entries: which segments there are, and how each is built upon another."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.audit.broken import Broken
+from app.audit.head import Head, head_of
+from app.audit.index import Row, row_member
+from app.audit.segments import Segment, frames_of, genesis, part_of
+from app.errors import AuditLogDamaged
+from app.model.checkpoints import Checkpoint, Fault, Finding
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+
+BEYOND = 4
+"""Segments after the head that are looked for."""
+_AT_ONCE = 128
+_FIELDS = ("number", "count", "first_sequence", "first_ms", "last_ms", "last_sequence", "sha256", "previous", "frames")
+
+
+class ChainPosition(NamedTuple):
+    """The next segment: its number, what it must be built upon, and the sequence of its first entry."""
+
+    number: int
+    previous: str
+    sequence: int
+
+
+class LinkCheck:
+    """Looks at the records of segments without reading their entries."""
+
+    def __init__(self, client: Client, workspace_id: str) -> None:
+        self._client = client
+        self._workspace_id = workspace_id
+        self._keyspace = Keyspace(workspace_id)
+
+    def first(self, head: Head) -> ChainPosition:
+        """Where the log begins."""
+        return ChainPosition(
+            head.first_segment, head.first_previous or genesis(self._workspace_id), head.first_sequence
+        )
+
+    def unexplained_floor(self, head: Head, *, drops_unarchived: bool) -> Finding | None:
+        """That older segments are gone although no archive has them and retention was not told to drop them so."""
+        gone = head.first_segment - 1
+        if gone <= max(head.archived, head.unarchived) or drops_unarchived:
+            return None
+        message = (
+            f"The log begins with segment {gone + 1}, and archives have it up to segment {head.archived}: segments "
+            f"{max(head.archived, head.unarchived) + 1} to {gone} were not dropped by retention"
+        )
+        return Finding(Fault.REMOVED, gone, message)
+
+    async def check_stored(self, head: Head, since: Checkpoint) -> None:
+        """Every segment up to the checkpoint's is there, of its length, linked, and in the index. Raises Broken.
+
+        Its entries are not read: what was changed in them is found by a verification from the beginning alone.
+        """
+        link, rows = self.first(head), list[Row]()
+        while link.number <= since.segment:
+            numbers = range(link.number, min(since.segment, link.number + _AT_ONCE - 1) + 1)
+            commands: list[tuple[str, ...]] = []
+            for each in numbers:
+                commands.append(("HMGET", self._keyspace.audit_segment(each), *_FIELDS))
+                commands.append(("STRLEN", self._keyspace.audit_data(each)))
+            replies = await self._client.read_pipelined(commands)
+            for fields, size in zip(replies[::2], replies[1::2], strict=True):
+                if None in fields or not size:
+                    now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+                    if link.number >= now.first_segment:
+                        raise await self.missing(link.number, now)
+                    return  # retention dropped it in the meantime
+                link = self._follow(link, fields, size, rows)
+            await asyncio.sleep(0)
+        await self._check_rows(rows)
+
+    def _follow(self, link: ChainPosition, fields: Sequence[str], size: int, rows: list[Row]) -> ChainPosition:
+        *numbers, last, sha256, previous, frames_text = fields
+        try:
+            row, last_sequence = Row(*map(int, numbers)), int(last)
+            frames = frames_of(frames_text)
+        except (ValueError, AuditLogDamaged):
+            raise Broken(Fault.CHANGED, link.number, "Its record cannot be read") from None
+        if row.number != link.number:
+            raise Broken(Fault.REORDERED, link.number, f"Segment {row.number} stands in the place of {link.number}")
+        if previous != link.previous or row.first_sequence != link.sequence:
+            message = f"Its record says that it is built upon {previous}, the one before it that it is {link.previous}"
+            raise Broken(Fault.CHANGED, link.number, message)
+        if last_sequence != row.first_sequence + row.entries - 1 or frames[-1].end != size:
+            raise Broken(Fault.CHANGED, link.number, "Its record does not fit the length of its data")
+        rows.append(row)
+        return ChainPosition(link.number + 1, sha256, last_sequence + 1)
+
+    async def _check_rows(self, rows: Sequence[Row]) -> None:
+        parts = sorted({part_of(row.number) for row in rows})
+        stored: dict[int, list[str]] = {}
+        for start in range(0, len(parts), _AT_ONCE):
+            some = parts[start : start + _AT_ONCE]
+            commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in some)
+            stored |= dict(zip(some, await self._client.read_pipelined(commands), strict=True))
+        for row in rows:
+            if row_member(row) not in stored[part_of(row.number)]:
+                now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+                if row.number >= now.first_segment:
+                    message = f"The index of all segments does not hold {row_member(row)}, as its record has it"
+                    raise Broken(Fault.CHANGED, row.number, message)
+
+    async def missing(self, number: int, head: Head) -> Broken:
+        """What was done where there is no such segment."""
+        if not await self._links(range(number + 1, head.segment + 1)):
+            return Broken(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
+        return Broken(Fault.REMOVED, number, f"Segment {number} is gone")
+
+    async def relinked(self, link: ChainPosition, segment: Segment, head: Head, *, one_before: bool) -> Broken:
+        """What was done, where a segment is sound in itself but built upon another than the one before it.
+
+        one_before: the one before it was verified in the same run, so that it may be the one that was changed.
+        """
+        number, previous, sequence = link
+        later = await self._links(range(number + 1, head.segment + BEYOND))
+        if segment.previous in {sha256 for sha256, _ in later}:
+            return Broken(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
+        if previous in {built_upon for _, built_upon in later}:
+            message = f"Segment {number} is not built upon segment {number - 1}; a later one is"
+            return Broken(Fault.INSERTED, number, message)
+        if segment.first_sequence == sequence and one_before:
+            return Broken(Fault.CHANGED, number - 1, f"It is not the segment that segment {number} was built upon")
+        return Broken(Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone")
+
+    async def check_head(self, link: ChainPosition) -> Head:
+        """The head now: it names the chain's last segment, or has moved on. Raises Broken."""
+        keyspace, number = self._keyspace, link.number - 1
+        record, *beyond = await self._client.read_snapshot(
+            ("HGETALL", keyspace.audit_head),
+            *(("EXISTS", keyspace.audit_segment(number + each)) for each in range(1, BEYOND)),
+        )
+        head = head_of(as_record(record))
+        if head.segment > number:
+            return head
+        if head.segment < number or (number and (head.sha256, head.sequence) != (link.previous, link.sequence - 1)):
+            message = f"The head does not name segment {number}, the chain's last, as it is"
+            raise Broken(Fault.CHANGED, number + 1, message)
+        if any(beyond):
+            raise Broken(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")
+        return head
+
+    async def _links(self, numbers: range) -> list[tuple[str, str]]:
+        commands = [("HMGET", self._keyspace.audit_segment(each), "sha256", "previous") for each in numbers]
+        return [(sha256, previous) for sha256, previous in await self._client.read_pipelined(commands) if sha256]
+
+
+def gap(last: int, first: int) -> str:
+    """Where the log begins too late to be compared."""
+    return (
+        f"The log begins with segment {first}, and what it is compared with ends with segment {last}: nothing tells "
+        "whether it is the same log. If retention dropped what lies between, give a checkpoint of segment "
+        f"{first - 1} or later, or an archive that goes so far (remit audit verify --archive)"
+    )

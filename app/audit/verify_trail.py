@@ -1,0 +1,131 @@
+"""Verification of the trail of changes: its chain recomputed from the changes, and what is not chained yet counted."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from app.audit.broken import Broken
+from app.audit.segments import chain
+from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
+from app.model.checkpoints import Fault, Part, Rest
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+
+class Trail(NamedTuple):
+    """The changes that were found intact. linked: those that the chain covers; sha256: as in a checkpoint."""
+
+    changes: int
+    linked: int
+    sha256: str
+
+
+class TrailCheck:
+    """Reads a workspace's trail once, from its first change to its newest."""
+
+    def __init__(self, client: Client, workspace_id: str, since: Rest | None) -> None:
+        self._client = client
+        self._keyspace = Keyspace(workspace_id)
+        self._link = trail_genesis(workspace_id)
+        self._since = since
+        self._digest = hashlib.sha256()
+        self._met = since is None
+        self._read = 0
+
+    async def run(self) -> Trail:
+        """The trail, intact. Raises Broken with what is wrong first."""
+        changes = read_changes(self._client, self._keyspace, "0-0")
+        waiting: list[tuple[str, bytes]] = []
+        self._take_up()
+        async for link in read_links(self._client, self._keyspace):
+            if link.position <= self._link.position:
+                raise _broken(Fault.INSERTED, f"The chain of the changes holds a link that is none, after {self._link}")
+            await self._check(link, changes, waiting)
+            self._link = link
+            self._take_up()
+        rest = [line for _, line in waiting] + [line async for _, line in changes]
+        for line in rest:
+            self._take(line)
+        await self._require_whole()
+        since = self._since
+        if since is not None and self._read < since.changes:
+            message = f"There are {self._read} changes; the checkpoint has seen {since.changes}"
+            raise _broken(Fault.TRUNCATED, message)
+        if since is not None and since.linked > self._link.position:
+            raise _broken(Fault.TRUNCATED, f"The chain of the changes ends before change {since.linked}")
+        if since is not None and not self._met:
+            raise _broken(Fault.REWRITTEN, f"No link ends with change {since.linked}; the checkpoint has seen one")
+        sha256 = chain(self._link.sha256, b"".join(rest)) if rest else self._link.sha256
+        return Trail(self._read, self._link.position, sha256)
+
+    async def _check(
+        self, link: TrailLink, changes: AsyncIterator[tuple[str, bytes]], waiting: list[tuple[str, bytes]]
+    ) -> None:
+        """The changes that the link covers are those that were chained. `waiting`: read, and of a later link."""
+        batch, waiting[:] = waiting[:], []
+        last = _order(link.last_id)
+        while not batch or _order(batch[-1][0]) < last:
+            try:
+                batch.append(await anext(changes))
+            except StopAsyncIteration:
+                break
+        while batch and _order(batch[-1][0]) > last:
+            waiting.insert(0, batch.pop())
+        first, wanted = self._link.position + 1, link.position - self._link.position
+        where = f"Of changes {first} to {link.position}, chained up to {link.last_id},"
+        if len(batch) < wanted:
+            fault = Fault.REMOVED if waiting or len(batch) else Fault.TRUNCATED
+            raise _broken(fault, f"{where} {wanted - len(batch)} are gone")
+        if len(batch) > wanted:
+            raise _broken(Fault.INSERTED, f"{where} there are {len(batch) - wanted} too many")
+        if chain(self._link.sha256, b"".join(line for _, line in batch)) != link.sha256:
+            raise _broken(Fault.CHANGED, f"{where} one is not what was chained")
+        for _, line in batch:
+            self._take(line)
+
+    def _take_up(self) -> None:
+        """Begin to compare with the checkpoint where its link ends."""
+        since = self._since
+        if since is None or since.linked != self._link.position:
+            return
+        self._met = True
+        self._digest = hashlib.sha256(self._link.sha256.encode())
+        if since.changes == since.linked and self._link.sha256 != since.changes_sha256:
+            raise _broken(
+                Fault.REWRITTEN, f"The first {since.linked} changes are not those that the checkpoint has seen"
+            )
+
+    def _take(self, line: bytes) -> None:
+        self._read += 1
+        since = self._since
+        if since is None or not since.linked < self._read <= since.changes:
+            return
+        self._digest.update(line)
+        if self._read == since.changes and self._digest.hexdigest() != since.changes_sha256:
+            raise _broken(Fault.REWRITTEN, f"The first {self._read} changes are not those that the checkpoint has seen")
+
+    async def _require_whole(self) -> None:
+        """The streams of the changes and of their chain hold everything that was ever added. Raises Broken."""
+        for key, name in ((self._keyspace.changes, "change"), (self._keyspace.changes_chain, "link of the changes")):
+            if not await self._client.call("EXISTS", key):
+                continue
+            raw = await self._client.call_bytes("XINFO", "STREAM", key)
+            info = dict(zip(raw[::2], raw[1::2], strict=True))
+            missing = info[b"entries-added"] - info[b"length"]
+            newest = info[b"last-entry"][0] if info[b"last-entry"] else b"0-0"
+            if missing or newest != info[b"last-generated-id"]:
+                deleted = info[b"max-deleted-entry-id"].decode()
+                message = (
+                    f"{max(1, missing)} {name} was or were deleted after it was added, {deleted} the newest of them"
+                )
+                fault = Fault.REMOVED if newest == info[b"last-generated-id"] else Fault.TRUNCATED
+                raise _broken(fault, message)
+
+
+def _order(change_id: str) -> tuple[int, int]:
+    first, _, second = change_id.partition("-")
+    return int(first), int(second)
+
+
+def _broken(fault: Fault, message: str) -> Broken:
+    return Broken(fault, 0, message, Part.CHANGES)

@@ -1,0 +1,131 @@
+"""Verification of the entries that are not sealed yet: none is missing, added or unreadable."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.audit.broken import Broken
+from app.audit.entry_format import Unreadable, line_of
+from app.audit.stream import sequence_of
+from app.model.checkpoints import Fault, Part
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+_CHUNK = 256
+
+
+class Unsealed(NamedTuple):
+    """The entries after the last segment. newest: the last one's sequence; sha256: as in a checkpoint."""
+
+    entries: int
+    newest: int
+    sha256: str
+
+
+async def check_unsealed(
+    client: Client, keyspace: Keyspace, segment: int, sequence: int, sha256: str, digest: "Digest"
+) -> Unsealed | None:
+    """The entries after a segment, every one there; None if a later segment has been sealed meanwhile.
+
+    digest: is given the lines, too. Raises Broken where the sequences that commits gave out have a gap, or an entry is
+    none of a commit.
+    """
+    own = hashlib.sha256(sha256.encode())
+    following = sequence + 1
+    while True:
+        chunk, sealed, committed = await client.read_pipelined(
+            (
+                (b"XRANGE", keyspace.audit_stream, f"{following}-0", "+", "COUNT", _CHUNK),
+                (b"HGET", keyspace.audit_head, "segment"),
+                (b"HGET", keyspace.commits, "sequence"),
+            ),
+            as_bytes=True,
+        )
+        if int(sealed or 0) > segment:
+            return None
+        newest = int(committed or 0)
+        for entry_id, fields in chunk:
+            is_next = entry_id == b"%d-0" % following
+            if not is_next:
+                raise _out_of_place(entry_id, following, newest, segment)
+            try:
+                line = line_of(fields) + b"\n"
+            except Unreadable as error:
+                raise _broken(Fault.CHANGED, segment, f"Entry {following} cannot be read: {error}") from None
+            own.update(line)
+            digest.take(following, line)
+            following += 1
+        if len(chunk) < _CHUNK:
+            if following > newest:
+                break
+            await _require_more(client, keyspace, segment, following)
+        await asyncio.sleep(0)
+    if digest.newest > newest:
+        message = f"The newest entry is {newest}; the checkpoint has seen entry {digest.newest}"
+        raise _broken(Fault.TRUNCATED, segment, message)
+    if (first := await _below(client, keyspace, sequence)) is not None:
+        raise _broken(Fault.INSERTED, segment, f"The stream holds {first}, which is sealed already or no commit's")
+    return Unsealed(newest - sequence, newest, own.hexdigest())
+
+
+class Digest:
+    """Whether the entries after a checkpoint's segment, up to the newest it has seen, are those that it has seen.
+
+    newest: 0 = no checkpoint says.
+    """
+
+    def __init__(self, sha256: str = "", sequence: int = 0, newest: int = 0, wanted: str = "") -> None:
+        self._digest = hashlib.sha256(sha256.encode())
+        self._sequence = sequence
+        self.newest = newest
+        self._wanted = wanted
+
+    def take(self, sequence: int, line: bytes) -> None:
+        """The next line, with its line feed. Raises Broken when it is the newest that was seen and one has changed."""
+        if self._sequence < sequence <= self.newest:
+            self._digest.update(line)
+            if sequence == self.newest and self._digest.hexdigest() != self._wanted:
+                message = f"Entries {self._sequence + 1} to {sequence} are not those that the checkpoint has seen"
+                raise Broken(Fault.REWRITTEN, 0, message, Part.STREAM)
+
+    def take_all(self, sequence: int, lines: Sequence[bytes]) -> None:
+        """The same for lines from a sequence on."""
+        if sequence <= self.newest:
+            for place, line in enumerate(lines, sequence):
+                self.take(place, line)
+
+
+async def _require_more(client: Client, keyspace: Keyspace, segment: int, following: int) -> None:
+    """Raise Broken unless an entry follows or was sealed meanwhile, all as of one moment."""
+    oldest, sealed, committed = await client.read_snapshot(
+        ("XRANGE", keyspace.audit_stream, f"{following}-0", "+", "COUNT", 1),
+        ("HGET", keyspace.audit_head, "segment"),
+        ("HGET", keyspace.commits, "sequence"),
+    )
+    if not oldest and int(sealed or 0) <= segment and int(committed or 0) >= following:
+        gone = f"Entry {following}, the newest, is" if int(committed) == following else None
+        gone = gone or f"Entries {following} to {committed}, the newest, are"
+        raise _broken(Fault.TRUNCATED, segment, f"{gone} gone from the stream")
+
+
+async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | None:
+    """The id of an entry of the stream that should be sealed already; None if there is none."""
+    oldest, sealed = await client.read_snapshot(
+        ("XRANGE", keyspace.audit_stream, "-", f"({sequence + 1}-0", "COUNT", 1),
+        ("HGET", keyspace.audit_head, "sequence"),
+    )
+    return str(oldest[0][0]) if oldest and int(sealed or 0) == sequence else None
+
+
+def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) -> Broken:
+    sequence = sequence_of(entry_id)
+    if sequence is None or sequence > newest:
+        message = f"The stream holds {entry_id.decode()}, which is no commit's: the last one's sequence is {newest}"
+        return _broken(Fault.INSERTED, segment, message)
+    gone = f"Entry {following} is" if sequence == following + 1 else f"Entries {following} to {sequence - 1} are"
+    return _broken(Fault.REMOVED, segment, f"{gone} gone from the stream; entry {sequence} follows")
+
+
+def _broken(fault: Fault, segment: int, message: str) -> Broken:
+    return Broken(fault, segment + 1, message, Part.STREAM)

@@ -1,0 +1,131 @@
+"""`remit audit verify`."""
+
+import asyncio
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.options import JSON, WORKSPACE, Duration
+from app.cli.session import print_json, progress_bar, with_services
+from app.errors import StoreUnavailable
+from app.model.checkpoints import Checkpoint, Verification
+
+if TYPE_CHECKING:
+    from app.replica import Services
+
+_FULL_S = 24 * 3600
+"""How often a watch reads everything again, and not only what is new."""
+
+
+@click.command("verify")
+@WORKSPACE
+@click.option(
+    "--archive",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Verify this archive first, and that the log goes on from it.",
+)
+@click.option("--since-checkpoint", metavar="LINE", help="Compare with it; - reads the line from standard input.")
+@click.option(
+    "--checkpoint-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Compare with the checkpoint in this file, if it exists, and put the new one in its place if all is well.",
+)
+@click.option("--watch", type=Duration(), metavar="INTERVAL", help="Go on, every 5m or so, until something is found.")
+@JSON
+def verify_log(
+    workspace: str,
+    folder: Path | None,
+    since_checkpoint: str | None,
+    checkpoint_file: Path | None,
+    watch: int | None,
+    as_json: bool,
+) -> None:
+    """Recompute the log's chains from the entries and changes themselves, and print a checkpoint line.
+
+    Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
+    rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong; a checkpoint file then stays.
+    """
+    if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
+        raise click.UsageError(
+            "Give one of --archive, --since-checkpoint and --checkpoint-file: each says what to compare"
+        )
+    since = _checkpoint_of(since_checkpoint, checkpoint_file)
+
+    async def verify(services: "Services") -> Verification:
+        from app.audit.archive import Archive
+
+        workspace_id = await services.workspaces.find(workspace)
+        start = since if folder is None else Archive(folder, workspace_id).verify()
+        full_at = time.monotonic()
+        while True:
+            found = await _verify_once(services, workspace_id, start, lasting=watch is not None)
+            if found is not None:
+                _report(found, as_json=as_json)
+                if found.finding is None and checkpoint_file is not None:
+                    _keep(found, checkpoint_file)
+                if found.finding is not None or watch is None:
+                    return found
+                is_full = time.monotonic() - full_at >= _FULL_S
+                start, full_at = (None, time.monotonic()) if is_full else (found.checkpoint, full_at)
+            await asyncio.sleep((watch or 0) / 1000)
+
+    with suppress(KeyboardInterrupt):
+        if with_services(verify).finding is not None:
+            raise SystemExit(1)
+
+
+async def _verify_once(
+    services: "Services", workspace_id: str, since: Checkpoint | None, *, lasting: bool
+) -> Verification | None:
+    """What was found; None if the store was away and there will be another time."""
+    try:
+        with progress_bar("verifying") as progress:
+            return await services.audit.verify(workspace_id, since, progress=progress)
+    except StoreUnavailable as error:
+        if not lasting:
+            raise
+        click.echo(f"not verified: {error}", err=True)
+        return None
+
+
+def _keep(found: Verification, file: Path) -> None:
+    """The file holds the new checkpoint, whole, or what it held before."""
+    if found.checkpoint is not None:
+        with whole_or_not_at_all(str(file)) as out:
+            out.write(f"{found.checkpoint.line}\n".encode())
+
+
+def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
+    """The checkpoint to compare with. Raises BadParameter where something is there and is none."""
+    name = "--since-checkpoint" if file is None else f"--checkpoint-file {file}"
+    try:
+        if file is not None:
+            line = file.read_text() if file.exists() else None
+        elif line == "-":
+            line = sys.stdin.readline()
+        return None if line is None else Checkpoint.parse(line)
+    except (ValueError, OSError) as error:
+        raise click.BadParameter(str(error), param_hint=name) from None
+
+
+def _report(found: Verification, *, as_json: bool) -> None:
+    """What was found, and what was checked, on standard error; on standard output the checkpoint, or all as JSON."""
+    from app.views.verification import VerificationView
+
+    if as_json:
+        print_json(VerificationView.of(found))
+        return
+    if found.finding is not None:
+        click.echo(f"{found.finding.fault} at {found.finding.place}: {found.finding.message}", err=True)
+    for each in found.checked:
+        click.echo(f"{'intact' if found.finding is None else 'checked'}: {each}", err=True)
+    for each in found.unchecked:
+        click.echo(f"not checked: {each}", err=True)
+    if found.checkpoint is not None:
+        click.echo(found.checkpoint.line)

@@ -1,0 +1,386 @@
+"""What each kind of verification finds: the table of docs/audit.md, row by row, on a log that is tampered with.
+
+The log has eight segments of 16 entries and three entries in the stream; of six changes the chain covers four. The
+checkpoint is of that state.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from audit_entries import Writer
+
+from app.audit.compactor import Compactor
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.audit.segments import chain, pack, read_segment
+from app.audit.trail import seal_changes, trail_genesis, unsealed_trails
+from app.audit.verifier import Verifier
+from app.model.checkpoints import Checkpoint
+from app.redis_client.replies import as_record
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES
+
+PAGE = (Path(__file__).parents[2] / "docs/audit.md").read_text()
+CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resourceType", "policy", "before", "{}"
+
+
+class Log:
+    """The log, and ways to do it harm."""
+
+    def __init__(self, client, workspace_id):
+        self.client, self.workspace_id = client, workspace_id
+        self.writer = Writer(client, workspace_id)
+        self.keys = self.writer.keyspace
+
+    async def write(self):
+        await self.writer.append(8 * 16 + 3)
+        for _ in range(8):
+            await Sealer(self.client, 16, 100).seal_next(self.workspace_id)
+        for number in range(1, 7):
+            await self.call("XADD", self.keys.changes, f"{1000 + number}-0", *CHANGE, "after", number)
+            if number == 4:
+                assert await seal_changes(self.client, self.workspace_id) == 4
+        return self
+
+    async def call(self, *args):
+        return await self.client.call(*args)
+
+    async def verify(self, since=None):
+        return await Verifier(self.client, self.workspace_id).verify(since)
+
+    async def rebuild(self, key, change):
+        """The stream `key` again, of what `change` makes of its entries: a list of ids and fields."""
+        entries = await self.client.call_bytes("XRANGE", key, "-", "+")
+        entries = [(entry_id.decode(), list(fields)) for entry_id, fields in entries]
+        await self.call("DEL", key)
+        for entry_id, fields in change(entries):
+            await self.call("XADD", key, entry_id, *fields)
+
+    async def record(self, number):
+        return as_record(await self.client.call_bytes("HGETALL", self.keys.audit_segment(number)))
+
+    async def put(self, number, record, data):
+        flat = [part for pair in record.items() for part in pair]
+        await self.call("HSET", self.keys.audit_segment(number), *flat)
+        await self.call("SET", self.keys.audit_data(number), data)
+
+    async def forge(self, number, *, hashed):
+        segment = await read_segment(self.client, self.keys, number)
+        body = segment.body().replace(b"allows", b"denies", 1)
+        frames, data = pack([body.splitlines(keepends=True)])[:2]
+        record = {"frames": frames} | ({"sha256": chain(segment.previous, body)} if hashed else {})
+        await self.put(number, record, data)
+
+    async def relink(self, first):
+        """Every link from `first` on made anew, and the head: what a careful forger does."""
+        previous = (await read_segment(self.client, self.keys, first - 1)).sha256
+        for number in range(first, 9):
+            segment = await read_segment(self.client, self.keys, number)
+            sha256 = chain(previous, segment.body())
+            await self.call("HSET", self.keys.audit_segment(number), "previous", previous, "sha256", sha256)
+            previous = sha256
+        await self.head(sha256=previous)
+
+    async def head(self, **fields):
+        await self.call("HSET", self.keys.audit_head, *[part for pair in fields.items() for part in pair])
+
+    async def drop(self, *numbers):
+        for number in numbers:
+            await self.call("DEL", self.keys.audit_segment(number), self.keys.audit_data(number))
+
+
+def edited(entries, place, old, new):
+    return [
+        (entry_id, [each.replace(old, new) for each in fields] if at == place else fields)
+        for at, (entry_id, fields) in enumerate(entries)
+    ]
+
+
+def swapped(entries):
+    (one, a), (two, b), *rest = entries
+    return [(one, b), (two, a), *rest]
+
+
+async def remove_from_stream(log):
+    await log.call("XDEL", log.keys.audit_stream, "130-0")
+
+
+async def remove_newest_from_stream(log):
+    await log.call("XDEL", log.keys.audit_stream, "131-0")
+
+
+async def remove_newest_and_count_back(log):
+    await log.rebuild(log.keys.audit_stream, lambda entries: entries[:-1])
+    await log.call("HSET", log.keys.commits, "sequence", 130)
+
+
+async def change_in_stream(log):
+    await log.rebuild(log.keys.audit_stream, lambda entries: edited(entries, 1, b"allows", b"denies"))
+
+
+async def garble_in_stream(log):
+    await log.rebuild(log.keys.audit_stream, lambda entries: edited(entries, 1, b"allowed", b"perhaps"))
+
+
+async def swap_in_stream(log):
+    await log.rebuild(log.keys.audit_stream, swapped)
+
+
+async def insert_into_stream(log):
+    await log.call("XADD", log.keys.audit_stream, "131-1", "a", "b")
+
+
+async def truncate_stream(log):
+    await log.call("DEL", log.keys.audit_stream)
+
+
+async def change_in_segment(log):
+    await log.forge(4, hashed=False)
+
+
+async def change_in_segment_with_hash(log):
+    await log.forge(4, hashed=True)
+
+
+async def change_in_segment_with_all_links(log):
+    await log.forge(4, hashed=True)
+    await log.relink(5)
+
+
+async def remove_segment(log):
+    await log.drop(4)
+
+
+async def swap_segments(log):
+    records = [
+        (await log.record(each), await log.client.call_bytes("GET", log.keys.audit_data(each))) for each in (4, 5)
+    ]
+    await log.put(4, *records[1])
+    await log.put(5, *records[0])
+
+
+async def insert_segment(log):
+    await log.put(
+        9, await log.record(8) | {b"number": b"9"}, await log.client.call_bytes("GET", log.keys.audit_data(8))
+    )
+
+
+async def truncate_segments(log):
+    await log.drop(7, 8)
+
+
+async def truncate_segments_with_head(log):
+    seven = await read_segment(log.client, log.keys, 7)
+    await log.drop(8)
+    await log.head(segment=7, sequence=seven.last_sequence, sha256=seven.sha256)
+
+
+async def truncate_everything_after(log):
+    await truncate_segments_with_head(log)
+    await log.call("ZREMRANGEBYSCORE", log.keys.audit_by_all(0), "+inf", "-inf")
+    await log.call("DEL", log.keys.audit_stream)
+    await log.call("HSET", log.keys.commits, "sequence", 112)
+
+
+async def raise_floor(log):
+    three = await read_segment(log.client, log.keys, 3)
+    await log.drop(1, 2, 3)
+    await log.head(floor_segment=4, floor_sequence=49, floor_ms=three.last_ms, floor_sha256=three.sha256)
+
+
+async def raise_floor_as_if_archived(log):
+    await raise_floor(log)
+    await log.head(archived=8)
+
+
+async def forge_head(log):
+    await log.head(sha256="0" * 64)
+
+
+async def remove_from_index(log):
+    await log.call("ZREM", log.keys.audit_by("result", "allowed", 0), "4:16:1")
+
+
+async def change_index(log):
+    await log.call("ZREM", log.keys.audit_by("result", "allowed", 0), "4:16:1")
+    await log.call("ZADD", log.keys.audit_by("result", "allowed", 0), 1, "4:15:1")
+
+
+async def remove_from_index_of_all(log):
+    members = await log.call("ZRANGE", log.keys.audit_by_all(0), 0, -1)
+    await log.call("ZREM", log.keys.audit_by_all(0), members[3])
+
+
+async def remove_change(log):
+    await log.call("XDEL", log.keys.changes, "1002-0")
+
+
+async def remove_newest_change(log):
+    await log.call("XDEL", log.keys.changes, "1006-0")
+
+
+async def remove_newest_change_and_rebuild(log):
+    await log.rebuild(log.keys.changes, lambda entries: entries[:-1])
+
+
+async def change_change(log):
+    await log.rebuild(log.keys.changes, lambda entries: edited(entries, 1, b"policy", b"agent"))
+
+
+async def change_unchained_change(log):
+    await log.rebuild(log.keys.changes, lambda entries: edited(entries, 5, b"policy", b"agent"))
+
+
+async def swap_changes(log):
+    await log.rebuild(log.keys.changes, swapped)
+
+
+async def insert_change(log):
+    await log.rebuild(log.keys.changes, lambda entries: [*entries[:2], ("1002-7", entries[1][1]), *entries[2:]])
+
+
+async def append_change(log):
+    await log.call("XADD", log.keys.changes, "1007-0", *CHANGE, "after", "forged")
+
+
+async def truncate_changes(log):
+    await log.call("DEL", log.keys.changes)
+
+
+async def forge_chain_of_changes(log):
+    await change_change(log)
+    await log.call("DEL", log.keys.changes_chain)
+    await seal_changes(log.client, log.workspace_id)
+
+
+TAMPERINGS = [
+    (remove_from_stream, "removed", "removed"),
+    (remove_newest_from_stream, "truncated", "truncated"),
+    (remove_newest_and_count_back, None, "truncated"),
+    (change_in_stream, None, "rewritten"),
+    (garble_in_stream, "changed", "changed"),
+    (swap_in_stream, None, "rewritten"),
+    (insert_into_stream, "inserted", "inserted"),
+    (truncate_stream, "truncated", "truncated"),
+    (change_in_segment, "changed", None),
+    (change_in_segment_with_hash, "changed", "changed"),
+    (change_in_segment_with_all_links, None, "rewritten"),
+    (remove_segment, "removed", "removed"),
+    (swap_segments, "reordered", "reordered"),
+    (insert_segment, "inserted", "inserted"),
+    (truncate_segments, "truncated", "truncated"),
+    (truncate_segments_with_head, "removed", "truncated"),
+    (truncate_everything_after, None, "truncated"),
+    (raise_floor, "removed", "removed"),
+    (raise_floor_as_if_archived, None, None),
+    (forge_head, "changed", "changed"),
+    (remove_from_index, "changed", None),
+    (change_index, "changed", None),
+    (remove_from_index_of_all, "changed", "changed"),
+    (remove_change, "removed", "removed"),
+    (remove_newest_change, "truncated", "truncated"),
+    (remove_newest_change_and_rebuild, None, "truncated"),
+    (change_change, "changed", "changed"),
+    (change_unchained_change, None, "rewritten"),
+    (swap_changes, "changed", "changed"),
+    (insert_change, "inserted", "inserted"),
+    (append_change, None, None),
+    (truncate_changes, "truncated", "truncated"),
+    (forge_chain_of_changes, None, "rewritten"),
+]
+ROWS = [pytest.param(*each, id=each[0].__name__) for each in TAMPERINGS]
+
+
+@pytest.fixture
+async def log(client, workspace_id):
+    return await Log(client, workspace_id).write()
+
+
+@pytest.mark.parametrize(("tamper", "plain", "with_checkpoint"), ROWS)
+async def test_each_tampering_is_found_by_what_the_page_says(log, tamper, plain, with_checkpoint):
+    """By a plain verification, and by one with the newest checkpoint: named, or known not to be found."""
+    kept = Checkpoint.parse((await log.verify()).checkpoint.line)
+    await tamper(log)
+    for since, wanted in ((None, plain), (kept, with_checkpoint)):
+        found = (await log.verify(since)).finding
+        assert (found and found.fault.value) == wanted, (since and "checkpoint", found)
+
+
+def test_the_page_has_a_row_for_each_tampering():
+    """With what finds it; the row's name is the test's."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w-]+) \| ([\w-]+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(act.__name__, plain or "-", kept or "-") for act, plain, kept in TAMPERINGS]
+
+
+async def test_a_quiet_night_repeats_the_checkpoint(log):
+    """Nothing new: the same line, and nothing found."""
+    kept = (await log.verify()).checkpoint
+    for _ in range(2):
+        found = await log.verify(Checkpoint.parse(kept.line))
+        assert (found.finding, found.complete, found.checkpoint) == (None, True, kept)
+
+
+async def test_what_was_unsealed_at_a_checkpoint_is_compared_after_it_was_sealed(log):
+    """Entries and changes go on into segments and links; the checkpoint still speaks of them."""
+    kept = (await log.verify()).checkpoint
+    await log.writer.append(4)
+    for entries in (2, 16):
+        await Sealer(log.client, entries, 100).seal_next(log.workspace_id)
+    assert await seal_changes(log.client, log.workspace_id) == 2
+    found = await log.verify(kept)
+    assert (found.finding, found.complete, found.segments, found.unsealed) == (None, True, 2, 0)
+    assert found.checkpoint.rest.linked == 6
+    assert (await log.verify(found.checkpoint)).finding is None
+
+
+async def test_a_checkpoint_of_before_there_was_a_rest_still_counts(log):
+    """Five words: the segment, and nothing of stream and changes."""
+    line = " ".join((await log.verify()).checkpoint.line.split()[:5])
+    assert (await log.verify(Checkpoint.parse(line))).complete
+    await log.drop(2)
+    assert (await log.verify(Checkpoint.parse(line))).finding.segment == 2
+
+
+async def test_a_floor_that_retention_made_is_no_finding(log):
+    """Archived or not: the head says how it came to be."""
+    await Retention(log.client, unarchived=True).drop_next(log.workspace_id, 2**50)
+    found = await log.verify()
+    assert (found.finding, found.first_segment) == (None, 2)
+
+
+async def test_what_was_not_checked_is_said(log):
+    """A verification in steps, and one after a checkpoint."""
+    part = await Verifier(log.client, log.workspace_id).verify(None, 3)
+    assert part.checked == ("segments 1 to 3: 48 entries, links and index",)
+    assert part.unchecked == ("what follows segment 3, and the stream", "changes")
+    later = await log.verify(part.checkpoint)
+    assert later.unchecked == ("segments before 4: entries, and the index by agent, tool, action and result",)
+    assert [each.split(":")[0] for each in later.checked] == [
+        "segments 4 to 8",
+        "segments before 4",
+        "stream",
+        "changes",
+    ]
+
+
+async def test_chains_of_changes_sealed_by_two_at_once_have_no_fork(log):
+    """The script takes only what is built upon the newest link."""
+    genesis = trail_genesis(log.workspace_id)
+    assert genesis.sha256 != trail_genesis(log.workspace_id[::-1]).sha256
+    assert sorted([await seal_changes(log.client, log.workspace_id) for _ in range(2)]) == [0, 2]
+    assert await log.call("XLEN", log.keys.changes_chain) == 2
+
+
+async def test_the_compactor_chains_changes_within_a_sweep(log):
+    """Whoever has nothing new is left alone, and what was deleted stops nobody."""
+    await log.call("HSET", WORKSPACES, log.workspace_id, log.workspace_id)
+    for _ in range(2):
+        await Compactor(log.client, Settings()).sweep()
+    assert await unsealed_trails(log.client, [log.workspace_id]) == []
+    assert [each[0] for each in await log.call("XRANGE", log.keys.changes_chain, "-", "+")] == ["4-0", "6-0"]
+    await log.call("XDEL", log.keys.changes, "1003-0")
+    await log.call("XADD", log.keys.changes, "1008-0", *CHANGE, "after", "8")
+    await Compactor(log.client, Settings()).sweep()
+    assert (await log.call("XREVRANGE", log.keys.changes_chain, "+", "-", "COUNT", 1))[0][0] == "7-0"
+    await log.call("HDEL", WORKSPACES, log.workspace_id)
