@@ -12,7 +12,7 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 	@exec $(BIN)/remit serve
 
 test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: 90 seconds on two cores
-	$(PYTEST) -m 'not (slow or faults or stores)' --hypothesis-profile brief $(ARGS)
+	$(PYTEST) $(QUICK) $(ARGS)
 
 test-all: $(VENV)/dev.stamp ## set up and run every test, on every store: ten minutes on two cores
 	$(PYTEST) $(ARGS)
@@ -62,6 +62,8 @@ audit: $(VENV)/audit.stamp ## look for known holes in all that is locked; asks P
 # A file's tests share its stores and replicas, so they stay together. Python may keep what it compiled: the tests start
 # the service hundreds of times.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# Schemathesis takes each process five seconds to collect, and its tests are slow ones anyway.
+QUICK = -m 'not (slow or faults or stores)' --hypothesis-profile brief -p no:schemathesis --ignore tests/http/test_conformance.py
 LOCKED = $(sort $(wildcard requirements/*.txt))
 LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-header
 LOCK = $(BIN)/uv pip compile $(LOCK_OPTIONS)

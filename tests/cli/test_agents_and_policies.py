@@ -9,6 +9,8 @@ import pytest
 from servers import clean_env
 from tenants import Tenant
 
+pytestmark = pytest.mark.slow
+
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 REFUNDS = {
     "name": "small refunds",

@@ -9,6 +9,8 @@ import httpx
 import pytest
 from servers import clean_env
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def remit(replica):
