@@ -172,6 +172,14 @@ class TooManyRequests(AppError):
         self.headers = {name.decode(): value.decode() for name, value in headers} | {"Retry-After": str(seconds)}
 
 
+class Overloaded(AppError):
+    """What was asked takes this replica too long, or too much of the workspace waits already. Nothing was decided."""
+
+    status = 503
+    code = "OVERLOADED"
+    headers: Mapping[str, str] = {"Retry-After": "1"}
+
+
 class LockedOut(AppError):
     """Too many authentications failed that came from this address; the header Retry-After says how long to wait."""
 

@@ -13,6 +13,7 @@ from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision, Runner
 from app.authorize.store_clock import StoreClock
+from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
 from app.metrics import Metrics
 from app.model.ids import Ids
@@ -53,6 +54,7 @@ class Services(Struct, frozen=True, kw_only=True):
     signer: Signer
     authorizer: Authorizer
     metrics: Metrics
+    pool: FairPool
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the replica is told to stop: answers that have no end of their own end then."""
 
@@ -89,14 +91,17 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             rules_bytes_per_group=settings.rules_bytes_per_group_max,
             keys=settings.keys_max,
         )
-        api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits)
+        pool = FairPool()
+        stack.callback(pool.close)
+        api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
         workspaces = Workspaces(client, ids, api_keys)
         cache = AgentCache(
-            Agents(prompt, ids),
+            Agents(prompt, ids, pool=pool),
             lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
             settings.agent_cache_bytes,
             kept=freeze_heap,
+            pool=pool,
         )
         authenticator = Authenticator(client, settings.caller_cache_size, prompt)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
@@ -116,12 +121,13 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             request_rates=RequestRates(settings.requests_per_second),
             auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
-            policies=Policies(client, ids, limits),
+            policies=Policies(client, ids, limits, pool),
             audit=AuditLog(client, drops_unarchived=settings.drops_unarchived),
             sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,
             signer=Signer(settings.secrets),
-            authorizer=Authorizer(cache, commit, clock, ids, metrics),
+            authorizer=Authorizer(cache, commit, clock, ids, metrics, pool),
             metrics=metrics,
+            pool=pool,
         )

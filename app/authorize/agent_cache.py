@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.authorize.prepared_calls import PreparedCalls
+from app.fair_pool import FairPool
 from app.model.agents import Agent
 from app.model.decisions import Tokens
 from app.model.policies import MANY_PATTERNS, Policy, pattern_count
@@ -52,9 +53,11 @@ class AgentCache(Generic[Compiled]):
         compile_agent: Callable[[Agent, Sequence[Policy]], Compiled],
         max_bytes: int,
         kept: Callable[[], None] = lambda: None,
+        pool: FairPool | None = None,
     ) -> None:
         self._agents = agents
         self._kept = kept
+        self._pool = pool or FairPool()
         self._compile = compile_agent
         self._max_bytes = max_bytes
         self._entries: OrderedDict[_Key, CachedAgent[Compiled]] = OrderedDict()
@@ -91,7 +94,7 @@ class AgentCache(Generic[Compiled]):
     async def _load(self, key: _Key) -> CachedAgent[Compiled]:
         governed = await self._agents.load(*key)
         if _takes_long(governed.policies):
-            compiled, size = await asyncio.to_thread(self._compile_sized, governed.agent, governed.policies)
+            compiled, size = await self._pool.run(key[0], self._compile_sized, governed.agent, governed.policies)
         else:
             compiled, size = self._compile_sized(governed.agent, governed.policies)
         if key in self._entries:

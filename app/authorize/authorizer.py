@@ -1,11 +1,10 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
-import asyncio
-
 from app.authorize.agent_cache import AgentCache
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import StoreUnavailable
+from app.fair_pool import FairPool
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
@@ -25,18 +24,20 @@ class Authorizer:
         clock: StoreClock,
         ids: Ids,
         metrics: Metrics,
+        pool: FairPool | None = None,
     ) -> None:
         self._agents = agents
         self._commit = commit
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
+        self._pool = pool or FairPool()
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """The decision on one tool call; its entry is in the audit log when this returns.
 
         arrived_us: our monotonic time of the request's arrival, from which the latency counts.
-        Raises AgentNotFound, Unauthorized (revoked in the meantime), StoreUnavailable.
+        Raises AgentNotFound, Unauthorized (revoked in the meantime), StoreUnavailable, Overloaded.
         """
         now_us = self._clock.now_us()
         decision_id = self._ids.new(now_us // 1000)
@@ -48,7 +49,7 @@ class Authorizer:
             if agent.is_quick(request):
                 plan = decide(agent, request, now_us)
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
-                plan = await asyncio.to_thread(decide, agent, request, now_us)
+                plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us)
             at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
             answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
             if isinstance(answer, Decision):

@@ -1,6 +1,5 @@
 """Request bodies: bytes in, valid structs out, or one error that says where and what would be right."""
 
-import asyncio
 import json
 import re
 from itertools import accumulate, compress, islice
@@ -224,8 +223,14 @@ class BodyRequest(Request[Any, Any, Any]):
         # Litestar takes an empty body for none and complains in words of its own.
         _require_content(raw)
         if raw.count(b"regex") > MANY_PATTERNS:
-            self.scope["state"][_DECODED] = await asyncio.to_thread(decode_body, raw, _kind_of(self))
+            self.scope["state"][_DECODED] = await _decoded(self, raw)
         return raw
+
+
+async def _decoded(request: Request[Any, Any, Any], raw: bytes) -> Body:
+    services, caller = request.app.state.services, request.scope["state"]["caller"]
+    decoded: Body = await services.pool.run(caller.workspace_id, decode_body, raw, _kind_of(request))
+    return decoded
 
 
 def _kind_of(connection: ASGIConnection[Any, Any, Any, Any]) -> type[Body]:

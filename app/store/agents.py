@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked
+from app.fair_pool import FairPool
 from app.model.agents import Agent, AgentStatus, group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.decisions import Tokens
@@ -41,10 +42,11 @@ class Governed(Struct, frozen=True):
 class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
         self._client = client
         self._ids = ids
         self._limits = limits or Limits()
+        self._pool = pool or FairPool()
 
     async def create(
         self,
@@ -182,7 +184,9 @@ class Agents:
             if wanted == digests and sorted(ids) == sorted(expected):
                 workspace, *groups = (token or "" for token in shared)
                 tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
-                return Governed(agent, await policies_of(map(as_record, rest[len(indexes) :])), tokens)
+                return Governed(
+                    agent, await policies_of(map(as_record, rest[len(indexes) :]), self._pool, workspace_id), tokens
+                )
             digests, expected = wanted, ids
         return contended()
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import Invalid, PolicyNotFound, StoreUnavailable
+from app.fair_pool import FairPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
@@ -48,10 +49,11 @@ _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 class Policies:
     """The policies of a workspace. Every change replaces the version token of whom it governs in the same script."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
         self._client = client
         self._ids = ids
         self._limits = limits or Limits()
+        self._pool = pool or FairPool()
 
     async def create(
         self,
@@ -94,7 +96,7 @@ class Policies:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).policy(policy_id)))
         if not record:
             raise PolicyNotFound("No policy has this id")
-        return (await policies_of([record]))[0]
+        return (await policies_of([record], self._pool, workspace_id))[0]
 
     async def each(
         self,
@@ -123,7 +125,7 @@ class Policies:
         async for records in read_records(self._client, keyspace.policy, ids):
             wanted = [each for each in records if kind is None or _kind_of(each) is kind]
             skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]
-            for policy in await policies_of(wanted[:left]):
+            for policy in await policies_of(wanted[:left], self._pool, workspace_id):
                 yield policy
             left = None if left is None else left - len(wanted)
             if left is not None and left <= 0:
@@ -258,14 +260,14 @@ def policy_of(record: dict[str, str]) -> Policy:
     )
 
 
-async def policies_of(records: Iterable[dict[str, str]]) -> list[Policy]:
+async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
     """The policies that records hold. The loop goes on meanwhile, however many patterns are to be compiled."""
     policies: list[Policy] = []
     bytes_read = 0
     for record in records:
         rules = record["rules"]
         if rules.count('"regex"') > MANY_PATTERNS:
-            policies.append(await asyncio.to_thread(policy_of, record))
+            policies.append(await pool.run(workspace_id, policy_of, record))
             continue
         policies.append(policy_of(record))
         bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES

@@ -22,6 +22,7 @@ from app.errors import (
     LastAdminKey,
     LimitReached,
     LockedOut,
+    Overloaded,
     PayloadTooLarge,
     PolicyNotFound,
     StoreUnavailable,
@@ -401,6 +402,7 @@ def errors_of(operation: Operation) -> list[type[AppError]]:
             InsufficientScope,
             LockedOut,
             TooManyRequests,
+            Overloaded,
             StoreUnavailable,
         )
     if operation.body is not None:

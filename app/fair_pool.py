@@ -1,0 +1,123 @@
+"""Work that takes more than a moment: in a few threads, so that the loop goes on, and shared fairly by workspaces.
+
+Threads are enough. What takes long is a search of RE2, which lets go of the interpreter's lock meanwhile; a process
+pool would pay for copying policies and calls, and gain nothing.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from app.errors import Overloaded
+
+_Result = TypeVar("_Result")
+_THREADS_MIN, _THREADS_MAX = 2, 4
+_WAITING_PER_WORKSPACE, _WAITING_IN_ALL = 64, 1024
+PATIENCE_S = 5.0
+"""How long a caller waits for its work, in the queue and in the thread together."""
+
+
+class _Work:
+    """One call of a function, and the future of who waits for it."""
+
+    __slots__ = ("call", "result", "workspace_id")
+
+    def __init__(self, workspace_id: str, call: Callable[[], Any], result: asyncio.Future[Any]) -> None:
+        self.workspace_id, self.call, self.result = workspace_id, call, result
+
+
+class FairPool:
+    """Runs functions in `threads` threads. Workspaces take turns, however much one of them has waiting.
+
+    No workspace has all the threads, so work of another waits for a turn and never for the end of what is long.
+    Who waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. Who goes away
+    leaves the queue; what already runs cannot be stopped, and keeps its thread until it ends.
+    """
+
+    def __init__(
+        self,
+        threads: int = max(_THREADS_MIN, min(_THREADS_MAX, os.cpu_count() or 1)),
+        waiting_max: int = _WAITING_PER_WORKSPACE,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._threads = threads
+        self._share = max(1, threads - 1)
+        self._waiting_max = waiting_max
+        self._patience_s = patience_s
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="work")
+        self._waiting: OrderedDict[str, deque[_Work]] = OrderedDict()
+        self._running: Counter[str] = Counter()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a thread."""
+        return sum(map(len, self._waiting.values()))
+
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+        """What the function gives, or raises. Raises Overloaded if it cannot be had in time."""
+        queue = self._waiting.setdefault(workspace_id, deque())
+        if len(queue) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
+            raise Overloaded("This replica has too much work that takes long from this workspace; nothing was decided")
+        result: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        work = _Work(workspace_id, partial(function, *args), result)
+        queue.append(work)
+        self._start()
+        try:
+            done, _ = await asyncio.wait({result}, timeout=self._patience_s)
+        finally:
+            self._leave(work)
+            if not result.done():
+                result.cancel()
+        if not done:
+            raise Overloaded(f"This would take the replica more than {self._patience_s:g} s; nothing was decided")
+        return result.result()
+
+    def close(self) -> None:
+        """No thread is left but those at work, which end with it."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self) -> None:
+        """Every free thread has work, if there is any that it may do."""
+        while self._running.total() < self._threads and (work := self._next()) is not None:
+            self._running[work.workspace_id] += 1
+            loop = work.result.get_loop()
+            self._executor.submit(work.call).add_done_callback(partial(self._tell, loop, work))
+
+    def _next(self) -> _Work | None:
+        """The oldest work of the workspace whose turn it is; it goes to the end of the row."""
+        for workspace_id, queue in list(self._waiting.items()):
+            if not queue:
+                del self._waiting[workspace_id]
+            elif self._running[workspace_id] < self._share:
+                self._waiting.move_to_end(workspace_id)
+                return queue.popleft()
+        return None
+
+    def _leave(self, work: _Work) -> None:
+        queue = self._waiting.get(work.workspace_id)
+        if queue is not None:
+            with contextlib.suppress(ValueError):
+                queue.remove(work)
+            if not queue:
+                del self._waiting[work.workspace_id]
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, work: _Work, outcome: Future[Any]) -> None:
+        """In the thread: the loop hears of the end."""
+        with contextlib.suppress(RuntimeError):  # the loop may be gone by then
+            loop.call_soon_threadsafe(self._finish, work, outcome)
+
+    def _finish(self, work: _Work, outcome: Future[Any]) -> None:
+        self._running[work.workspace_id] -= 1
+        if not self._running[work.workspace_id]:
+            del self._running[work.workspace_id]
+        if not work.result.done() and not outcome.cancelled():
+            if (error := outcome.exception()) is None:
+                work.result.set_result(outcome.result())
+            else:
+                work.result.set_exception(error)
+        self._start()

@@ -1,0 +1,134 @@
+"""The pool for what takes long: fair between workspaces, bounded, and left by who goes away."""
+
+import ast
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.errors import Overloaded
+from app.fair_pool import FairPool
+
+APP = Path(__file__).parents[1] / "app"
+
+
+class Gate:
+    """Work that is held up until the test lets it go."""
+
+    def __init__(self):
+        self.opened, self.begun, self.order = threading.Event(), threading.Semaphore(0), []
+
+    def wait(self, name="held"):
+        self.order.append(name)
+        self.begun.release()
+        self.opened.wait(30)
+        return name
+
+
+@pytest.fixture
+def gate():
+    made = Gate()
+    yield made
+    made.opened.set()
+
+
+async def settle():
+    """Everything that can happen in the loop has happened."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def begun(gate):
+    await asyncio.to_thread(gate.begun.acquire)
+
+
+async def test_what_the_function_gives_or_raises_is_what_the_caller_gets():
+    """Both come out of the thread."""
+    pool = FairPool()
+    assert await pool.run("w", threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await pool.run("w", lambda: 1 / 0)
+    with pytest.raises(TimeoutError):
+        await pool.run("w", exec, "raise TimeoutError")
+
+
+async def test_a_workspace_never_has_every_thread(gate):
+    """However much one has running and waiting, work of another begins at once."""
+    pool = FairPool(threads=2)
+    hostile = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(12)]
+    await begun(gate)
+    assert await pool.run("other", str.upper, "done") == "DONE"
+    assert (gate.order, pool.waiting) == (["held"], 11)
+    gate.opened.set()
+    assert await asyncio.gather(*hostile) == ["held"] * 12
+
+
+async def test_workspaces_take_turns(gate):
+    """One that has ten waiting gets no more turns than one that has one."""
+    pool = FairPool(threads=1)
+    first = asyncio.create_task(pool.run("first", gate.wait, "first"))
+    await begun(gate)
+    rest = [asyncio.create_task(pool.run("a", gate.wait, f"a{n}")) for n in range(3)]
+    await settle()
+    rest += [asyncio.create_task(pool.run(name, gate.wait, name)) for name in ("b", "c")]
+    await settle()
+    gate.opened.set()
+    await asyncio.gather(first, *rest)
+    assert gate.order == ["first", "a0", "b", "c", "a1", "a2"]
+
+
+async def test_who_goes_away_frees_its_place(gate):
+    """Work that has not begun never does."""
+    pool = FairPool(threads=1)
+    running = asyncio.create_task(pool.run("w", gate.wait, "running"))
+    await begun(gate)
+    waiting = [asyncio.create_task(pool.run("w", gate.wait, f"waiting {n}")) for n in range(3)]
+    await settle()
+    for task in waiting[:2]:
+        task.cancel()
+    await settle()
+    assert pool.waiting == 1
+    gate.opened.set()
+    await asyncio.gather(running, *waiting, return_exceptions=True)
+    assert gate.order == ["running", "waiting 2"]
+
+
+async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(gate):
+    """503 OVERLOADED with Retry-After; the queue of another is its own."""
+    pool = FairPool(threads=2, waiting_max=3)
+    held = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(4)]
+    await begun(gate)
+    with pytest.raises(Overloaded, match="nothing was decided") as refused:
+        await pool.run("hostile", gate.wait)
+    assert (refused.value.status, refused.value.code, dict(refused.value.headers)) == (
+        503,
+        "OVERLOADED",
+        {"Retry-After": "1"},
+    )
+    assert await pool.run("other", str.upper, "done") == "DONE"
+    gate.opened.set()
+    await asyncio.gather(*held)
+
+
+async def test_who_has_waited_too_long_is_refused_and_the_thread_is_used_again(gate):
+    """In the queue or in the thread; what ran on is thrown away."""
+    pool = FairPool(threads=1, patience_s=0.01)
+    answers = await asyncio.gather(*(pool.run("w", gate.wait) for _ in range(2)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Overloaded, Overloaded]
+    gate.opened.set()
+    patient = FairPool(threads=1)
+    assert await patient.run("w", str.upper, "done") == "DONE"
+    assert gate.order == ["held"]
+
+
+def test_nothing_in_the_service_takes_a_thread_of_everybody():
+    """What takes long goes through the pool, where workspaces take turns."""
+    elsewhere = [path for path in APP.rglob("*.py") if path.name != "fair_pool.py"]
+    names = {
+        (path.relative_to(APP).as_posix(), node.attr)
+        for path in elsewhere
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in {"to_thread", "run_in_executor"}
+    }
+    assert names == set()
