@@ -56,7 +56,7 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
 
-audit: $(VENV)/audit.stamp ## look for known holes in all that is locked; asks PyPI, so it needs the network
+audit: $(VENV)/audit.stamp ## look for known vulnerabilities in every locked package; asks PyPI, so it needs the network
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
 
 # A file's tests share its stores and replicas, so they stay together. Python may keep what it compiled: the tests start

@@ -1,1 +1,1 @@
-"""Remit decides whether an AI agent may call a tool, and keeps a log in which no answer is missing."""
+"""Remit decides whether an AI agent may call a tool, and records every answer it gives."""

@@ -97,7 +97,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Failed authentications of one address, in each replica, beyond which it gets 429; 0 = no bound."""
 
     trusted_proxies: str = ""
-    """Addresses and networks of balancers, by comma, whose X-Forwarded-For is believed."""
+    """Addresses and networks of the balancers whose X-Forwarded-For is believed, comma-separated."""
 
     caller_cache_size: Annotated[int, Meta(ge=0)] = 10_000
     """API keys whose workspace and scopes a replica remembers; least recently used leave."""
@@ -124,7 +124,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
         "authorization,credential,credentials,cookie,otp,pin,cvv,ssn"
     )
-    """Words, by comma; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
+    """Comma-separated words; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Log lines of this level and above are written."""
@@ -200,7 +200,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             settings.proxies  # noqa: B018 - raises where one is wrong
         except ValueError:
             raise SettingsError(
-                f"{PREFIX}TRUSTED_PROXIES must be addresses or networks by comma, such as 10.0.0.7,192.168.0.0/16, "
+                f"{PREFIX}TRUSTED_PROXIES must be comma-separated addresses or networks, such as 10.0.0.7,192.168.0.0/16, "
                 f"and not {settings.trusted_proxies!r}"
             ) from None
         return settings

@@ -7,7 +7,7 @@ KEYS[1]       caller_key      hash; the key's record: gone = revoked
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 
 RETURNS       {status, scopes, agents, time_us}
-  valid       scopes as they were granted, by comma; agents by comma to which it is bound, "" = to none
+  valid       the scopes granted and the agents it is bound to, both comma-separated; agents "" = bound to none
   revoked     no such record; scopes and agents are ""
   expired     the key's time has passed; scopes and agents are ""
 WRITES        last use of a valid key, at most once a second

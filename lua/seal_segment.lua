@@ -19,7 +19,7 @@ ARGV[7]       last_ms         latest time of its entries
 ARGV[8]       count           of its entries
 ARGV[9]       codec           of data: zstd
 ARGV[10]      sha256          of built_upon (hex) followed by the uncompressed data
-ARGV[11]      frames          "<entries>:<bytes>" of each zstd frame in data, by comma
+ARGV[11]      frames          "<entries>:<bytes>" of each zstd frame in data, comma-separated
 ARGV[12]      data            the entries as JSON lines, compressed
 ARGV[13]      part            of the log that the segment belongs to
 ARGV[14]      span            the part's new value in audit_parts

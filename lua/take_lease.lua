@@ -14,7 +14,7 @@ WRITES        the lease
 TIME          O(1)
 HOLDS         I9 none of it: a lease saves work, seal_segment is what keeps two from sealing the same
 
-A script because a store at its `maxmemory` refuses SET, and then above all there is something to be sealed.
+A script because at `maxmemory` a plain SET is refused, exactly when sealing matters most.
 ]]
 assert(#KEYS == 1 and #ARGV == 2, 'ARITY')
 local audit_lease, holder, lease_ms = KEYS[1], ARGV[1], ARGV[2]

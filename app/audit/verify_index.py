@@ -29,7 +29,7 @@ class IndexFault(NamedTuple):
 class IndexCheck:
     """Collects what the index must say of the segments of one part, one after the other, and then compares.
 
-    What is not looked at: the index of a value that no entry of those segments has. It makes nobody miss anything.
+    The index of a value that no entry of those segments has is not looked at: it cannot hide an entry.
     """
 
     def __init__(self, client: Client, keyspace: Keyspace) -> None:

@@ -28,7 +28,7 @@ async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
 
 
 def not_allowed(method: str, allow: str) -> MethodNotAllowed:
-    """The refusal of `method` where only those of `allow` exist, a list by comma."""
+    """The refusal of `method` where only those of `allow` exist, which is comma-separated."""
     methods = sorted(allow.replace(" ", "").split(","))
     *others, last = [each for each in methods if each != "OPTIONS"]
     possible = f"{', '.join(others)} and {last} are" if others else f"{last} is"

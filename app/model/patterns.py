@@ -45,8 +45,8 @@ def compile_regex(text: str) -> Pattern:
 _in_use: WeakValueDictionary[str, Pattern] = WeakValueDictionary()
 
 
-# Who has just compiled a pattern, to see whether it can be, does so again to use it; and finding one too large takes
-# up to ten milliseconds, and who explains a refusal asks again.
+# Validation and evaluation compile the same pattern, and explaining a refusal compiles it once more; finding one too
+# large takes up to ten milliseconds. Both results are cached.
 @lru_cache(maxsize=_LATEST)
 def _compiled(text: str) -> Pattern | str:
     """The pattern, or why there is none."""

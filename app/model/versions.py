@@ -1,4 +1,4 @@
-"""Versions of what callers change: numbers that tell whether somebody else was faster."""
+"""Version numbers for optimistic concurrency: a change names the versions it may replace."""
 
 Versions = frozenset[int] | None
-"""What the version must be one of for a change to be made; None = it may be any."""
+"""The versions that a change may replace; None = any."""

@@ -16,10 +16,9 @@ _KEEP_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
 
 
 def last_to_come(listener: socket.socket) -> list[socket.socket]:
-    """The connections that were accepted and not looked at; on Linux no further one is accepted from here on.
+    """The connections that were accepted but never read; on Linux no further one is accepted from here on.
 
-    Who tries to connect now is neither let in nor refused, so it tries again: after a second, as TCP does, when the
-    port is closed or the next worker's.
+    New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or the next worker's.
     """
     came = []
     _let_nobody_in(listener)
@@ -31,7 +30,7 @@ def last_to_come(listener: socket.socket) -> list[socket.socket]:
 
 
 def let_in(listener: socket.socket) -> None:
-    """Who connects is accepted, also if the worker before let nobody in: the socket is the supervisor's."""
+    """New connections are accepted again: the last worker's filter may still be on the supervisor's socket."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # there was no filter
             listener.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)

@@ -91,7 +91,7 @@ def _version(info: dict[str, str], *, private: bool) -> Finding:
     fixed = _SCRIPTING_FIXED[family]
     if not private and line <= max(fixed) and patch < fixed.get(line, patch + 1):
         sentence = (
-            f"{family} {text} has a known hole in its scripting (CVE-2025-49844) unless its packager has mended it; "
+            f"{family} {text} has a known vulnerability in its scripting (CVE-2025-49844) unless its packager has fixed it; "
             "let nobody but Remit send it commands, and upgrade"
         )
         return Finding("version", Severity.RISK, sentence)

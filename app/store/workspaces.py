@@ -83,8 +83,8 @@ class Workspaces:
             created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
             workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         record = Keyspace(workspace_id).workspace
-        # Whoever claimed the name may have been cut off before this. What is there is not written again: a store that
-        # is full would refuse it, and the replica that starts may be the one that makes room.
+        # The replica that claimed the name may have died before this. What exists is not written again: a full store
+        # would refuse it, and the replica that starts may be the one that makes room.
         if not await self._client.call("HEXISTS", record, "created_ms"):
             await self._client.call("HSETNX", record, "name", name)
             await self._client.call("HSETNX", record, "created_ms", now_ms)

@@ -1,10 +1,10 @@
-"""Addresses from which too many authentications fail: what comes from there without a known key is refused.
+"""Addresses from which too many authentications fail: a request from there without a known key is refused.
 
-What it is for: whoever sends keys that do not exist makes us ask the store each time. It does not protect the keys;
-128 random bits do. It promises, in every replica for itself:
+This protects the store, which is asked about every key that does not exist. The keys are protected by their 128
+random bits. Each replica promises for itself:
 
-- one address costs the store a bounded number of look-ups a minute, but for what was under way when the bound was met;
-- a key that the replica has seen working is never refused for what others at the same address do;
+- one address costs the store a bounded number of look-ups a minute, plus those under way when it reached the bound;
+- a key that has worked on the replica is not refused because of others at the same address;
 - memory is bounded: the addresses that failed longest ago are forgotten first.
 """
 
@@ -123,7 +123,7 @@ def _address(text: str | None) -> Address | None:
 
 
 def _counted(address: Address) -> str:
-    """Whoever has one address of IPv6 mostly has 2^64 of them."""
+    """An IPv6 address counts as its /64, since whoever has one usually has them all."""
     if address.version == 4:  # noqa: PLR2004 - the other one is 6
         return str(address)
     return str(ipaddress.IPv6Network((int(address), _SUBNET_BITS), strict=False))

@@ -1,4 +1,4 @@
-"""A store at its `maxmemory`: what makes room, revokes, deletes or reads still works, so that it can become well."""
+"""A store at its `maxmemory`: what makes room, revokes, deletes or reads still works: it keeps sealing, revoking and reading."""
 
 import asyncio
 import contextlib

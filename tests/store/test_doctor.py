@@ -137,8 +137,8 @@ async def test_a_user_who_may_not_read_the_settings_is_told_what_they_must_be(ow
         ({}, "broken"),
     ],
 )
-def test_a_version_that_is_too_old_or_has_a_known_hole_is_said(info, severity):
-    """The hole lets whoever may send scripts out of their sandbox."""
+def test_a_version_that_is_too_old_or_vulnerable_is_named(info, severity):
+    """The vulnerability lets a script out of its sandbox."""
     assert _version(info, private=False).severity == severity
 
 

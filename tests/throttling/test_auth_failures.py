@@ -179,7 +179,7 @@ def test_a_header_that_nobody_vouches_for_changes_nothing(lockouts, caplog):
 )
 def test_a_proxy_that_is_no_address_stops_the_start(given):
     """10.0.0.1/8 names a host and a network at once; which was meant is not guessed."""
-    with pytest.raises(SettingsError, match="REMIT_TRUSTED_PROXIES must be addresses or networks by comma"):
+    with pytest.raises(SettingsError, match="REMIT_TRUSTED_PROXIES must be comma-separated addresses or networks"):
         Settings.from_env({"REMIT_TRUSTED_PROXIES": given})
 
 

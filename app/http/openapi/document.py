@@ -60,7 +60,7 @@ _BEYOND_FIELDS: dict[str, dict[str, Any]] = {
 }
 """What a struct asks for that no field of it can say."""
 
-_ABOUT = """Remit decides whether an AI agent may call a tool, and keeps a log in which no answer is missing.
+_ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 
 Every request but those for the service's own state carries `Authorization: Bearer svc_…`. A key has scopes:
 `admin` may do everything; `read` may ask for decisions and read; `authorize` may only ask, if wanted for certain agents

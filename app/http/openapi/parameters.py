@@ -92,7 +92,7 @@ _TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
 IF_MATCH = Parameter(
     "If-Match",
     {"type": "string", "pattern": _TAGS, "example": '"3"'},
-    "The version that is to be changed, as an ETag showed it; several by comma. At another version nothing is "
+    "The version to be changed, as its ETag showed it, or several, comma-separated. At any other version nothing is "
     "changed and the answer is 412. `*` or left out: at any.",
 )
 IDEMPOTENCY_KEY = Parameter(
