@@ -180,6 +180,17 @@ class Overloaded(AppError):
     headers: Mapping[str, str] = {"Retry-After": "1"}
 
 
+class TooManyStreams(AppError):
+    """The key has as many streams and exports open on this replica as it may have."""
+
+    status = 429
+    code = "TOO_MANY_STREAMS"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"This API key has {most} streams and exports open on this replica; close one of them first")
+        self.headers = {"Retry-After": "1"}
+
+
 class LockedOut(AppError):
     """Too many authentications failed that came from this address; the header Retry-After says how long to wait."""
 

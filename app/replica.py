@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec import Struct, field
 
 from app.audit.backlog import SealingWatch
+from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authenticator import Authenticator
@@ -17,6 +18,7 @@ from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
 from app.metrics import Metrics
 from app.model.ids import Ids
+from app.model.keys import Caller
 from app.model.limits import Limits
 from app.model.redaction import Redactor
 from app.model.signer import Signer
@@ -30,9 +32,14 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.policies import Policies
+from app.store.watch import Watch
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
+from app.throttling.open_answers import OpenAnswers
 from app.throttling.request_rate import RequestRates
+
+KEY_WATCH_SECONDS = 0.75
+"""A stream ends within a second after its key does."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -55,6 +62,11 @@ class Services(Struct, frozen=True, kw_only=True):
     authorizer: Authorizer
     metrics: Metrics
     pool: FairPool
+    open_answers: OpenAnswers
+    newest: Watch[int]
+    """The newest entry of each workspace that is followed."""
+    callers: Watch[Caller]
+    """The callers by raw key whose answers have no end: each is asked about once a second."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the replica is told to stop: answers that have no end of their own end then."""
 
@@ -112,6 +124,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         )
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
+        stopping = asyncio.Event()
         yield Services(
             settings=settings,
             client=client,
@@ -130,4 +143,8 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             authorizer=Authorizer(cache, commit, clock, ids, metrics, pool),
             metrics=metrics,
             pool=pool,
+            open_answers=OpenAnswers(settings.streams_per_key),
+            newest=watch_newest(client, stopping),
+            callers=Watch(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
+            stopping=stopping,
         )

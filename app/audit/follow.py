@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from app.audit.head import read_head
 from app.audit.scan import EntryChunk, Scan
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.store.watch import Watch, Watched
 
 POLL_S = 0.25
 
@@ -21,11 +23,17 @@ async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, F
 
 
 async def follow(
-    client: Client, workspace_id: str, query: AuditQuery, after: int | None, stopping: asyncio.Event
+    client: Client,
+    workspace_id: str,
+    query: AuditQuery,
+    after: int | None,
+    stopping: asyncio.Event,
+    newest: Watched[int] | None = None,
 ) -> AsyncIterator[EntryChunk | None]:
     """Every matching entry after a sequence, those that are appended from now on included; None when there is no news.
 
-    after: None = only what is new. It ends when `stopping` is set. Every stretch says up to where the log was looked
+    after: None = only what is new. newest: the newest sequence as many followers of a workspace watch it together;
+    without it the store is asked. It ends when `stopping` is set. Every chunk says up to where the log was looked
     through, so who comes back with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
     retention drops what was to come next; `resumed` says where to go on then.
     """
@@ -33,14 +41,20 @@ async def follow(
     position = await scan.newest() if after is None else after
     yield EntryChunk((), b"", position)
     while not stopping.is_set():
-        newest = await scan.newest()
-        if newest > position:
-            async for stretch in scan.chunks(position, newest):
-                yield stretch
-            position = newest
+        if newest is not None and newest.error is not None:
+            raise newest.error
+        until = await scan.newest() if newest is None else newest.value
+        if until > position:
+            async for chunk in scan.chunks(position, until):
+                yield chunk
+            position = until
             continue
         yield None
-        try:
-            await asyncio.wait_for(stopping.wait(), POLL_S)
-        except TimeoutError:
-            continue
+        if newest is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), POLL_S)
+
+
+def watch_newest(client: Client, stopping: asyncio.Event) -> Watch[int]:
+    """The newest sequence of every workspace that somebody follows, by its id: looked at once for all of them."""
+    return Watch(lambda workspace_id: Scan(client, workspace_id, AuditQuery()).newest(), POLL_S, stopping)

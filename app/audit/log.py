@@ -24,6 +24,7 @@ from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
+from app.store.watch import Watched
 
 Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
@@ -80,10 +81,15 @@ class AuditLog:
         return export(self._client, workspace_id, query, kind, progress)
 
     def follow(
-        self, workspace_id: str, query: AuditQuery, after: int | None, stopping: asyncio.Event
+        self,
+        workspace_id: str,
+        query: AuditQuery,
+        after: int | None,
+        stopping: asyncio.Event,
+        newest: Watched[int] | None = None,
     ) -> AsyncIterator[EntryChunk | None]:
         """As `follow.follow` says."""
-        return follow(self._client, workspace_id, query, after, stopping)
+        return follow(self._client, workspace_id, query, after, stopping, newest)
 
     async def resumed(self, workspace_id: str, after: int) -> tuple[int, Floor | None]:
         """As `follow.resumed` says."""

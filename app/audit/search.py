@@ -21,13 +21,21 @@ _HELD_BYTES = 512 * 1024
 """Of lines that are looked through before others get their turn: about half a millisecond."""
 
 
+PAGE_BYTES = 4 * 1024 * 1024
+"""Of entries that one page may hold; a thousand of the usual ones are a tenth of it."""
+
+
 class Page:
-    """What a query collects: it skips, then takes, and knows whether there is more than it may take."""
+    """What a query collects: it skips, then takes, and knows whether there is more than it may take.
+
+    It may take `limit` entries, and PAGE_BYTES of them; one entry at least, however large that is.
+    """
 
     def __init__(self, limit: int, offset: int) -> None:
         self.to_skip = offset
         self.limit = limit
         self.lines: list[bytes] = []
+        self._bytes = 0
         self.last = 0
         self.has_more = False
         self.met_a_drop = False
@@ -41,10 +49,11 @@ class Page:
         """Take in the next match; True when the page is complete."""
         if self.to_skip:
             self.to_skip -= 1
-        elif len(self.lines) == self.limit:
+        elif len(self.lines) == self.limit or (self.lines and self._bytes + len(line) > PAGE_BYTES):
             self.has_more = True
         else:
             self.lines.append(line)
+            self._bytes += len(line)
             self.last = sequence
         return self.has_more
 

@@ -27,6 +27,7 @@ from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
 from app.http.etag import provide_if_match
 from app.http.methods import options_handler
+from app.http.open_answers import close_answer
 from app.http.openapi import document, page
 from app.http.paths import is_served
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
@@ -86,7 +87,10 @@ class Application(Litestar):
             except (LockedOut, TooManyRequests) as error:
                 refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
                 return await send_answer(send, refusal)
-        return await answer_with_request_id(super().__call__, scope, receive, send)
+        try:
+            return await answer_with_request_id(super().__call__, scope, receive, send)
+        finally:
+            close_answer(services, scope)
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:

@@ -1,16 +1,19 @@
 """/v1/audit-logs/stream: the log as server-sent events, while it grows."""
 
-import time
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from litestar import Request, get
 from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
+from app.audit.scan import EntryChunk
 from app.errors import Invalid, Unauthorized
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
 from app.http.authentication import raw_key_of, requires
+from app.http.open_answers import half_closed, require_room
 from app.http.queries import Query
 from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
@@ -19,6 +22,10 @@ from app.replica import Services
 
 _SILENCE_S = 15.0
 """Proxies close what is silent for a minute; a comment keeps it open."""
+
+
+_ASKING_S = 0.5
+"""Between two comments to a client that sends no more: the first may be refused by its end, the second then fails."""
 
 
 @get("/v1/audit-logs/stream", guards=[requires(Scope.READ, Scope.AUDIT)])
@@ -35,7 +42,8 @@ async def stream_audit_log(
         after, floor = await services.audit.resumed(caller.workspace_id, after)
         if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
-    messages = _messages(services, caller, raw_key, wanted, after)
+    require_room(request, caller, services)
+    messages = _messages(services, caller, raw_key, wanted, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
 
 
@@ -49,25 +57,41 @@ def _resumed_after(request: Request[Any, Any, Any]) -> int | None:
 
 
 async def _messages(
-    services: Services, caller: Caller, raw_key: str, query: AuditQuery, after: int | None
+    services: Services, caller: Caller, raw_key: str, query: AuditQuery, after: int | None, wake: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """It ends with the replica and with the key: what follows a revocation is not sent."""
-    told = time.monotonic()
-    async for stretch in services.audit.follow(caller.workspace_id, query, after, services.stopping):
-        if await _is_revoked(services, raw_key):
-            return
-        if stretch is None and time.monotonic() - told < _SILENCE_S:
-            continue
-        told = time.monotonic()
-        if stretch is None:
-            yield b": still here\n\n"
-            continue
-        lines = stretch.body.splitlines()
-        messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(stretch.sequences, lines, strict=True)]
-        if not messages or stretch.sequences[-1] != stretch.up_to:
-            # An id without data moves only the place from which a reader comes back.
-            messages.append(b"id: %d\n\n" % stretch.up_to)
-        yield b"".join(messages)
+    """It ends with the replica and with the key: what follows a revocation is not sent.
+
+    wake: set when the client sends no more; comments are written then, which end the connection if it is gone.
+    """
+    silence_s = _SILENCE_S
+    async with (
+        services.callers.on(raw_key, wake) as known,
+        services.newest.on(caller.workspace_id, wake) as newest,
+    ):
+        async for chunk in services.audit.follow(caller.workspace_id, query, after, services.stopping, newest):
+            if known.error is not None:
+                return
+            if chunk is not None:
+                if await _is_revoked(services, raw_key):
+                    return
+                yield _events(chunk)
+                continue
+            before = newest.value
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), silence_s)
+            if newest.value == before and newest.error is None and known.error is None:
+                if wake.is_set():
+                    silence_s = _ASKING_S
+                yield b": still here\n\n"
+            wake.clear()
+
+
+def _events(chunk: EntryChunk) -> bytes:
+    messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(chunk.sequences, chunk.body.splitlines(), strict=True)]
+    if not messages or chunk.sequences[-1] != chunk.up_to:
+        # An id without data moves only the place from which a reader comes back.
+        messages.append(b"id: %d\n\n" % chunk.up_to)
+    return b"".join(messages)
 
 
 async def _is_revoked(services: Services, raw_key: str) -> bool:

@@ -27,6 +27,7 @@ from app.errors import (
     PolicyNotFound,
     StoreUnavailable,
     TooManyRequests,
+    TooManyStreams,
     Unauthorized,
     VersionConflict,
 )
@@ -253,7 +254,7 @@ OPERATIONS = (
         headers={**NEXT_CURSOR, **AUDIT_FLOOR},
         description=(
             "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
-            "replica. A page shorter than `limit` is the last."
+            "replica. A page has up to 4 MiB; without `X-Next-Cursor` it is the last."
         ),
     ),
     Operation(
@@ -272,7 +273,7 @@ OPERATIONS = (
         "Export the audit log as a file, oldest first",
         READ,
         "Audit log",
-        errors=(AuditLogDamaged,),
+        errors=(AuditLogDamaged, TooManyStreams),
         query=(*FILTERS, EXPORT_FORMAT),
         answer=str,
         media=("application/x-ndjson", "text/csv; charset=utf-8"),
@@ -290,7 +291,7 @@ OPERATIONS = (
         "Follow the audit log as server-sent events",
         READ,
         "Audit log",
-        errors=(AuditLogDamaged,),
+        errors=(AuditLogDamaged, TooManyStreams),
         query=FILTERS,
         answer=str,
         media=("text/event-stream",),

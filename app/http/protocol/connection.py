@@ -102,6 +102,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._is_half_closed = True
         match self.state:
             case State.ANSWERING | State.UNREAD:
+                cast("Exchange", self._exchange).end_requests()
                 return True
             case State.HEAD | State.BODY:
                 self._break_off(_incomplete())

@@ -14,6 +14,7 @@ from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
 from app.http.protocol.head import CHUNKED, Head
 from app.http.protocol.outgoing import Outgoing
+from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
 STATUS_LINES: Final = {each.value: b"HTTP/1.1 %d %b\r\n" % (each, each.phrase.encode()) for each in HTTPStatus}
@@ -109,6 +110,11 @@ class Exchange:
         """Nothing more of the body comes."""
         self.error = error
         self.wake()
+
+    def end_requests(self) -> None:
+        """The client sends no more, and may be gone."""
+        if self.scope is not None:
+            self.scope["extensions"][HALF_CLOSED].set()
 
     def lose(self) -> None:
         """The client is gone: nothing comes and nothing is sent any more."""

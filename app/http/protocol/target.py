@@ -11,6 +11,11 @@ from app.http.protocol.head import Head
 _absolute = re.compile(rb"https?://[^/?]*([^?]*)(?:\?(.*))?", re.IGNORECASE).fullmatch
 
 
+HALF_CLOSED = "half_closed"
+"""An extension of ASGI: an event that is set when the client sends no more. It may be gone altogether, and only writing
+tells; an answer that is silent for long writes something then."""
+
+
 class Ends(NamedTuple):
     """Who is at the ends of a connection: address and port, None where it has none."""
 
@@ -47,6 +52,7 @@ def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
         "client": ends.client,
         "server": ends.server,
         "state": state.copy(),
+        "extensions": {HALF_CLOSED: asyncio.Event()},
     }
 
 

@@ -1,0 +1,43 @@
+"""Answers that go on for long: a key may have some of them open, and they do not outlive it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from litestar import Request
+
+from app.errors import TooManyStreams
+from app.http.protocol.target import HALF_CLOSED
+from app.model.keys import Caller
+from app.replica import Services
+
+_OPEN = "open_answer"
+
+
+def require_room(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
+    """The answer that is begun now is one of the key's open ones until `close_answer`. Raises TooManyStreams."""
+    if not services.open_answers.enter(caller.key_id):
+        raise TooManyStreams(services.open_answers.per_key)
+    request.scope["state"][_OPEN] = caller.key_id
+
+
+def close_answer(services: Services, scope: Any) -> None:
+    """Whatever has become of it, it is open no longer; most answers never were."""
+    key_id = scope.get("state", {}).pop(_OPEN, None)
+    if key_id is not None:
+        services.open_answers.leave(key_id)
+
+
+def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
+    """An event that is set when the client sends no more; never where the server does not say."""
+    event = (request.scope.get("extensions") or {}).get(HALF_CLOSED)
+    return event if isinstance(event, asyncio.Event) else asyncio.Event()
+
+
+async def while_valid(services: Services, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces, but none after the key has been revoked or has expired: what is left has no end then."""
+    async with services.callers.on(raw_key, asyncio.Event()) as known:
+        async for piece in pieces:
+            if known.error is not None:
+                return
+            yield piece

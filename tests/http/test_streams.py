@@ -1,0 +1,98 @@
+"""Answers without an end: how many there may be, and what ends them."""
+
+import asyncio
+import time
+from contextlib import ExitStack, asynccontextmanager
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+from app.errors import Unauthorized
+from app.http.open_answers import while_valid
+from app.store.watch import Watched
+
+
+@pytest.fixture(scope="module")
+def narrow(store):
+    """A replica that lets a key have two streams."""
+    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2", REMIT_AUTH_FAILURES_PER_MINUTE="0")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def tenant(store, narrow):
+    made = Tenant(store.url, narrow)
+    yield made
+    made.close()
+
+
+def open_stream(stack, tenant, key):
+    """A stream whose first event has come."""
+    headers = {"Authorization": f"Bearer {key}"}
+    url = f"{tenant.admin.base_url}/v1/audit-logs/stream"
+    answer = stack.enter_context(httpx.stream("GET", url, headers=headers, timeout=30))
+    lines = answer.iter_lines() if answer.status_code == 200 else None
+    if lines is not None:
+        assert next(lines).startswith("id: ")
+    return answer, lines
+
+
+def test_a_key_has_so_many_streams_and_no_more(tenant):
+    """429 with a sentence; another key is not concerned, and whoever closes one can open another."""
+    with ExitStack() as all_streams:
+        with ExitStack() as two:
+            for _ in range(2):
+                open_stream(two, tenant, tenant.read_key)
+            refused, _ = open_stream(two, tenant, tenant.read_key)
+            refused.read()
+            assert (refused.status_code, refused.json()["error"]["code"]) == (429, "TOO_MANY_STREAMS")
+            assert "has 2 streams and exports open on this replica" in refused.json()["error"]["message"]
+            assert tenant.reader.get("/v1/audit-logs/export").status_code == 429
+            assert open_stream(all_streams, tenant, tenant.admin_key)[0].status_code == 200
+        # A closed stream is noticed when something is written to it, which is at once.
+        until(lambda: tenant.reader.get("/v1/audit-logs/export").status_code == 200)
+        assert open_stream(all_streams, tenant, tenant.read_key)[0].status_code == 200
+
+
+def until(claim):
+    deadline = time.monotonic() + 10
+    while not claim():
+        assert time.monotonic() < deadline
+
+
+def test_an_export_gives_its_place_back(tenant):
+    """However often."""
+    assert {tenant.reader.get("/v1/audit-logs/export").status_code for _ in range(6)} == {200}
+
+
+def test_an_idle_stream_ends_when_its_key_is_revoked(tenant):
+    """Nothing has to happen for it to be noticed."""
+    made = tenant.new_key(["read"])
+    with ExitStack() as stack:
+        _, lines = open_stream(stack, tenant, made["key"])
+        tenant.admin.delete(f"/v1/api-keys/{made['id']}").raise_for_status()
+        assert [line for line in lines if line.startswith(("data", ":"))] == []
+
+
+async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
+    """What has been sent is all that is sent; it does not look whole."""
+    known = Watched("caller")
+
+    @asynccontextmanager
+    async def on(_raw_key, _wake):
+        yield known
+
+    async def pieces():
+        for each in (b"one", b"two", b"end"):
+            yield each
+
+    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on)), []
+    async for piece in while_valid(services, "svc_", pieces()):
+        sent.append(piece)
+        known.show("caller", Unauthorized("revoked") if len(sent) == 2 else None)
+        await asyncio.sleep(0)
+    assert sent == [b"one", b"two"]

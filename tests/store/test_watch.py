@@ -1,0 +1,96 @@
+"""Watching something together."""
+
+import asyncio
+
+import pytest
+
+from app.errors import StoreUnavailable, Unauthorized
+from app.store.watch import Watch
+
+
+class Looks:
+    """Stands for the store: what it shows next, and how often it was looked at."""
+
+    def __init__(self):
+        self.value, self.count, self.looked = 0, 0, asyncio.Event()
+
+    async def __call__(self, subject):
+        self.count += 1
+        self.looked.set()
+        if isinstance(self.value, Exception):
+            raise self.value
+        return self.value
+
+    async def next(self):
+        self.looked.clear()
+        await self.looked.wait()
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def looks():
+    return Looks()
+
+
+@pytest.fixture
+async def stopping():
+    event = asyncio.Event()
+    yield event
+    event.set()
+    await asyncio.sleep(0)
+
+
+async def test_however_many_watch_the_store_is_asked_once(looks, stopping):
+    """Once at first, and then once in a while."""
+    watch = Watch(looks, 3600, stopping)
+    wakes = [asyncio.Event() for _ in range(800)]
+    watching = [watch.on("w", wake) for wake in wakes]
+    seen = [await each.__aenter__() for each in watching]
+    assert looks.count == 1
+    assert len({id(each) for each in seen}) == len(watch) == 1
+    for each in watching:
+        await each.__aexit__(None, None, None)
+    assert len(watch) == 0
+
+
+async def test_what_changes_wakes_all_and_what_does_not_nobody(looks, stopping):
+    """Idle ones are left in peace."""
+    watch, wakes = Watch(looks, 0, stopping), [asyncio.Event(), asyncio.Event()]
+    async with watch.on("w", wakes[0]) as one, watch.on("w", wakes[1]) as other:
+        await looks.next()
+        await looks.next()
+        assert not any(wake.is_set() for wake in wakes)
+        looks.value = 7
+        await asyncio.gather(*(wake.wait() for wake in wakes))
+        assert (one.value, other.value) == (7, 7)
+
+
+async def test_an_error_is_news_until_it_has_passed(looks, stopping):
+    """A store that was away for a moment ends nothing that begins afterwards."""
+    watch, wake = Watch(looks, 0, stopping), asyncio.Event()
+    async with watch.on("w", wake) as watched:
+        looks.value = StoreUnavailable("away")
+        await wake.wait()
+        assert isinstance(watched.error, StoreUnavailable)
+        looks.value = 0
+        while watched.error is not None:
+            await looks.next()
+        assert watched.value == 0
+
+
+async def test_whoever_cannot_look_does_not_watch(looks, stopping):
+    """The first look decides."""
+    looks.value = Unauthorized("no")
+    watch = Watch(looks, 3600, stopping)
+    with pytest.raises(Unauthorized):
+        await watch.on("w", asyncio.Event()).__aenter__()
+    assert len(watch) == 0
+
+
+async def test_a_replica_that_stops_wakes_everybody(looks, stopping):
+    """They see that it stops, and end."""
+    watch, wake = Watch(looks, 3600, stopping), asyncio.Event()
+    async with watch.on("w", wake):
+        await asyncio.sleep(0)
+        stopping.set()
+        await wake.wait()
