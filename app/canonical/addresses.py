@@ -30,8 +30,9 @@ def canonical_network(text: str) -> Network:
 
 def within(networks: Iterable[Network]) -> Callable[[Network], bool]:
     """Whether a network lies wholly in one of these."""
-    of_ipv4 = [each for each in networks if isinstance(each, ipaddress.IPv4Network)]
-    of_ipv6 = [each for each in networks if isinstance(each, ipaddress.IPv6Network)]
+    held = list(networks)
+    of_ipv4 = [each for each in held if isinstance(each, ipaddress.IPv4Network)]
+    of_ipv6 = [each for each in held if isinstance(each, ipaddress.IPv6Network)]
 
     def is_within(network: Network) -> bool:
         if isinstance(network, ipaddress.IPv4Network):

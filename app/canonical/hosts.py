@@ -7,7 +7,7 @@ against an implementation of each.
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import idna
 
@@ -78,7 +78,7 @@ def canonical_domain(text: str) -> str:
     return name
 
 
-def host_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+def host_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Whether a canonical host is one of these, or below one that begins with `*.`; all of them canonical."""
     exact = frozenset(pattern for pattern in patterns if not pattern.startswith("*."))
     suffixes = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*."))

@@ -57,5 +57,5 @@ def test_an_odd_spelling_is_no_address(text):
 )
 def test_an_address_or_network_lies_within_or_not(text, inside):
     """A network does if all of it does."""
-    ours = within([canonical_network("10.0.0.0/8"), canonical_network("2001:db8::/32")])
+    ours = within(map(canonical_network, ("10.0.0.0/8", "2001:db8::/32")))
     assert ours(canonical_network(text)) is inside

@@ -337,10 +337,15 @@ def compared(value: Json, field: str, operand: Json, call: Json) -> str:
 def sortable(value: Json) -> tuple[str, Json] | None:
     if is_number(value):
         return "number", value
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        return "date", date.fromisoformat(value)
-    if isinstance(value, str) and re.fullmatch(r"[0-9-]{10}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9:]{5})", value):
-        return "time", datetime.fromisoformat(value.upper())
+    try:
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+            return "date", date.fromisoformat(value)
+        if isinstance(value, str) and re.fullmatch(
+            r"[0-9-]{10}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9:]{5})", value
+        ):
+            return "time", datetime.fromisoformat(value.upper())
+    except ValueError:
+        pass
     return None
 
 
@@ -357,9 +362,15 @@ def in_directory(text: str, wanted: Json) -> str:
 
 
 def on_host(text: str, wanted: Json) -> str:
-    host = re.fullmatch(r"(?:(?:https?|wss?|ftp)://)?([A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#][!-~]*)?", text)
+    host = re.fullmatch(r"(?:(?i:https?|wss?|ftp)://)?([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:[/?#][!-~]*)?", text)
     is_url = "://" in text
-    if not host or (not is_url and set("/?#") & set(text)) or "\\" in text or re.search(r"[?#].*@", text):
+    if (
+        not host
+        or int(host[2] or 0) > 65535
+        or (not is_url and set("/?#") & set(text))
+        or "\\" in text
+        or re.search(r"//[^/]*[?#].*@", text)
+    ):
         return UNJUDGED
     return of_domain(host[1], wanted["in"])
 

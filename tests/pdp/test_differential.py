@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from mirror import naive
 from profiles import examples
 
-from app.model.constraints import Constraint
+from app.model.constraints import Circumstances, Constraint
 from app.model.policies import TimeWindow
 from app.pdp import decide
-from app.pdp.constraints import compile_constraint
+from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.pdp.time_windows import MINUTE_US as MINUTE
 from app.pdp.time_windows import compile_time_window
 from app.pdp.tools import covers
@@ -308,3 +308,100 @@ def edit_one(sides, bodies, place, max_calls, new_effect, moved):
         changed.insert(0, {"type": "tool_denylist", "tools": ["db.query"]})
     sides.patch(body["id"], {"rules": changed, "name": "renamed"})
     return sides.bodies[body["id"]]
+
+
+OTHER_NAMES = ["x", "p.x", "a[*]", "a[*].b", "a.b[*]", "a[*][*]", "p"]
+OPERANDS = [{"parameter": "x"}, {"parameter": "p.x"}, {"context": "x"}, {"context": "p.x"}, {"parameter": "p"}]
+DATES = ["2026-11-20", "2026-11-21", "2026-11-20T12:00:00Z", "2026-11-20T13:00:00+01:00", "2026-11-20T12:00:00", "now"]
+SPELLINGS = [
+    "/a/b",
+    "/a/../b",
+    "a@corp.com",
+    "corp.com",
+    "https://corp.com:80/x",
+    "10.0.0.1",
+    "10.0.0.0/8",
+    "evil.com",
+    "/",
+]
+leaves = st.sampled_from([*SCALARS, *DATES, *SPELLINGS])
+nested = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xbp"), inner, max_size=2),
+    max_leaves=4,
+)
+calls = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a[*]"]), nested, max_size=4)
+
+
+@st.composite
+def any_constraints(draw):
+    """Any field of a constraint, alone or with another."""
+    bounds = sorted(draw(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=2)))
+    every = {
+        "regex": draw(st.sampled_from(REGEXES)),
+        "notRegex": draw(st.sampled_from(REGEXES)),
+        "enum": draw(st.lists(leaves, min_size=1, max_size=4)),
+        "notEnum": draw(st.lists(leaves, min_size=1, max_size=4)),
+        "min": bounds[0],
+        "max": bounds[1],
+        "above": bounds[0],
+        "minLength": 1,
+        "maxLength": draw(st.integers(1, 4)),
+        "minItems": 1,
+        "maxItems": draw(st.integers(1, 2)),
+        "type": draw(st.sampled_from(["string", "number", "integer", "array", ["null", "boolean"], "object"])),
+        "equals": draw(st.sampled_from(OPERANDS)),
+        "atMost": draw(st.sampled_from(OPERANDS)),
+        "atLeast": draw(st.sampled_from(OPERANDS)),
+        "path": {"under": [draw(st.sampled_from(["/a", "/b", "/"]))]},
+        "host": {"in": ["corp.com", "10.0.0.1"]},
+        "emailDomain": {"in": ["corp.com"]},
+        "cidr": {"in": ["10.0.0.0/8"]},
+        "required": draw(st.booleans()),
+    }
+    if draw(st.integers(0, 9)) == 0:
+        return {"absent": True}
+    names = draw(st.sets(st.sampled_from(sorted(every)), min_size=1, max_size=2))
+    if "above" in names:
+        names -= {"max", "min"}
+    return {name: every[name] for name in sorted(names)}
+
+
+named_values = st.dictionaries(st.sampled_from(OTHER_NAMES), any_constraints(), min_size=1, max_size=2)
+circumstances = st.fixed_dictionaries(
+    {"parameters": named_values},
+    optional={"context": named_values, "ifMissing": st.sampled_from(["skip", "apply"])},
+)
+
+
+@PROFILE
+@given(st.sampled_from(OTHER_NAMES), any_constraints(), calls, calls)
+def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameters, context):
+    """Arrays, other values of the call, and what texts mean."""
+    check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
+    call = {"parameters": given_parameters, "context": context}
+    assert (check(given_parameters, context) is None) == naive.satisfies(call, "parameters", name, constraint)
+
+
+@PROFILE
+@given(st.sampled_from(["when", "unless"]), circumstances, calls, calls)
+def test_when_a_rule_applies_and_its_mirror_agree(word, wanted, given_parameters, context):
+    """It applies, abstains, or cannot be judged and fails."""
+    judge = compile_circumstances(word, msgspec.convert(wanted, Circumstances), lambda _: False)
+    by_mirror = naive.verdict_of_circumstances({word: wanted}, {"parameters": given_parameters, "context": context})
+    verdict = judge(given_parameters, context)
+    assert {True: naive.PASS, False: naive.ABSTAIN}.get(verdict, naive.FAIL) == by_mirror
+
+
+@PROFILE
+@given(policies(), st.data(), st.sampled_from(TOOLS), calls, calls, st.sampled_from(STARTS))
+def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, given_parameters, context, start):
+    """Tiers, quotas and the rule that is named, where rules apply to some calls only."""
+    for body in bodies:
+        for rule in body["rules"]:
+            if data.draw(st.booleans()):
+                rule[data.draw(st.sampled_from(["when", "unless"]))] = data.draw(circumstances)
+    sides = BothSides(bodies)
+    for _ in range(3):
+        answer, _ = sides.judge(tool, given_parameters, start, context)
+        assert answer == sides.judge_by_mirror(tool, given_parameters, start, context)

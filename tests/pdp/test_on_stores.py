@@ -67,10 +67,10 @@ class Workspace:
         for _ in range(policy.rules[index].rate_limit.max_calls):
             await self.client.call("LPUSH", bucket, now_us)
 
-    async def judge(self, tool_name, parameters, now_us, action="authorize"):
+    async def judge(self, tool_name, parameters, now_us, action="authorize", context=None):
         """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason."""
         governed = await self.agents.load(self.id, self.agent_id)
-        request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}")
+        request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}", context=context)
         plan = decide(compile_agent(governed.agent, governed.policies, REDACTOR.is_secret), request, now_us)
         decision_id = self.made.new(now_us // 1000)
         decision = await self.commit(self.caller, request, governed.tokens, plan, decision_id, now_us, now_us=now_us)
@@ -93,7 +93,9 @@ async def test_every_case_is_decided_as_it_says_on_every_store(client):
             for full in call.full:
                 await workspace.fill(full.policy, full.rule, call.now_us)
 
-            answer, reason = await workspace.judge(call.tool_name, call.parameters, call.now_us, call.action)
+            answer, reason = await workspace.judge(
+                call.tool_name, call.parameters, call.now_us, call.action, call.context
+            )
 
             wanted, where = call.wanted, f"{case.name}, call {number}"
             index = None if wanted.rule is None else wanted.rule.index
