@@ -203,8 +203,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             settings.proxies  # noqa: B018 - raises where one is wrong
         except ValueError:
             raise SettingsError(
-                f"{PREFIX}TRUSTED_PROXIES must be comma-separated addresses or networks, such as 10.0.0.7,192.168.0.0/16, "
-                f"and not {settings.trusted_proxies!r}"
+                f"{PREFIX}TRUSTED_PROXIES must be comma-separated addresses or networks, such as "
+                f"10.0.0.7,192.168.0.0/16, and not {settings.trusted_proxies!r}"
             ) from None
         return settings
 

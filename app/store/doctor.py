@@ -91,8 +91,8 @@ def _version(info: dict[str, str], *, private: bool) -> Finding:
     fixed = _SCRIPTING_FIXED[family]
     if not private and line <= max(fixed) and patch < fixed.get(line, patch + 1):
         sentence = (
-            f"{family} {text} has a known vulnerability in its scripting (CVE-2025-49844) unless its packager has fixed it; "
-            "let nobody but Remit send it commands, and upgrade"
+            f"{family} {text} has a known vulnerability in its scripting (CVE-2025-49844) unless its packager "
+            "has fixed it; let nobody but Remit send it commands, and upgrade"
         )
         return Finding("version", Severity.RISK, sentence)
     return Finding("version", Severity.OK, f"{family} {text}")

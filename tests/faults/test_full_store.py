@@ -1,4 +1,4 @@
-"""A store at its `maxmemory`: what makes room, revokes, deletes or reads still works: it keeps sealing, revoking and reading."""
+"""A store at its `maxmemory`: what makes room, revokes, deletes or reads still works."""
 
 import asyncio
 import contextlib
