@@ -24,7 +24,8 @@ ARGV[12]      data            the entries as JSON lines, compressed
 ARGV[13]      part            of the log that the segment belongs to
 ARGV[14]      span            the part's new value in audit_parts
 ARGV[15]      names           how many names the part's indexes hold, by dimension
-ARGV[15+i]    member          of index i
+ARGV[16]      digests         of each frame as it is stored, by comma; readers check what they read by them
+ARGV[16+i]    member          of index i
 
 RETURNS       {status, number}
   sealed      the segment, its index and the head are written, its entries are gone from the stream
@@ -34,13 +35,13 @@ WRITES        segment, data, indexes, part, head; trims the stream of exactly wh
 TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
-assert(#KEYS >= 5 and #ARGV == 10 + #KEYS, 'ARITY')
+assert(#KEYS >= 5 and #ARGV == 11 + #KEYS, 'ARITY')
 local audit_stream, audit_head, audit_segment = KEYS[1], KEYS[2], KEYS[3]
 local audit_data, audit_parts = KEYS[4], KEYS[5]
 local built_upon, oldest_id, number = ARGV[1], ARGV[2], ARGV[3]
 local first_sequence, last_sequence, first_ms, last_ms, count = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local codec, sha256, frames, data = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local part, span, names = ARGV[13], ARGV[14], ARGV[15]
+local part, span, names, digests = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 
 local head = redis.call('HMGET', audit_head, 'segment', 'sequence', 'sha256')
 if (head[3] or built_upon) ~= built_upon then return {'stale', number} end
@@ -52,9 +53,9 @@ if not oldest or oldest[1] ~= oldest_id then return {'moved', number} end
 -- The stream is trimmed last: should the server die half-way through writing this down, the entries are there.
 redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequence,
   'last_sequence', last_sequence, 'first_ms', first_ms, 'last_ms', last_ms, 'count', count, 'codec', codec,
-  'sha256', sha256, 'previous', built_upon, 'frames', frames)
+  'sha256', sha256, 'previous', built_upon, 'frames', frames, 'digests', digests)
 redis.call('SET', audit_data, data)
-for i = 6, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[10 + i]) end
+for i = 6, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[11 + i]) end
 redis.call('HSET', audit_parts, part, span)
 redis.call('HSET', audit_head, 'segment', number, 'sequence', last_sequence, 'sha256', sha256,
   'last_ms', last_ms, 'names', names)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, head_of, read_head
 from app.audit.index import Candidate, Lookup
-from app.audit.segments import frames_of, part_of, unpack
+from app.audit.segments import Stored, checked_bodies, frames_of, missing, part_of
 from app.audit.stream import line_of_unsealed, stream_entries
-from app.errors import StoreUnavailable
+from app.errors import AppError, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
@@ -47,7 +47,8 @@ class Scan:
     async def chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
         """The matching entries with after < sequence <= until, every one.
 
-        Raises StoreUnavailable where retention dropped entries that might have matched before they were read.
+        Raises StoreUnavailable where retention dropped entries that might have matched before they were read, and
+        AuditLogDamaged where entries are missing or not what was sealed.
         """
         position = after
         while position < until:
@@ -63,8 +64,7 @@ class Scan:
                 now, _ = await read_head(self._client, self._keyspace)
                 if now.sequence > position:
                     continue
-            if tail is None:
-                return
+                raise AuditLogDamaged(f"Entry {position + 1} of the audit log is gone from the stream")
             yield EntryChunk(tail.sequences, tail.body, tail.up_to)
             position = tail.up_to
 
@@ -83,6 +83,8 @@ class Scan:
             if not entries and len(chunk) < _TAIL_CHUNK:
                 return None
             first = f"({chunk[-1][0].decode()}"
+        # Where one is missing in between, the next look finds it so.
+        entries = [each for place, each in enumerate(entries) if each[0] == entries[0][0] + place]
         sequences, lines = [], []
         for sequence, fields in entries:
             if self._matcher.may_hold(fields):
@@ -93,7 +95,7 @@ class Scan:
         return _Tail(sequences, b"".join(lines), entries[-1][0], entries[0][0])
 
     async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[EntryChunk]:
-        query = self._query
+        query, reached = self._query, position
         self._require_kept(head, position)
         for part in sorted(spans):
             span = spans[part]
@@ -113,11 +115,19 @@ class Scan:
             wanted = [each for each in reversed(found) if self._is_wanted(each, head, position, until)]
             for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
                 some = wanted[start : start + _SEGMENTS_AT_ONCE]
-                for candidate, (frames, data) in zip(some, await self._read(some), strict=True):
-                    if frames is None or data is None:
-                        raise StoreUnavailable(f"Segment {candidate.row.number} was dropped while it was being read")
-                    yield self._search(candidate, frames.decode(), data, position, until)
+                for candidate, (record, data) in zip(some, await self._read(some), strict=True):
+                    if record[0] is None or not data:
+                        raise await self._lost(candidate.row.number)
+                    if self._whole and candidate.row.first_sequence > reached + 1:
+                        raise AuditLogDamaged(
+                            f"Entries {reached + 1} to {candidate.row.first_sequence - 1} are missing"
+                        )
+                    chunk = self._search(candidate, record, data, position, until)
+                    reached = candidate.row.first_sequence + candidate.row.entries - 1
+                    yield chunk
                     await asyncio.sleep(0)
+        if self._whole and reached < min(head.sequence, until):
+            raise AuditLogDamaged(f"Entries {reached + 1} to {head.sequence} are missing")
 
     def _require_kept(self, head: Head, position: int) -> None:
         """Raise StoreUnavailable if entries after the position that might match were dropped."""
@@ -138,25 +148,45 @@ class Scan:
             and (query.to_ms is None or row.first_ms <= query.to_ms)
         )
 
-    async def _read(self, candidates: Sequence[Candidate]) -> list[tuple[bytes | None, bytes | None]]:
+    async def _lost(self, number: int) -> AppError:
+        """The error for a segment that is gone: dropped by retention in this moment, or missing."""
+        now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+        if number < now.first_segment:
+            return StoreUnavailable(f"Segment {number} was dropped while it was being read")
+        return missing(number)
+
+    async def _read(self, candidates: Sequence[Candidate]) -> list[tuple[list[bytes | None], bytes | None]]:
         keyspace, numbers = self._keyspace, [each.row.number for each in candidates]
-        commands: list[tuple[str, ...]] = [("HGET", keyspace.audit_segment(number), "frames") for number in numbers]
+        commands: list[tuple[str, ...]] = [
+            ("HMGET", keyspace.audit_segment(number), "frames", "digests", "previous", "sha256") for number in numbers
+        ]
         commands += [("GET", keyspace.audit_data(number)) for number in numbers]
         replies = await self._client.read_pipelined(commands, as_bytes=True)
         return list(zip(replies[: len(numbers)], replies[len(numbers) :], strict=True))
 
-    def _search(self, candidate: Candidate, frames: str, data: bytes, position: int, until: int) -> EntryChunk:
+    def _search(
+        self, candidate: Candidate, record: Sequence[bytes | None], data: bytes, position: int, until: int
+    ) -> EntryChunk:
+        """What matches of a segment, checked before it is believed."""
         row = candidate.row
         last = row.first_sequence + row.entries - 1
+        stored = Stored(*((each or b"").decode(errors="replace") for each in record))
+        try:
+            frames = list(enumerate(frames_of(stored.frames)))
+        except AuditLogDamaged:
+            raise missing(row.number) from None
+        if stored.digests and candidate.mask is not None:
+            frames = [each for each in frames if candidate.mask >> each[0] & 1]
+        blocks = [(place, data[frame.start : frame.end]) for place, frame in frames]
+        bodies = checked_bodies(row.number, stored, blocks)
         if self._whole and row.first_sequence > position and last <= until:
-            body = b"".join(unpack(data[frame.start : frame.end]) for frame in frames_of(frames))
-            return EntryChunk(range(row.first_sequence, last + 1), body, last)
+            if sum(frame.entries for _, frame in frames) != row.entries:
+                raise AuditLogDamaged(f"The index of segment {row.number} does not say how many entries it holds")
+            return EntryChunk(range(row.first_sequence, last + 1), b"".join(body for _, _, body in bodies), last)
         sequences, lines = [], []
-        for number, frame in enumerate(frames_of(frames)):
-            if candidate.mask is not None and not candidate.mask >> number & 1:
-                continue
-            for place, line in self._matcher.select(unpack(data[frame.start : frame.end])):
-                sequence = row.first_sequence + frame.first + place
+        for _, before, body in bodies:
+            for place, line in self._matcher.select(body):
+                sequence = row.first_sequence + before + place
                 if position < sequence <= until:
                     sequences.append(sequence)
                     lines.append(line + b"\n")

@@ -74,7 +74,7 @@ class Sealer:
         block = gathered.block
         number = basis.upon.segment + 1
         frames = block.frames()
-        sizes, data = pack([block.lines[frame] for frame in frames])
+        sizes, data, digests = pack([block.lines[frame] for frame in frames])
         sha256 = chain(basis.upon.sha256, b"".join(block.lines))
         part = part_of(number)
         if part != basis.part:
@@ -100,6 +100,7 @@ class Sealer:
             part,
             span_text(span),
             " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
+            digests,
             row_member(row),
             *members(number, index.values()),
         ]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
 from app.audit.index import Candidate, Lookup
-from app.audit.segments import part_of, unpack
-from app.errors import StoreUnavailable
+from app.audit.segments import Stored, checked_bodies, missing, part_of
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
@@ -126,35 +125,39 @@ class SealedSearch:
                 if not read:
                     await self._require_dropped(candidate.row.number)
                     return False
-                if await self._search_segment(candidate.row.first_sequence, read):
+                if await self._search_segment(candidate, read):
                     return True
             candidates = candidates[len(segments) :]
         return False
 
-    async def _search_segment(self, first_sequence: int, read: Sequence[int | bytes]) -> bool:
+    async def _search_segment(self, candidate: Candidate, read: Sequence[int | bytes]) -> bool:
         """Offer a segment's matches, newest first; True when the page is complete.
 
-        read: the number of entries before a frame, the frame, and so on.
+        read: what `read_frames` gives of it. Nothing of it is believed before it was checked; of a segment with digests
+        only as many frames are as the page needs.
         """
-        for at in range(len(read) - 2, -1, -2):
-            first = first_sequence + int(read[at])
-            if first >= self._below:
-                continue
+        number, first_sequence = candidate.row.number, candidate.row.first_sequence
+        stored = Stored(*(bytes(each).decode(errors="replace") for each in read[:4] if not isinstance(each, int)))
+        blocks = [(int(place), bytes(block)) for place, block in zip(read[4::2], read[5::2], strict=True)]
+        for group in [[each] for each in reversed(blocks)] if stored.digests else [blocks]:
             if self._held >= _HELD_BYTES:
                 self._held = 0
                 await asyncio.sleep(0)
-            body = unpack(bytes(read[at + 1]))
-            self._held += len(body)
-            for place, line in reversed(self._matcher.select(body)):
-                if first + place < self._below and self._page.offer(first + place, line):
-                    return True
+            for place, before, body in reversed(checked_bodies(number, stored, group)):
+                self._held += len(body)
+                first = first_sequence + before
+                if first >= self._below or (candidate.mask is not None and not candidate.mask >> place & 1):
+                    continue
+                for at, line in reversed(self._matcher.select(body)):
+                    if first + at < self._below and self._page.offer(first + at, line):
+                        return True
         return False
 
     async def _require_dropped(self, number: int) -> None:
-        """Raise StoreUnavailable unless retention has just dropped the segment, and everything older with it."""
+        """Raise AuditLogDamaged unless retention has just dropped the segment, and everything older with it."""
         head, _ = await read_head(self._client, self._keyspace)
         if head.first_segment <= number:
-            raise StoreUnavailable(f"Segment {number} of the audit log is missing")
+            raise missing(number)
         self._page.met_a_drop = True
 
     def _is_searched(self, candidate: Candidate, head: Head) -> bool:

@@ -25,7 +25,10 @@ PART_SEGMENTS = 128
 """Segments that share their index keys: a sorted set of at most 128 small members takes 20 bytes for each,
 a larger one over 100, and a reader's step through the index has a bound."""
 
-_compressor = zstandard.ZstdCompressor(level=LEVEL)
+_DIGEST = 32
+"""Hex digits of a frame's digest, of SHA-256: 16 bytes."""
+
+_compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
 _decompressor = zstandard.ZstdDecompressor()
 
 
@@ -52,10 +55,16 @@ class Segment(Struct, frozen=True, kw_only=True):
     previous: str
     frames: str
     data: bytes
+    digests: str = ""
 
     def bodies(self) -> list[bytes]:
         """The JSON lines of each frame. Raises AuditLogDamaged."""
         return [unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames)]
+
+    def holds_its_digests(self) -> bool:
+        """Whether they are those of its frames; true where it was sealed before there were any."""
+        blocks = (self.data[frame.start : frame.end] for frame in frames_of(self.frames))
+        return not self.digests or self.digests == ",".join(map(_digest, blocks))
 
     def body(self) -> bytes:
         """The JSON lines. Raises AuditLogDamaged."""
@@ -79,10 +88,51 @@ def part_of(segment: int) -> int:
     return segment // PART_SEGMENTS
 
 
-def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes]:
-    """`frames` and `data` of a segment whose frames hold these lines (each with its line feed)."""
+def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes, str]:
+    """`frames`, `data` and `digests` of a segment whose frames hold these lines (each with its line feed)."""
     blocks = [(len(lines), _compressor.compress(b"".join(lines))) for lines in bodies]
-    return ",".join(f"{count}:{len(block)}" for count, block in blocks), b"".join(block for _, block in blocks)
+    frames = ",".join(f"{count}:{len(block)}" for count, block in blocks)
+    return frames, b"".join(block for _, block in blocks), ",".join(_digest(block) for _, block in blocks)
+
+
+class Stored(NamedTuple):
+    """What a segment's record says of its data. digests: "" = sealed before there were any."""
+
+    frames: str
+    digests: str
+    previous: str
+    sha256: str
+
+
+def checked_bodies(number: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]) -> list[tuple[int, int, bytes]]:
+    """Of frames as they were read: place, number of entries before it, and JSON lines, which are what was sealed.
+
+    blocks: place and data of frames; all of them where there are no digests. Raises AuditLogDamaged naming the segment
+    if a frame is not the one of its digest, or the lines are not those of the sha256.
+    """
+    try:
+        frames = frames_of(stored.frames)
+        found = [(place, frames[place].first, unpack(block)) for place, block in blocks]
+        is_sound = all(body.count(b"\n") == frames[place].entries for place, _, body in found)
+    except (IndexError, AuditLogDamaged):
+        is_sound, found = False, []
+    if is_sound and stored.digests:
+        digests = stored.digests.split(",")
+        is_sound = all(place < len(digests) and _digest(block) == digests[place] for place, block in blocks)
+    elif is_sound:
+        is_sound = chain(stored.previous, b"".join(body for _, _, body in found)) == stored.sha256
+    if not is_sound:
+        raise AuditLogDamaged(f"Segment {number} of the audit log does not hold the entries that were sealed")
+    return found
+
+
+def missing(number: int) -> AuditLogDamaged:
+    """The error where a segment that the log should have is not there."""
+    return AuditLogDamaged(f"Segment {number} of the audit log is missing")
+
+
+def _digest(block: bytes) -> str:
+    return hashlib.sha256(block).hexdigest()[:_DIGEST]
 
 
 def frames_of(text: str) -> list[Frame]:
@@ -131,6 +181,7 @@ def segment_of(record: dict[bytes, bytes] | list[bytes], data: bytes | None) -> 
             sha256=fields[b"sha256"].decode(),
             previous=fields[b"previous"].decode(),
             frames=fields[b"frames"].decode(),
+            digests=fields.get(b"digests", b"").decode(),
             data=data,
         )
     except (KeyError, ValueError) as error:

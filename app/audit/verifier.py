@@ -189,6 +189,8 @@ class Verifier:
             raise Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
+        if not segment.holds_its_digests():
+            raise Broken(Fault.CHANGED, number, "Its digests are not those of its frames")
         if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
             raise Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
         lines = body.splitlines(keepends=True)

@@ -69,7 +69,7 @@ class Log:
         segment = await read_segment(self.client, self.keys, number)
         body = segment.body().replace(b"allows", b"denies", 1)
         frames, data = pack([body.splitlines(keepends=True)])[:2]
-        record = {"frames": frames} | ({"sha256": chain(segment.previous, body)} if hashed else {})
+        record = {"frames": frames, "digests": ""} | ({"sha256": chain(segment.previous, body)} if hashed else {})
         await self.put(number, record, data)
 
     async def relink(self, first):

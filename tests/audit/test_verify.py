@@ -66,8 +66,8 @@ class Log:
         """A segment whose first entry has another reason, of which no index speaks."""
         segment = await self.segment(number)
         body = segment.body().replace(b"allows", b"denies", 1)
-        frames, data = pack([body.splitlines(keepends=True)])
-        await self.change(number, frames=frames, data=data)
+        frames, data, _ = pack([body.splitlines(keepends=True)])
+        await self.change(number, frames=frames, data=data, digests="")
         return body
 
 

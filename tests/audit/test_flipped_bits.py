@@ -1,0 +1,113 @@
+"""What is stored of a segment is checked before an entry of it is shown: a flipped bit is an error, never an answer."""
+
+import random
+
+import pytest
+from audit_entries import AGENTS, Writer, decoded
+
+from app.audit.export import export
+from app.audit.log import AuditLog
+from app.audit.sealer import Sealer
+from app.errors import AuditLogDamaged
+from app.model.audit import AuditQuery
+from app.model.exports import Format
+
+FLIPS = 120
+FIELDS = ("frames", "digests", "sha256", "previous")
+
+
+@pytest.fixture(params=["with digests", "of an earlier release"])
+async def writer(request, client, workspace_id):
+    """Three segments of 160 entries in three frames each."""
+    writer = Writer(client, workspace_id)
+    for number in range(480):
+        await writer.append(agentId=AGENTS[number % 4], parameters=f'{{"n":{number}}}')
+    for number in range(1, 4):
+        await Sealer(client, 160, 100).seal_next(workspace_id)
+        if request.param != "with digests":
+            await client.call("HDEL", writer.keyspace.audit_segment(number), "digests")
+    return writer
+
+
+async def exported(client, workspace_id):
+    return b"".join([each async for each in export(client, workspace_id, AuditQuery(), Format.NDJSON)])
+
+
+async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, workspace_id):
+    """Any bit of its data: in queries and in an export, the error names the segment."""
+    log, chance = AuditLog(client), random.Random(7)
+    whole = await exported(client, workspace_id)
+    key = writer.keyspace.audit_data(2)
+    data = await client.call_bytes("GET", key)
+    queries = [AuditQuery(limit=1000), AuditQuery(agent_id=AGENTS[1], limit=1000), AuditQuery(policy_id=AGENTS[0])]
+    found = 0
+    for _ in range(FLIPS):
+        bit = chance.randrange(8 * len(data))
+        broken = bytearray(data)
+        broken[bit // 8] ^= 1 << bit % 8
+        await client.call("SET", key, bytes(broken))
+        for query in queries:
+            with pytest.raises(AuditLogDamaged, match="Segment 2"):
+                await log.query(workspace_id, query)
+        with pytest.raises(AuditLogDamaged, match="Segment 2"):
+            await exported(client, workspace_id)
+        found += 1
+    await client.call("SET", key, data)
+    assert (found, await exported(client, workspace_id)) == (FLIPS, whole)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_a_flipped_bit_of_what_entries_are_checked_by_is_never_a_wrong_answer(
+    client, writer, workspace_id, field
+):
+    """Where it does not matter for what was asked, the answer is right."""
+    log, chance, query = AuditLog(client), random.Random(7), AuditQuery(agent_id=AGENTS[1], limit=1000)
+    key = writer.keyspace.audit_segment(2)
+    value = await client.call_bytes("HGET", key, field) or b""
+    for _ in range(30 if value else 0):
+        bit = chance.randrange(8 * len(value))
+        broken = bytearray(value)
+        broken[bit // 8] ^= 1 << bit % 8
+        await client.call("HSET", key, field, bytes(broken))
+        try:
+            page = await log.query(workspace_id, query)
+        except AuditLogDamaged:
+            continue
+        assert decoded(page) == writer.expected(query)
+
+
+@pytest.mark.parametrize("gone", ["data", "record", "both", "cut"])
+async def test_a_missing_segment_is_a_damaged_log_and_names_itself(client, writer, workspace_id, gone):
+    """In a query and in an export: not the store's absence, and nothing that retention did."""
+    keys = {"data": writer.keyspace.audit_data(2), "record": writer.keyspace.audit_segment(2)}
+    if gone == "cut":
+        data = await client.call_bytes("GET", keys["data"])
+        await client.call("SET", keys["data"], data[: len(data) // 2])
+    else:
+        await client.call("DEL", *([keys[gone]] if gone in keys else keys.values()))
+    with pytest.raises(AuditLogDamaged, match="Segment 2"):
+        await AuditLog(client).query(workspace_id, AuditQuery(limit=1000))
+    with pytest.raises(AuditLogDamaged, match="Segment 2"):
+        await exported(client, workspace_id)
+
+
+async def test_an_export_is_not_complete_without_a_segment_that_the_index_has_lost(client, writer, workspace_id):
+    """Nor without an entry that is gone from the stream."""
+    members = await client.call("ZRANGE", writer.keyspace.audit_by_all(0), 0, -1)
+    await client.call("ZREM", writer.keyspace.audit_by_all(0), members[1])
+    with pytest.raises(AuditLogDamaged, match="Entries 161 to 320 are missing"):
+        await exported(client, workspace_id)
+    await client.call("ZADD", writer.keyspace.audit_by_all(0), 1, members[1])
+    await writer.append(6)
+    for entry, wanted in (("483-0", 483), ("486-0", 483)):
+        await client.call("XDEL", writer.keyspace.audit_stream, entry)
+        with pytest.raises(AuditLogDamaged, match=f"Entry {wanted} "):
+            await exported(client, workspace_id)
+
+
+async def test_an_export_comes_in_pieces_that_take_others_no_time(client, writer, workspace_id):
+    """Lines stay whole."""
+    pieces = [each async for each in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
+    assert max(map(len, pieces)) < 40_000
+    assert all(each.endswith(b"\n") for each in pieces if each)
+    assert len(b"".join(pieces).splitlines()) == 481
