@@ -47,13 +47,13 @@ class Query:
             if self._values.setdefault(name, value) != value:
                 raise Invalid.at(name, f"is given in two spellings that differ; leave {given} out")
 
-    def text(self, name: str) -> str | None:
-        """Text as a name can be, so that a filter can match something: 1 to 255 visible characters."""
+    def text(self, name: str, most: int = MAX_TEXT) -> str | None:
+        """Text as a name can be, so that a filter can match something: 1 to `most` visible characters."""
         value = self._values.get(name)
         if value is None:
             return None
-        if not 1 <= len(value) <= MAX_TEXT:
-            raise Invalid.at(name, f"must have 1 to {MAX_TEXT} characters, not {len(value)}; leave it out to match all")
+        if not 1 <= len(value) <= most:
+            raise Invalid.at(name, f"must have 1 to {most} characters, not {len(value)}; leave it out to match all")
         try:
             require_visible(name, value)
         except FieldError as error:

@@ -27,6 +27,8 @@ ALIASES = {
     "ruleType": "rule_type",
 }
 DEFAULT_LIMIT = 100
+CHECKPOINT_MAX = 400
+"""Characters that a checkpoint's line can have, and some more."""
 VERIFY_SEGMENTS = 2_000
 """Verified by one request: a million entries, about four seconds, in steps of up to 15 milliseconds."""
 
@@ -71,7 +73,7 @@ async def verify_audit_log(
 ) -> VerificationView:
     """The chain recomputed from the bodies, up to two thousand segments at a time."""
     query = Query(request, known=("checkpoint",))
-    line = query.text("checkpoint")
+    line = query.text("checkpoint", most=CHECKPOINT_MAX)
     try:
         since = None if line is None else Checkpoint.parse(line)
     except ValueError as error:
