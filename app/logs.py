@@ -6,11 +6,13 @@ A line never holds a raw key, whoever wrote it, and what a caller sent cannot st
 import logging
 import re
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 import msgspec
 
+from app.model.decisions import AuthorizeRequest, Decision
 from app.model.keys import without_raw_keys
 from app.model.times import rfc3339
 
@@ -18,16 +20,39 @@ REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that this task answers; every line written meanwhile carries it."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LIBRARIES = ("uvicorn", "uvicorn.error", "asyncio", "litestar", "redis")
+_decisions = logging.getLogger("app.decisions")
+_COLOURS = {"allowed": "\x1b[32m", "denied": "\x1b[31m", "escalated": "\x1b[33m"}
+_PLAIN = "\x1b[0m"
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def configure_logging(level: str, style: str = "text") -> None:
     """Everything at `level` (debug, info, warning, error) and above goes to stderr; libraries from warning on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if style == "json" else TextLines())
+    text = TerminalLines if sys.stderr.isatty() else TextLines
+    handler.setFormatter(JsonLines() if style == "json" else text())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     for library in _LIBRARIES:
         logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def decision_noter(when: str) -> Callable[[AuthorizeRequest, Decision, int], None] | None:
+    """What writes a line for each decision; None if nobody wants one. when: `terminal`, `always` or `never`."""
+    wanted = when == "always" or (when == "terminal" and sys.stderr.isatty())
+    return _note_decision if wanted and _decisions.isEnabledFor(logging.INFO) else None
+
+
+def _note_decision(request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
+    outcome = decision.outcome
+    fields = {
+        "result": outcome.result.value,
+        "agent_id": request.agent_id,
+        "tool": request.tool_name,
+        "reason": outcome.reason,
+        "ms": round(waited_us / 1000, 3),
+        "decision_id": decision.id,
+    }
+    _decisions.info("decided", extra=fields)
 
 
 class TextLines(logging.Formatter):
@@ -62,6 +87,27 @@ class JsonLines(TextLines):
         if record.exc_info:
             line["exception"] = self._traceback(record)
         return without_raw_keys(msgspec.json.encode(line, enc_hook=str).decode())
+
+
+class TerminalLines(TextLines):
+    """Lines for a person who watches: short times, a decision's result in colour, a level only where it matters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """`12:34:56.789  denied     <agent>  refund.create  Parameter … (0.6 ms)`."""
+        clock = _time(record)[11:23]
+        if record.name == _decisions.name:
+            told = vars(record)
+            colour = _COLOURS.get(told["result"], "")
+            line = f"{told['agent_id']}  {told['tool']}  {told['reason']} ({told['ms']:.1f} ms)"
+            return f"{clock}  {colour}{told['result']:9}{_PLAIN if colour else ''}  {self._shown(line)}"
+        level = "" if record.levelno == logging.INFO else f"{record.levelname}  "
+        fields = _fields(record)
+        shown = "  ".join(f"{name}={fields[name]}" for name in ("status", "ms") if name in fields)
+        first = self._shown(f"{level}{record.getMessage()}  {shown}".rstrip())
+        return "\n".join([f"{clock}  {first}", *map(self._shown, self._traceback(record).splitlines())])
+
+    def _shown(self, text: str) -> str:
+        return without_raw_keys(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\n", "\\n")))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -74,10 +74,17 @@ _LATENCY = _Histogram(
     LATENCY_US,
     _MICROSECONDS,
 )
+_ANSWER = _Histogram(
+    "remit_answer_latency_seconds",
+    "From a call's arrival to its answer or its refusal, ready to be sent: what a caller waits for on this side.",
+    _LATENCY.end,
+    LATENCY_US,
+    _MICROSECONDS,
+)
 _ROUND_TRIP = _Histogram(
     "remit_store_round_trip_seconds",
     "From sending a commit to reading its reply.",
-    _LATENCY.end,
+    _ANSWER.end,
     ROUND_TRIP_US,
     _MICROSECONDS,
 )
@@ -90,7 +97,7 @@ _GAUGES = (
 _GAUGE_FAMILIES = tuple(
     _Family("gauge", name, meaning, _BATCH.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
-FAMILIES = (_DECISIONS, _REFUSALS, _STALE, _LATENCY, _ROUND_TRIP, _BATCH, *_GAUGE_FAMILIES)
+FAMILIES = (_DECISIONS, _REFUSALS, _STALE, _LATENCY, _ANSWER, _ROUND_TRIP, _BATCH, *_GAUGE_FAMILIES)
 ROW_BYTES = FAMILIES[-1].end * _WORD
 
 _DECISION_AT = {result: _DECISIONS.start + place for place, result in enumerate(RESULTS)}
@@ -119,6 +126,12 @@ class Metrics:
         own[_DECISION_AT[result]] += 1
         own[_LATENCY.start + bisect_left(LATENCY_US, latency_us)] += 1
         own[_LATENCY.sum] += latency_us
+
+    def ready(self, waited_us: int) -> None:
+        """A call has its answer, a decision or a refusal, so long after its arrival."""
+        own = self._own
+        own[_ANSWER.start + bisect_left(LATENCY_US, waited_us)] += 1
+        own[_ANSWER.sum] += waited_us
 
     def refused(self, code: str) -> None:
         """An authorize call got an error instead of a decision."""

@@ -135,6 +135,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_format: Literal["text", "json"] = "text"
     """Log lines for people, or one JSON object a line for machines."""
 
+    log_decisions: Literal["terminal", "always", "never"] = "terminal"
+    """Whether every decision is a log line too, at level info; unless told, only where the log is a terminal."""
+
     tracing: bool = False
     """Whether every request makes an OpenTelemetry span; needs the extra `otel`, and OTEL_* say where spans go."""
 

@@ -30,9 +30,11 @@ stop() {
   rm -rf "$folder"
 }
 trap stop EXIT
-trap 'exit 130' INT
+trap 'echo; say stopping "balancer, replicas, compactor, store"; exit 130' INT
 trap 'exit 143' TERM
 
+# Ctrl-C goes to everything on the terminal; children are in groups of their own and are stopped in order.
+set -m
 start() { # name, command...
   local name=$1
   shift
@@ -63,6 +65,7 @@ password=$("$python" -c 'import secrets; print(secrets.token_hex(24))')
 hash=$(printf %s "$password" | sha256sum | cut -c1-64)
 mkdir "$folder/store"
 sed "s/>CHANGE-ME /#$hash /; /^user operator/d; /^user backup/d" "$here/redis.acl" >"$folder/redis.acl"
+say starting "a store, a compactor, two replicas and, where it is installed, nginx; about 5 s"
 start store "$server" "$here/redis.conf" --port "$store_port" --bind 127.0.0.1 \
   --dir "$folder/store" --aclfile "$folder/redis.acl"
 until_true "the store listens" bash -c "exec 3<>/dev/tcp/127.0.0.1/$store_port"
@@ -70,6 +73,7 @@ until_true "the store listens" bash -c "exec 3<>/dev/tcp/127.0.0.1/$store_port"
 export REMIT_REDIS_URL="redis://remit:$password@127.0.0.1:$store_port/0" REMIT_COMPACT=false REMIT_LOG_FORMAT=json
 REMIT_SECRET=$("$python" -c 'import secrets; print(secrets.token_hex(32))')
 export REMIT_SECRET
+say store "listens on port $store_port"
 start compactor "$python" -m app.cli compact
 for number in 0 1; do
   start "replica-$((number + 1))" env "REMIT_PORT=${replica_ports[number]}" "$python" -m app.cli serve
@@ -77,6 +81,8 @@ done
 for replica_port in "${replica_ports[@]}"; do
   until_true "the replica on port $replica_port is ready" curl -fsS "http://127.0.0.1:$replica_port/readyz"
 done
+
+say replicas "are ready on ports ${replica_ports[*]}"
 
 if command -v nginx >/dev/null; then
   mkdir "$folder/nginx"
@@ -100,7 +106,8 @@ if [ "${1:-}" = --check ]; then
   exit
 fi
 
-say store "redis://127.0.0.1:$store_port, files in $folder/"
+say store "files in $folder/, look inside with: redis-cli -u $REMIT_REDIS_URL --no-auth-warning"
+say console "REMIT_REDIS_URL=$REMIT_REDIS_URL .venv/bin/remit agents list"
 say replicas "http://127.0.0.1:${replica_ports[0]} http://127.0.0.1:${replica_ports[1]}"
 say serving "$url, stop with Ctrl-C"
 say "admin key" "$key"

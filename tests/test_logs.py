@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from app.logs import REQUEST_ID, JsonLines, TextLines
+from app.logs import REQUEST_ID, JsonLines, TerminalLines, TextLines, decision_noter
 
 RAW_KEY = "svc_0123456789abcdef0123456789abcdef"
 
@@ -90,3 +90,50 @@ def test_lines_go_to_stderr_from_the_level_on():
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == ""
     assert [json.loads(line)["message"] for line in ran.stderr.splitlines()] == ["yes"]
+
+
+def decided(**changes: object) -> logging.LogRecord:
+    told = {
+        "result": "denied",
+        "agent_id": "01a1fb57-7395-719c-bde6-56b7f85185ba",
+        "tool": "refund.create",
+        "reason": 'Parameter "amount" is 900, above the maximum 500',
+        "ms": 0.612,
+        "decision_id": "01a1fb57-73a0-7a1a-a700-2fd2546c3e80",
+    } | changes
+    return logging.getLogger("app.decisions").makeRecord(
+        "app.decisions", logging.INFO, "file.py", 1, "decided", (), None, extra=told
+    )
+
+
+def test_a_decision_on_a_terminal_is_one_line_with_its_result_in_colour():
+    """Time, result, agent, tool, reason, milliseconds."""
+    line = TerminalLines().format(decided())
+    clock, rest = line[:12], line[12:]
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}", clock)
+    assert rest == (
+        "  \x1b[31mdenied   \x1b[0m  01a1fb57-7395-719c-bde6-56b7f85185ba  refund.create  "
+        'Parameter "amount" is 900, above the maximum 500 (0.6 ms)'
+    )
+
+
+def test_a_decision_where_there_is_no_terminal_is_a_line_of_fields():
+    """As JSON for machines."""
+    line = json.loads(JsonLines().format(decided()))
+    assert (line["result"], line["tool"], line["ms"]) == ("denied", "refund.create", 0.612)
+
+
+def test_what_a_caller_sent_reaches_no_terminal_as_a_control():
+    """A tool cannot colour, move or end the line."""
+    line = TerminalLines().format(decided(tool="x\r\n\x1b[2J", reason=f"{RAW_KEY}\n"))
+    assert line.count("\x1b") == 2
+    assert "\n" not in line
+    assert RAW_KEY not in line
+
+
+def test_decisions_are_lines_only_where_somebody_watches(monkeypatch):
+    """The default writes none where the log is no terminal, and then costs nothing."""
+    logging.getLogger("app.decisions").setLevel(logging.INFO)
+    for is_terminal, expected in ((False, {"always"}), (True, {"always", "terminal"})):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
+        assert {when for when in ("terminal", "always", "never") if decision_noter(when)} == expected

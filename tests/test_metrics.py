@@ -33,6 +33,18 @@ def test_a_decision_is_counted_by_its_result_and_its_latency():
     assert read["remit_decision_latency_seconds_sum"] == pytest.approx(0.020801)
 
 
+def test_what_a_caller_waits_for_is_counted_apart_from_what_the_entry_says():
+    """A slow disk comes after the commit has read the clock, and shows here alone."""
+    metrics = Metrics()
+    metrics.decided("allowed", 800)
+    metrics.ready(40_000)
+    read = samples(metrics)
+    assert read['remit_decision_latency_seconds_bucket{le="0.001"}'] == 1
+    assert read['remit_answer_latency_seconds_bucket{le="0.025"}'] == 0
+    assert read['remit_answer_latency_seconds_bucket{le="0.05"}'] == 1
+    assert read["remit_answer_latency_seconds_sum"] == pytest.approx(0.04)
+
+
 def test_what_is_not_a_decision_is_counted_too():
     """Refusals by code, plans made again, round trips, batches."""
     metrics = Metrics()

@@ -62,6 +62,7 @@ ROUTES: list[ControllerRouterHandler] = [
     metrics.metrics,
     document.openapi_document,
     page.docs_page,
+    page.root,
 ]
 
 _AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})

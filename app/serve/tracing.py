@@ -22,5 +22,5 @@ def _spans() -> Any:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("opentelemetry"):
             raise
-        raise SettingsError("REMIT_TRACING needs the extra `otel`: pip install 'remit[otel]'") from None
+        raise SettingsError("REMIT_TRACING needs the extra `otel`: pip install -e '.[otel]' in a checkout") from None
     return spans

@@ -25,7 +25,6 @@ OTHERS = [
     "/v1\\agents",
     "/v1%5cagents",
     "http://h//v1/agents",
-    "http://h",
     "HTTP://h/v1/../v1/agents",
 ]
 SAME = [

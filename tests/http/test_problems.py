@@ -23,7 +23,7 @@ class Broken:
 
     request_rates = SimpleNamespace(on=False)
     auth_failures = SimpleNamespace(locked={})
-    metrics = SimpleNamespace(refused=lambda _code: None)
+    metrics = SimpleNamespace(refused=lambda _code: None, ready=lambda _us: None)
 
     def __getattr__(self, name):
         raise ZeroDivisionError(f"the password is hunter2, the key {ADMIN_KEY}")

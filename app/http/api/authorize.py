@@ -121,13 +121,19 @@ async def respond(services: Services, call: Call) -> Answer:
         problem = error if isinstance(error, AppError) else unexpected(error)
         note_failure(services, call.peer, call.headers, problem)
         services.metrics.refused(problem.code)
+        services.metrics.ready(monotonic_us() - arrived_us)
         return error_answer(problem, request_id_header(request_id or request_id_of(())), *admitted)
     headers = [JSON, request_id_header(request_id or decision.id.encode()), *admitted]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
         services.metrics.decided(decision.outcome.result, decision.latency_us)
-    return Answer(200, headers, _encode(DecisionView.of(decision)))
+    body = _encode(DecisionView.of(decision))
+    waited_us = monotonic_us() - arrived_us
+    services.metrics.ready(waited_us)
+    if services.note_decision is not None:
+        services.note_decision(request, decision, waited_us)
+    return Answer(200, headers, body)
 
 
 @asgi(PATH, copy_scope=False)

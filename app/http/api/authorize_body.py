@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import Invalid, PayloadTooLarge
+from app.errors import Detail, Invalid, PayloadTooLarge
 from app.http.bodies import (
     count_keys,
     decode_json,
@@ -135,9 +135,8 @@ def _require_small(context: dict[str, Any]) -> None:
 
 def _require_short(parameters: bytes) -> None:
     if len(parameters) > MAX_PARAMETERS_BYTES:
-        raise Invalid.at(
-            "$.parameters", f"have {len(parameters)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
-        )
+        message = f"have {len(parameters)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
+        raise PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
 
 
 def _idempotency(key: bytes, asked: tuple[Any, ...]) -> Idempotency:

@@ -384,6 +384,15 @@ OPERATIONS = (
     Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
     Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
     Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=(HTML,)),
+    Operation(
+        "GET",
+        "/",
+        "To the page",
+        None,
+        "Service",
+        status=302,
+        headers={"Location": "`/docs`, this document as a page."},
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from litestar import MediaType, Response, get
+from litestar.status_codes import HTTP_302_FOUND
 
 from app.http.openapi.document import document
 from app.http.openapi.parameters import RATE, REQUEST_ID
@@ -39,6 +40,12 @@ summary { cursor: pointer; font-size: 13px }
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # The page needs its own style and nothing else; whatever else stood in it would not be run.
 _POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+@get("/", status_code=HTTP_302_FOUND)
+async def root() -> Response[None]:
+    """Whoever opens the address that a start prints arrives at the page."""
+    return Response(None, headers={"Location": "/docs"})
 
 
 @get("/docs", media_type=MediaType.HTML)
