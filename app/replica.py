@@ -26,6 +26,7 @@ from app.model.redaction import Redactor
 from app.model.signer import Signer
 from app.pdp import compile_agent
 from app.redis_client.client import Client, open_client
+from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_DECISION
 from app.redis_client.urls import MasterLocator, StoreUrl
@@ -94,6 +95,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             link = PipelinedClient(server, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
             stack.push_async_callback(link.close)
             await link.open()
+            if isinstance(server, MasterLocator):
+                handover = Handover(where, server, (link, client, prompt))
+                stack.push_async_callback(handover.close)
+                handover.open()
             runner = link
         ids, clock = Ids(), StoreClock()
         limits = Limits(

@@ -40,6 +40,7 @@ class Client:
         self._wait_replicas = wait_replicas
         self._patience_s = patience_s
         self._turns = asyncio.Semaphore(at_once)
+        self._is_held = False
 
     async def call(self, *args: Value) -> Any:
         """The reply of one command."""
@@ -125,6 +126,22 @@ class Client:
 
         return call
 
+    def hold(self) -> None:
+        """Nothing more is sent to this master; what it was sent is still answered."""
+        self._is_held = True
+
+    def follow(self) -> None:
+        """Calls go to the master of now; connections to another one are closed as they come free."""
+        self._leave_master()
+        self._is_held = False
+
+    def _leave_master(self) -> None:
+        """Where Sentinels name the master, they are asked again before the next command."""
+        pool: Any = getattr(self._redis, "connection_pool", None)
+        if hasattr(pool, "sentinel_manager"):
+            for connection in (*pool._available_connections, *pool._in_use_connections):  # noqa: SLF001 - no other way
+                connection.mark_for_reconnect()
+
     async def distrust(self) -> None:
         """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""
         await self._redis.aclose()
@@ -165,9 +182,14 @@ class Client:
         except TimeoutError:
             raise StoreUnavailable("The store is too slow for all that is asked of it; nothing was done") from None
         try:
+            if self._is_held:
+                raise StoreUnavailable("The store's master hands over to another one; nothing was done")
             yield
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
-            raise StoreUnavailable(describe_fault(error)) from error
+            sentence = describe_fault(error)
+            if "(NOREPLICAS)" in sentence or "(READONLY)" in sentence:
+                self._leave_master()
+            raise StoreUnavailable(sentence) from error
         except (RuntimeError, AttributeError) as error:
             # What uvloop and redis-py raise where a connection is closed under a command.
             log.warning("the store's client failed", exc_info=error)

@@ -55,6 +55,9 @@ class PipelinedClient:
         self._pause = pause
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
+        self._may_connect = asyncio.Event()
+        self._may_connect.set()
+        self._held: Connection | None = None
 
     async def open(self) -> None:
         """Connect; raises StoreUnavailable if the store is not there. From then on it reconnects by itself."""
@@ -70,6 +73,18 @@ class PipelinedClient:
         if connection is not None:
             connection.close()
             await connection.lost.wait()
+
+    def hold(self) -> None:
+        """Nothing more is sent to this master; what it was sent is still answered."""
+        self._may_connect.clear()
+        self._held, self._connection = self._connection or self._held, None
+
+    def follow(self) -> None:
+        """The connection is that to the master of now; what another one has not answered has failed."""
+        held, self._held = self._held or self._connection, None
+        self._may_connect.set()
+        if held is not None:
+            held.close()
 
     def call(self, *args: Value) -> asyncio.Future[Any]:
         """The reply of one command, to be awaited. Error replies are raised as StoreUnavailable."""
@@ -98,15 +113,16 @@ class PipelinedClient:
         loop = asyncio.get_running_loop()
         failures = 0
         while True:
-            if self._connection is not None:
-                await self._connection.lost.wait()
-                if loop.time() - self._connection.made_at >= _SETTLED_S:
+            if (connection := self._connection or self._held) is not None:
+                await connection.lost.wait()
+                if loop.time() - connection.made_at >= _SETTLED_S:
                     failures = 0
-                self._connection = None
+                self._connection = self._held = None
             if failures:
                 longest_s = _BACKOFF_S[min(failures, len(_BACKOFF_S)) - 1]
                 await self._pause(longest_s * random.uniform(0.5, 1))  # noqa: S311 - it spreads, it hides nothing
             failures += 1
+            await self._may_connect.wait()
             try:
                 self._connection = await self._connect()
                 log.info("connected to the store again")

@@ -12,12 +12,14 @@ from redis import exceptions
 from redis.asyncio import Connection, Redis, RedisCluster, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
 from redis.backoff import NoBackoff
 
 from app.errors import StoreUnavailable
+from app.redis_client.replies import as_record
 
 _SENTINEL_TIMEOUT_S = 0.5
+_MOMENT_S = 0.05
 
 
 class StoreUrl(Struct, frozen=True):
@@ -65,27 +67,30 @@ class StoreUrl(Struct, frozen=True):
 
 def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:
     """redis-py's client for one server or for the master that Sentinels name; nothing is sent yet."""
-    options = _options(timeout_s) | {"max_connections": connections}
+    options = connection_options(timeout_s) | {"max_connections": connections}
     if url.topology != "sentinel":
         kind = _PACKED.get(url.scheme, _PackedConnection)
         return Redis.from_url(url.text, connection_class=kind, **options)
     of_the_master = parse_url(url.server(*url.nodes[0]))
     kind = of_the_master.pop("connection_class", Connection)
     options |= {name: value for name, value in of_the_master.items() if name not in {"host", "port"}}
-    sentinel = Sentinel(url.nodes, sentinel_kwargs=_options(_SENTINEL_TIMEOUT_S))  # type: ignore[no-untyped-call]
+    sentinel = _Located(url.nodes, sentinel_kwargs=connection_options(_SENTINEL_TIMEOUT_S))  # type: ignore[no-untyped-call]
+    sentinel.locate = MasterLocator(url)
     return sentinel.master_for(url.service, ssl=issubclass(kind, SSLConnection), **options)
 
 
 def open_cluster(url: StoreUrl, timeout_s: float, connections: int) -> RedisCluster:
     """redis-py's client for a cluster, of which any node is named; nothing is sent yet."""
-    options = _options(timeout_s) | {"max_connections": connections}
+    options = connection_options(timeout_s) | {"max_connections": connections}
     return RedisCluster.from_url(url.server(*url.nodes[0]), **options)
 
 
 class MasterLocator:
-    """Asks every Sentinel where the master is, and believes the majority.
+    """Asks every Sentinel where the master is, and believes the one that knows of the latest hand-over.
 
-    One that does not answer costs half a second, and one that is cut off from the others is outvoted.
+    None has a higher configuration epoch without a majority's vote; of those with the same, the majority is believed.
+    The others learn of a hand-over up to two seconds later. One that does not answer is waited for no longer than a
+    moment once a majority has.
     """
 
     def __init__(self, url: StoreUrl) -> None:
@@ -94,36 +99,61 @@ class MasterLocator:
     async def __call__(self) -> str:
         """The URL of the master. Raises StoreUnavailable if no Sentinel knows it."""
         asked = [asyncio.ensure_future(self._ask(host, port)) for host, port in self._url.nodes]
-        votes: Counter[tuple[str, int]] = Counter()
+        votes: Counter[tuple[int, tuple[str, int]]] = Counter()
         try:
-            for answer in asyncio.as_completed(asked):
-                if (master := await answer) is not None:
-                    votes[master] += 1
-                    if votes[master] * 2 > len(asked):
-                        break
+            await _majority(asked)
+            for each in asked:
+                if each.done() and (known := each.result()) is not None:
+                    votes[known] += 1
         finally:
             for each in asked:
                 each.cancel()
         if not votes:
             raise StoreUnavailable("No Sentinel says where the store is; nothing was decided")
-        [(master, _)] = votes.most_common(1)
-        return self._url.server(*master)
+        _, (host, port) = max(votes, key=lambda known: (known[0], votes[known]))
+        return self._url.server(host, port)
 
-    async def _ask(self, host: str, port: int) -> tuple[str, int] | None:
-        sentinel: Any = Redis(host=host, port=port, **_options(_SENTINEL_TIMEOUT_S))
+    async def _ask(self, host: str, port: int) -> tuple[int, tuple[str, int]] | None:
+        """The configuration epoch and the address that this Sentinel knows."""
+        sentinel: Any = Redis(host=host, port=port, **connection_options(_SENTINEL_TIMEOUT_S))
         try:
             async with asyncio.timeout(_SENTINEL_TIMEOUT_S):
                 reply: Sequence[str] | None = await sentinel.execute_command(
                     "SENTINEL GET-MASTER-ADDR-BY-NAME", self._url.service
                 )
+                known = await sentinel.execute_command("SENTINEL MASTER", self._url.service) if reply else {}
         except (exceptions.RedisError, OSError, TimeoutError):
             return None
         finally:
             await sentinel.aclose()
-        return (reply[0], int(reply[1])) if reply else None
+        return (int(as_record(known).get("config-epoch", 0)), (reply[0], int(reply[1]))) if reply else None
 
 
-def _options(timeout_s: float) -> dict[str, Any]:
+async def _majority(asked: Sequence["asyncio.Future[Any]"]) -> None:
+    """More than half have answered, and the others have had a moment to."""
+    pending = set(asked)
+    while pending and sum(each.done() and each.result() is not None for each in asked) * 2 <= len(asked):
+        _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+    if pending:
+        await asyncio.wait(pending, timeout=_MOMENT_S)
+
+
+class _Located(Sentinel):
+    """redis-py asks for the master what we ask: it would believe the first Sentinel that answers."""
+
+    locate: MasterLocator
+
+    async def discover_master(self, service_name: str) -> tuple[str, int]:
+        """Where the master is. Raises MasterNotFoundError."""
+        try:
+            found = parse_url(await self.locate())
+        except StoreUnavailable as error:
+            raise MasterNotFoundError(service_name) from error
+        return found["host"], found["port"]
+
+
+def connection_options(timeout_s: float) -> dict[str, Any]:
+    """What every connection of redis-py is made with."""
     return {
         "decode_responses": True,
         "socket_timeout": timeout_s,

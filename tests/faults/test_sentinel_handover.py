@@ -1,0 +1,118 @@
+"""A planned hand-over (`SENTINEL FAILOVER`) under load: nothing that was answered or acknowledged is lost.
+
+Of three data nodes the one that is not promoted goes on following the old master, and would confirm what is then lost.
+REMIT_TEST_HANDOVERS says how many in a row; without it there are two.
+"""
+
+import os
+import threading
+import time
+
+import pytest
+import redis
+from servers import Replica, Store
+from topologies import SEALING_FAST, SERVICE, Guarded, until
+from witness import Witness
+
+HANDOVERS = int(os.environ.get("REMIT_TEST_HANDOVERS", "2"))
+
+
+class Trio(Guarded):
+    """A master and two replicas under three Sentinels, set up as docs/operations.md says."""
+
+    def __init__(self, binary, folder):
+        super().__init__(binary, folder)
+        follow = ("--masteruser", "replication", "--masterauth", "secret", "--repl-diskless-sync-delay", "0")
+        user = ("--user", "replication", "on", ">secret", "+psync", "+replconf", "+ping")
+        of = ("--replicaof", "127.0.0.1", str(self.master.port))
+        self.second = Store(binary, folder / "second", *follow, *user, *of)
+        self.on_second = redis.Redis(port=self.second.port, decode_responses=True)
+        self.nodes = [self.on_master, self.on_replica, self.on_second]
+        for node in self.nodes:
+            node.config_set("min-replicas-to-write", 1)
+            node.config_set("min-replicas-max-lag", 2)
+        until(lambda: all(len(each.sentinel_slaves(SERVICE)) == 2 for each in self.watchers), "both are known")
+        until(self.is_settled, "both replicas follow the master")
+
+    def stop(self):
+        self.on_second.close()
+        super().stop()
+        self.second.kill()
+
+    def masters(self):
+        return [node for node in self.nodes if node.role()[0] == "master"]
+
+    def is_settled(self):
+        """One master, two replicas that have all it has, and every Sentinel knows."""
+        masters = self.masters()
+        if len(masters) != 1 or masters[0].info("replication")["connected_slaves"] != 2:
+            return False
+        port = masters[0].connection_pool.connection_kwargs["port"]
+        return all(
+            each.sentinel_get_master_addr_by_name(SERVICE)[1] == port
+            and not [one for one in each.sentinel_slaves(SERVICE) if one["is_disconnected"]]
+            and "failover_in_progress" not in each.execute_command("SENTINEL MASTER", SERVICE)["flags"]
+            for each in self.watchers
+        )
+
+    def hand_over(self):
+        """Another node is the master, and all the others follow it."""
+        [before] = self.masters()
+
+        def accepted():
+            try:
+                return bool(self.watchers[0].execute_command("SENTINEL", "FAILOVER", SERVICE))
+            except redis.exceptions.ResponseError:
+                return False  # it has not forgotten the last one yet
+
+        until(accepted, "the Sentinel begins", 60)
+        until(lambda: before.role()[0] == "slave" and self.is_settled(), "another one is in charge", 60)
+
+
+class Changes:
+    """An admin who creates agents, one after the other, and remembers those that were acknowledged."""
+
+    def __init__(self, tenant):
+        self._tenant, self._stopping, self.acknowledged = tenant, threading.Event(), []
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._stopping.is_set():
+            answer = self._tenant.admin.post("/v1/agents", json={"name": "made during a hand-over"})
+            if answer.status_code == 201:
+                self.acknowledged.append(answer.json()["id"])
+            else:
+                assert answer.status_code == 503, answer.text
+                time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_a_planned_hand_over_loses_no_answer_and_no_change(server, own, tmp_path):
+    """Entries, quotas and acknowledged changes are all there, however often; in between calls are 503."""
+    trio = own(Trio(server("redis"), tmp_path))
+    replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST))
+    witness = own(Witness(redis.Redis(port=trio.master.port), trio.url, replica))
+    agents = [witness.new_agent(max_calls=500), witness.new_agent()]
+    with Changes(witness.tenant) as changes, witness.load(*agents, count=6) as load:
+        for _ in range(HANDOVERS):
+            load.after(100)
+            trio.hand_over()
+            load.after(50)
+    assert (load.wrong, load.cut) == ([], [])
+    assert load.answered
+    [master] = trio.masters()
+    witness.store = redis.Redis(port=master.connection_pool.connection_kwargs["port"])
+    assert [
+        each for each in changes.acknowledged if not master.exists(f"remit:{{{witness.tenant.id}}}:agent:{each}")
+    ] == []
+    assert changes.acknowledged
+    witness.check()

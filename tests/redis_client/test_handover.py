@@ -1,0 +1,57 @@
+"""What a replica does with what the Sentinels say."""
+
+import pytest
+
+from app.redis_client.handover import Handover
+from app.redis_client.urls import StoreUrl
+
+BEGINS = "+failover-state-select-slave"
+
+
+class Follower:
+    """Remembers what it was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def hold(self):
+        self.told.append("hold")
+
+    def follow(self):
+        self.told.append("follow")
+
+
+@pytest.fixture
+async def heard():
+    """A hand-over that nobody listens for but this test, and a follower of it."""
+    follower = Follower()
+    made = Handover(StoreUrl.parse("redis+sentinel://s1,s2/remit"), lambda: None, [follower])
+    yield made.hear, follower.told
+    await made.close()
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        ("+promoted-slave", "slave 10.0.0.2:6379 10.0.0.2 6379 @ remit 10.0.0.1 6379"),
+        ("+switch-master", "remit 10.0.0.1 6379 10.0.0.2 6379"),
+        ("-failover-abort-slave-timeout", "master remit 10.0.0.1 6379"),
+    ],
+)
+async def test_nothing_is_sent_from_the_first_word_of_a_hand_over_to_the_last(heard, event, text):
+    """Whoever says it first, and however many say it again."""
+    hear, told = heard
+    for _ in range(3):
+        hear(BEGINS, "master remit 10.0.0.1 6379")
+    assert told == ["hold"]
+    hear(event, text)
+    hear(event, text)
+    assert told == ["hold", "follow"]
+
+
+async def test_another_masters_hand_over_is_nobodys_concern(heard):
+    """Sentinels watch many."""
+    hear, told = heard
+    hear(BEGINS, "master remit-too 10.0.0.9 6379")
+    hear("+switch-master", "other 10.0.0.9 6379 10.0.0.8 6379")
+    assert told == []
