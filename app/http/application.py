@@ -19,6 +19,7 @@ from app.http.api import (
     audit_stream,
     authorize,
     changes,
+    claude_code_hook,
     health,
     metrics,
     policies,
@@ -37,6 +38,7 @@ from app.replica import Services
 
 ROUTES: list[ControllerRouterHandler] = [
     authorize.authorize,
+    claude_code_hook.claude_code_hook,
     api_keys.create_key,
     api_keys.list_keys,
     api_keys.revoke_key,
@@ -82,6 +84,8 @@ class Application(Litestar):
             return await send_answer(send, refusal)
         if path in _AUTHORIZE and scope["method"] == "POST":
             return await authorize.answer(services, scope, receive, send)
+        if path == claude_code_hook.PATH and scope["method"] == "POST":  # here, since a refusal must be an answer, too
+            return await claude_code_hook.answer(services, scope, receive, send)
         if path.startswith(NEEDS_A_KEY) and has_bounds(services):
             try:
                 send = with_headers(send, check_rate(services, peer_of(scope), scope["headers"]))

@@ -16,6 +16,7 @@ from litestar.handlers import HTTPRouteHandler
 from app import errors
 from app.http.api.audit_log import ALIASES
 from app.http.api.authorize_body import AuthorizeBody, decode_tool_call
+from app.http.api.claude_code_hook import HookCall, authorize_body
 from app.http.application import ROUTES
 from app.http.bodies import Body, decode_body
 from app.http.openapi import document as openapi
@@ -40,6 +41,9 @@ def handlers():
             yield method, path, handler
 
 
+AGENT = [(b"x-remit-agent", b"00000000-0000-7000-8000-000000000000")]
+
+
 def validator(name):
     """Checks a value against a schema of the document, formats included."""
     schema = {"$ref": f"#/components/schemas/{name}", "components": API["components"]}
@@ -58,7 +62,8 @@ def test_the_table_agrees_with_the_handler(operation):
     """Scope, body and status are those of the code."""
     handler = next(found for method, path, found in handlers() if (method, path) == (operation.method, operation.path))
     if not isinstance(handler, HTTPRouteHandler):
-        assert (operation.body, operation.path) == (AuthorizeBody, "/v1/authorize")
+        bodies = {"/v1/authorize": AuthorizeBody, "/v1/hooks/claude-code": HookCall}
+        assert operation.body is bodies[operation.path]
         return
     taken = inspect.signature(handler.fn).parameters
     assert operation.body is (get_args(taken["data"].annotation)[0] if "data" in taken else None)
@@ -157,7 +162,7 @@ def test_an_example_of_a_body_is_accepted(kind, name, value):
     assert (
         isinstance(decode_body(raw, kind), kind)
         if issubclass(kind, Body)
-        else decode_tool_call(raw, None, Redactor([]))
+        else decode_tool_call(authorize_body(raw, AGENT) if kind is HookCall else raw, None, Redactor([]))
     )
 
 

@@ -9,6 +9,7 @@ from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.model.audit import AuditEntry, Backlog
@@ -74,6 +75,18 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "the least there can be": {"agent_id": _AGENT, "tool_name": "booking.read"},
     },
+    HookCall: {
+        "a command": {
+            "session_id": "3f1c0d3e-6b1f-4b6e-9a55-0e6f6f7f0a11",
+            "transcript_path": "/home/ann/.claude/projects/shop/3f1c0d3e.jsonl",
+            "cwd": "/home/ann/shop",
+            "permission_mode": "default",
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "git push --force", "description": "Push the branch"},
+            "tool_use_id": "toolu_01ABC",
+        }
+    },
     CreateAgent: {
         "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
         "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
@@ -109,6 +122,13 @@ BODIES: dict[type, dict[str, Any]] = {
 
 ANSWERS: dict[type, Any] = {
     DecisionView: _DECISION,
+    HookAnswer: {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": '"Bash" is on the denylist of policy "nothing leaves"',
+        }
+    },
     AgentView: {
         "id": _AGENT,
         "name": "booking agent",

@@ -35,6 +35,7 @@ from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.openapi.parameters import (
@@ -47,6 +48,7 @@ from app.http.openapi.parameters import (
     FILTERS,
     FORCE,
     GROUP,
+    HOOK_AGENT,
     IDEMPOTENCY_KEY,
     IF_MATCH,
     KIND,
@@ -94,6 +96,8 @@ class Operation(Struct, frozen=True):
     headers: dict[str, str] = {}
     request_headers: tuple[Parameter, ...] = ()
     description: str = ""
+    always: bool = False
+    """Every answer has the operation's status: there are no error answers."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -130,6 +134,22 @@ OPERATIONS = (
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
             "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
             "everything. 503 means that there is no decision: the call must not be made."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/hooks/claude-code",
+        "Answer a coding agent's hook",
+        READ,
+        "Decisions",
+        body=HookCall,
+        answer=HookAnswer,
+        request_headers=(HOOK_AGENT,),
+        always=True,
+        description=(
+            "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
+            "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
+            "that says why, because the coding agent runs the tool after any other status."
         ),
     ),
     Operation(
@@ -403,6 +423,8 @@ def headers_of(operation: Operation) -> dict[str, str]:
 
 def errors_of(operation: Operation) -> list[type[AppError]]:
     """Everything that an operation can be refused with, by status."""
+    if operation.always:
+        return []
     errors: list[type[AppError]] = [AppError, *operation.errors]
     if operation.scope is not None:
         errors += (

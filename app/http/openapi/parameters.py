@@ -102,6 +102,11 @@ IDEMPOTENCY_KEY = Parameter(
     "no second entry, no second call in a rate limit. Another question with the same name is 409, and so is the same "
     "one once the agent or what governs it has changed: then ask with a new name.",
 )
+HOOK_AGENT = Parameter(
+    "X-Remit-Agent",
+    {"type": "string", "format": "uuid"},
+    "The agent whose calls these are. It must be given, once; without it every call is denied.",
+)
 REPLAYED = {"Idempotency-Replayed": "`true` where the first answer to the Idempotency-Key is given again."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}
 OF_STATUS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -81,12 +82,18 @@ class HttpServer:
             self._version, self._initialize = result.get("protocolVersion"), None
 
 
+def _unbounded() -> dict[str, Any]:
+    """No limit to an event's size, where this SDK has one: a tool's answer may be large."""
+    known = inspect.signature(streamable_http_client).parameters
+    return {"max_sse_event_size": None} if "max_sse_event_size" in known else {}
+
+
 @asynccontextmanager
 async def connect(url: str, headers: Mapping[str, str]) -> AsyncIterator[HttpServer]:
     """The server at `url`, asked with these headers beside the protocol's."""
     async with (
         create_mcp_http_client(headers=dict(headers)) as http,
-        streamable_http_client(url, http_client=http, max_sse_event_size=None) as (reading, writing),
+        streamable_http_client(url, http_client=http, **_unbounded()) as (reading, writing),
     ):
         server = HttpServer(reading, writing)
         pump = asyncio.create_task(server.pump())

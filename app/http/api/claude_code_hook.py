@@ -1,0 +1,176 @@
+"""/v1/hooks/claude-code: a coding agent's own HTTP hook, asked before each of its tools.
+
+The hook's call becomes the body of /v1/authorize, so a decision is made, bound and recorded in one way only. Every
+answer is 200: for the coding agent any other status is an error of the hook, after which it runs the tool all the same.
+"""
+
+from typing import Any, ClassVar, Literal
+
+import msgspec
+from litestar import asgi
+from litestar.types import HTTPScope, Receive, Scope, Send
+from msgspec import Struct
+
+from app.errors import Invalid
+from app.http.answers import JSON, Answer, Header, send_answer
+from app.http.api.authorize import Call, respond
+from app.http.authentication import peer_of
+from app.http.bodies import read_body, require_readable
+from app.http.methods import not_allowed
+from app.http.problems import error_answer
+from app.model.decisions import Result
+from app.replica import Services
+
+PATH = "/v1/hooks/claude-code"
+AGENT = b"x-remit-agent"
+EVENT = "PreToolUse"
+VOUCHED = ("cwd", "permission_mode", "agent_type")
+
+
+class HookCall(Struct, frozen=True, kw_only=True):
+    """What the coding agent sends before it runs a tool. Fields that are not named here are ignored.
+
+    hook_event_name: `PreToolUse`; other events are not judged here.
+    session_id: Becomes `context.session`.
+    tool_name: Such as `Bash`, `Write` or `mcp__github__create_issue`.
+    tool_input: Become the parameters.
+    cwd: The folder it works in, as `context.cwd`.
+    permission_mode: Its own permissions, such as `default` or `plan`, as `context.permission_mode`.
+    agent_type: The kind of subagent that calls, as `context.agent_type`.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {}
+    required_fields: ClassVar[tuple[str, ...]] = ()
+
+    hook_event_name: str
+    session_id: str
+    tool_name: str
+    tool_input: dict[str, Any]
+    cwd: str | None = None
+    permission_mode: str | None = None
+    agent_type: str | None = None
+
+
+class HookDecision(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The decision in the hook's own words.
+
+    hook_event_name: As it was asked.
+    permission_decision: `ask` where a person must approve: the coding agent asks whoever sits before it.
+    permission_decision_reason: Why; the model reads it when it is denied, the person when they are asked.
+    """
+
+    hook_event_name: str
+    permission_decision: Literal["allow", "deny", "ask"]
+    permission_decision_reason: str
+
+
+class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer to the hook.
+
+    hook_specific_output: What the coding agent obeys.
+    """
+
+    hook_specific_output: HookDecision
+
+
+class _Judged(Struct, frozen=True):
+    result: Result
+    reason: str
+
+
+class _Error(Struct, frozen=True):
+    code: str
+    message: str
+
+
+class _Problem(Struct, frozen=True):
+    error: _Error
+
+
+@asgi(PATH, copy_scope=False)
+async def claude_code_hook(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one hook."""
+    await answer(scope["litestar_app"].state.services, scope, receive, send)  # type: ignore[arg-type]
+
+
+async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """What `claude_code_hook` does, for a caller that has the services at hand."""
+    if scope["method"] != "POST":
+        return await send_answer(send, error_answer(not_allowed(scope["method"], "OPTIONS, POST")))
+    answered = await respond(services, _HookedCall(scope, receive))
+    if answered.status == 200:  # noqa: PLR2004 - OK
+        judged = _decode_judged(answered.body)
+        decision = _WORDS[judged.result], judged.reason
+    else:
+        error = _decode_problem(answered.body).error
+        decision = "deny", f"Remit has not decided ({error.code}): {error.message}"
+    said = HookDecision(hook_event_name=EVENT, permission_decision=decision[0], permission_decision_reason=decision[1])
+    kept = [header for header in answered.headers if header[0] not in _OF_THE_BODY]
+    return await send_answer(send, Answer(200, [JSON, *kept], _encode(HookAnswer(hook_specific_output=said))))
+
+
+class _HookedCall(Call):
+    """The hook's request, as a request of /v1/authorize."""
+
+    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
+        self.headers: list[Header] = list(scope["headers"])
+        self._scope = scope
+        self._receive = receive
+
+    @property
+    def peer(self) -> str | None:
+        return peer_of(self._scope)
+
+    async def body(self) -> bytes:
+        return authorize_body(await read_body(self._receive), self.headers)
+
+
+def authorize_body(raw: bytes, headers: list[Header]) -> bytes:
+    """The body of /v1/authorize that asks the hook's question; tool_input is passed on as it was written.
+
+    Raises Invalid, which the hook's answer tells as a denial.
+    """
+    agents = [value for name, value in headers if name == AGENT]
+    if len(agents) != 1:
+        raise Invalid.at("X-Remit-Agent", f"stands {len(agents)} times; one header must name the agent")
+    require_readable(raw)
+    try:
+        call = _decode_call(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Invalid.at("$", f"this is no {EVENT} hook: {error}") from None
+    if call.hook_event_name != EVENT:
+        raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that alone")
+    context = {"session": call.session_id, "source": "claude-code"}
+    context |= {name: value for name in VOUCHED if isinstance(value := getattr(call, name), str)}
+    return _encode(
+        {
+            "agent_id": agents[0].decode("latin-1"),
+            "tool_name": call.tool_name,
+            "parameters": call.tool_input,
+            "context": context,
+        }
+    )
+
+
+class _Call(Struct, frozen=True, kw_only=True):
+    """A HookCall whose tool_input is not decoded here, so that names that are given twice in it are still seen."""
+
+    hook_event_name: str
+    session_id: str
+    tool_name: str
+    tool_input: msgspec.Raw
+    cwd: str | None = None
+    permission_mode: str | None = None
+    agent_type: str | None = None
+
+
+_WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
+    Result.ALLOWED: "allow",
+    Result.DENIED: "deny",
+    Result.ESCALATED: "ask",
+}
+_OF_THE_BODY = {JSON[0], b"www-authenticate", b"retry-after"}
+_encode = msgspec.json.Encoder().encode
+_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_judged = msgspec.json.Decoder(_Judged).decode
+_decode_problem = msgspec.json.Decoder(_Problem).decode
