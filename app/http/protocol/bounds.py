@@ -40,3 +40,6 @@ LINGER_SECONDS: Final = 5.0
 
 DRAIN_IDLE_SECONDS: Final = 1.0
 """For a request that may be on its way when the replica stops."""
+
+DRAIN_REQUEST_SECONDS: Final = 10.0
+"""For a body that is coming, and an answer that is not read, when the replica stops."""

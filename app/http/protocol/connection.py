@@ -2,7 +2,8 @@
 
 A request is read by the grammar of `head` and `body`, and handed to the hot path or to the application. The next one
 is looked at when it has been answered, so nothing overtakes anything. An upgrade is not ours to make: a request that
-asks for one is a request like any other (RFC 9110, section 7.8).
+asks for one is a request like any other (RFC 9110, section 7.8). Every step from one state to another stands in this
+module, which makes it longer than others.
 """
 
 import asyncio
@@ -74,6 +75,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._is_draining = True
         if self.state in {IDLE, HEAD}:
             self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
+        elif self.state is not ANSWERING or self.outgoing.is_full:
+            self._deadline.after(bounds.DRAIN_REQUEST_SECONDS)
 
     # What comes.
 
@@ -266,8 +269,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
             case State.HEAD if self._is_draining:
                 self.abort("drained")
             case State.HEAD | State.BODY:
-                waited = f"{bounds.REQUEST_SECONDS:.0f} seconds"
-                self._break_off(RequestTimeout(f"The request was not complete after {waited}"))
+                seconds = bounds.DRAIN_REQUEST_SECONDS if self._is_draining else bounds.REQUEST_SECONDS
+                self._break_off(RequestTimeout(f"The request was not complete after {seconds:.0f} seconds"))
             case State.ANSWERING | State.UNREAD:
                 self.abort("unread")
             case State.LINGERING:

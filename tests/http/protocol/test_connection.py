@@ -183,6 +183,17 @@ async def test_a_replica_that_stops_answers_what_waits_in_line(far_end):
     ]
 
 
+@pytest.mark.parametrize("sent", [POST + b"bo", GET], ids=["a body", "an answer"])
+async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent):
+    """Neither for a body that does not come nor for an answer that nobody reads."""
+    far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
+    far_end.transport.reads = False
+    await far_end.send(sent)
+    far_end.protocol.shutdown()
+    await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS + bounds.LINGER_SECONDS)
+    assert far_end.state == "closed"
+
+
 async def test_a_closed_connection_leaves_no_timer(far_end):
     """Whatever it has waited for."""
     await far_end.send(GET + POST)
