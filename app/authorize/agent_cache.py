@@ -11,7 +11,8 @@ from app.authorize.prepared_calls import PreparedCalls
 from app.fair_pool import FairPool
 from app.model.agents import Agent
 from app.model.decisions import Tokens
-from app.model.policies import MANY_PATTERNS, Policy, pattern_count
+from app.model.policies import MANY_PATTERNS, Policy
+from app.model.written_rules import pattern_count
 from app.store.agents import Agents
 
 Compiled = TypeVar("Compiled")

@@ -222,7 +222,7 @@ class BodyRequest(Request[Any, Any, Any]):
         raw = await read_body(self.receive)
         # Litestar takes an empty body for none and complains in words of its own.
         _require_content(raw)
-        if raw.count(b"regex") > MANY_PATTERNS:
+        if raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
             self.scope["state"][_DECODED] = await _decoded(self, raw)
         return raw
 

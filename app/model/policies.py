@@ -5,11 +5,12 @@ import zoneinfo
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.schemas import SchemaError, compile_schema
 from app.model.text import HIDDEN, FieldError
 
 MAX_RULES = 50
@@ -95,6 +96,24 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
         require_constraints(self.parameters, self.context)
 
 
+class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
+    """Passes if the parameters fit a JSON Schema of 2020-12, such as the `inputSchema` of an MCP tool, else fails.
+
+    schema: The schema; `$ref` leads to a place in it, patterns are matched in linear time, `format` asks for nothing.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    schema: dict[str, Any]
+    effect: Effect | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            compile_schema(self.schema)
+        except SchemaError as error:
+            raise FieldError(".".join(("schema", *error.path)), error.message) from None
+
+
 class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """At most `max_calls` admitted calls in any span of `window_seconds`.
 
@@ -150,7 +169,9 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
     effect: Effect | UnsetType = UNSET
 
 
-PolicyRule = ToolAllowlist | ToolDenylist | ApprovalRequired | ParameterConstraint | RateLimited | TimeBased
+PolicyRule = (
+    ToolAllowlist | ToolDenylist | ApprovalRequired | ParameterConstraint | ParameterSchema | RateLimited | TimeBased
+)
 Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
 
@@ -217,15 +238,6 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
     """How many of the rules are rate limits: what one commit may have to take for the policy, at most."""
     return sum(isinstance(rule, RateLimited) for rule in rules)
-
-
-def pattern_count(rules: Iterable[PolicyRule]) -> int:
-    """How many patterns there are to be compiled."""
-    return sum(
-        (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)
-        for rule in rules
-        for _, _, _, constraint in constraints_of(rule)
-    )
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:

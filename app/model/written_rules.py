@@ -3,12 +3,17 @@
 What was stored before there were these bounds is still read, and means what it meant.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from msgspec import UNSET
 
 from app.model.constraints import require_name
 from app.model.keys import KEY_TYPE
-from app.model.policies import PolicyRule, constraints_of
+from app.model.policies import ParameterSchema, PolicyRule, constraints_of
 from app.model.text import require_tool_name
+
+_SCHEMA_PATTERNS = 8
+"""What a schema counts for among patterns."""
 
 
 def require_writable(rules: Iterable[PolicyRule]) -> None:
@@ -22,3 +27,13 @@ def require_writable(rules: Iterable[PolicyRule]) -> None:
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
         for where, of, name, _ in constraints_of(rule):
             require_name(".".join(filter(None, (place, where, of, name))), name)
+
+
+def pattern_count(rules: Collection[PolicyRule]) -> int:
+    """How many patterns there are to be compiled."""
+    schemas = sum(isinstance(rule, ParameterSchema) for rule in rules)
+    return schemas * _SCHEMA_PATTERNS + sum(
+        (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)
+        for rule in rules
+        for _, _, _, constraint in constraints_of(rule)
+    )

@@ -10,6 +10,7 @@ from app.model.policies import (
     ApprovalRequired,
     Effect,
     ParameterConstraint,
+    ParameterSchema,
     Policy,
     PolicyRule,
     RateLimited,
@@ -17,8 +18,9 @@ from app.model.policies import (
     ToolAllowlist,
     quota_fingerprints,
 )
-from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint
-from app.pdp.costs import Cost, cost_of
+from app.model.schemas import compile_schema
+from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
+from app.pdp.costs import Cost, cost_of, cost_of_schema
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
@@ -99,6 +101,9 @@ def _compile_rule(
                 compile_constraint(name, constraint, secret=is_secret(name), of=of) for of, name, constraint in named
             )
             condition = Condition(ref, when_failed, checks=checks, cost=cost_of(named, when_failed))
+        case ParameterSchema():
+            schema = compile_schema(rule.schema)
+            condition = Condition(ref, when_failed, checks=(schema_check(schema),), cost=cost_of_schema(schema))
         case TimeBased():
             condition = Condition(ref, when_failed, time=compile_time_window(rule.time_window))
         case RateLimited():

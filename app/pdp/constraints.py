@@ -9,7 +9,8 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.model.redaction import REDACTED
-from app.pdp.clauses import Test, Unjudged, shown
+from app.model.schemas import Schema
+from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
 
@@ -92,6 +93,20 @@ def _plain_check(probe: _Probe) -> Check:
             if clause is not None:
                 return probe.about(value, clause)
         return None
+
+    return check
+
+
+def schema_check(schema: Schema) -> Check:
+    """Whether the parameters fit; the reason names the place and the keyword, and no value."""
+
+    def check(parameters: Json, _context: Json) -> str | None:
+        failure = schema.first_failure(parameters)
+        if failure is None:
+            return None
+        path, keyword = failure
+        subject = f'Parameter "{clipped(path)}" does' if path else "The parameters do"
+        return f'{subject} not fit the schema: "{keyword}"'
 
     return check
 

@@ -8,6 +8,7 @@ from app.canonical.value_paths import EACH, MAX_PARTS
 from app.model.constraints import Constraint
 from app.model.decisions import Result
 from app.model.patterns import compile_regex
+from app.model.schemas import Schema
 
 ANY_SIZE = 1 << 62
 
@@ -70,6 +71,11 @@ def _cost_of_finding(name: str) -> tuple[int, int]:
     # In each object as many keys as parts are left; the shortest object that leads on takes six bytes.
     per_byte = _LOOKUP_STEPS * parts // 6 * (1 if parts <= MAX_PARTS else parts // MAX_PARTS)
     return _TEST_STEPS * parts, per_byte
+
+
+def cost_of_schema(schema: Schema) -> Cost:
+    """Each part of a schema may have to be held against each value, and a value takes two bytes."""
+    return Cost(_REASON_STEPS + _TEST_STEPS * schema.parts, schema.parts * _TEST_STEPS // _ELEMENT_BYTES // 8)
 
 
 def quick_size(costs: Iterable[Cost]) -> int:

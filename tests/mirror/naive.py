@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+import jsonschema
 import msgspec
 import re2
 
@@ -160,6 +161,8 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
         return fails
     if rule["type"] == "parameter_constraint":
         ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
+    elif rule["type"] == "parameter_schema":
+        ok = jsonschema.Draft202012Validator(rule["schema"]).is_valid(call.get("parameters") or {})
     elif rule["type"] == "time_based":
         ok = inside(rule["timeWindow"], now_us)
     else:

@@ -1,0 +1,81 @@
+"""JSON Schemas: what is taken, what is refused and where, and what a failure says."""
+
+import pytest
+
+from app.model.schemas import MAX_SCHEMA_BYTES, SchemaError, compile_schema
+
+ORDER = {
+    "type": "object",
+    "required": ["id", "items"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string", "pattern": "^A-[0-9]+$"},
+        "items": {"type": "array", "maxItems": 2, "items": {"$ref": "#/$defs/item"}},
+    },
+    "$defs": {"item": {"type": "object", "properties": {"count": {"type": "integer", "maximum": 5}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "failure"),
+    [
+        ({"id": "A-1", "items": []}, None),
+        ({"id": "A-1", "items": [{"count": 5}, {"count": 1.0}]}, None),
+        ({"id": "A-1"}, ("", "required")),
+        ({"id": "B-1", "items": []}, ("id", "pattern")),
+        ({"id": "A-1", "items": [{}, {"count": 6}]}, ("items.1.count", "maximum")),
+        ({"id": "A-1", "items": [{"count": True}]}, ("items.0.count", "type")),
+        ({"id": "A-1", "items": [], "more": 1}, ("", "additionalProperties")),
+    ],
+)
+def test_a_failure_names_the_first_place_and_the_keyword(value, failure):
+    """And never the value."""
+    assert compile_schema(ORDER).first_failure(value) == failure
+
+
+def test_numbers_are_exact():
+    """Beyond 2^53 and 2^64."""
+    schema = compile_schema({"properties": {"n": {"maximum": 2**64}}})
+    assert schema.first_failure({"n": 2**64}) is None
+    assert schema.first_failure({"n": 2**64 + 1}) == ("n", "maximum")
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "said"),
+    [
+        ({"type": "text"}, ("type",), "is no JSON Schema"),
+        ({"properties": {"a": {"pattern": "("}}}, ("properties", "a", "pattern"), "is no JSON Schema"),
+        ({"properties": {"a": {"pattern": "(?=x)"}}}, ("properties", "a", "pattern"), "is no JSON Schema"),
+        ({"$ref": "https://example.com/x"}, ("$ref",), "nothing is fetched"),
+        ({"$ref": "file:///etc/passwd"}, ("$ref",), "nothing is fetched"),
+        ({"$ref": "#"}, ("$ref",), "nothing is fetched"),
+        ({"$ref": "#/$defs/a"}, ("$ref",), "leads to no place"),
+        ({"$id": "https://example.com/x"}, ("$id",), "is not taken"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, ("$schema",), "must be https"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, ("$ref", "$ref"), "round in a circle"),
+        ({"properties": {"a": {"$ref": "#/properties/a"}}}, ("properties", "a", "$ref", "$ref"), "round in a circle"),
+        ({"description": "x" * MAX_SCHEMA_BYTES}, (), "bytes as JSON"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(schema, path, said):
+    """Before any call is held against it."""
+    with pytest.raises(SchemaError) as refused:
+        compile_schema(schema)
+    assert refused.value.path == path
+    assert said in refused.value.message
+
+
+def test_a_schema_that_doubles_with_each_reference_is_refused():
+    """A hundred bytes for each doubling of the work."""
+    doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(20)} | {"d20": {}}
+    with pytest.raises(SchemaError, match="parts"):
+        compile_schema({"$ref": "#/$defs/d0", "$defs": doubling})
+
+
+def test_a_deep_schema_is_refused():
+    """Before anything recurses into it."""
+    schema = {}
+    for _ in range(100):
+        schema = {"not": schema}
+    with pytest.raises(SchemaError, match="nested more than"):
+        compile_schema(schema)
