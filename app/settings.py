@@ -125,7 +125,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     redact: str = (
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
-        "authorization,credential,credentials,cookie,otp,pin,cvv,ssn"
+        "authorization,credential,credentials,cookie,otp,pin,cvv,ssn,"
+        "pwd,pgpassword,idtoken,accesstoken,authtoken,clientsecret,cookies,jwt,auth"
     )
     """Comma-separated words; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 

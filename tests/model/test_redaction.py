@@ -19,6 +19,18 @@ SECRET_NAMES = [
     *("Authorization", "proxy-authorization", "clientSecret", "client secret", "credentials", "credential.value"),
     *("pin", "cardPIN", "otp_code", "cvv", "SSN", "cookie", "Set-Cookie", "passphrase", "ключ.token", "пароль_token"),
     *("passwords", "secrets", "app-secrets", "dbPasswords", "apiKeys", "API_KEYS"),
+    *(
+        "pwd",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "IDTOKEN",
+        "ACCESSTOKEN",
+        "clientsecret",
+        "authtoken",
+        "cookies",
+        "jwt",
+        "auth",
+    ),
 ]
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
