@@ -23,7 +23,7 @@ PATIENCE_S = 5.0
 
 
 class _Work:
-    """One call of a function, and the future of who waits for it."""
+    """One function call, and the future that its caller awaits."""
 
     __slots__ = ("call", "result", "workspace_id")
 

@@ -1,8 +1,7 @@
-"""What the garbage collector need not look at.
+"""Objects that the garbage collector need not look at.
 
-It walks through everything that lives, again and again: with the compiled policies of a thousand agents that took most
-of a second, in which nobody was answered. They hold no cycles, so they are freed when their last user has gone, without
-it.
+It walks all live objects again and again: with the compiled policies of a thousand agents that took most of a second,
+in which no call was answered. Compiled policies hold no cycles, so their reference counts free them.
 """
 
 import gc
@@ -12,6 +11,6 @@ _YOUNG = 1
 
 
 def freeze_heap() -> None:
-    """What lives now is left out of all collections to come; cycles that nobody uses any more have gone before."""
+    """Later collections skip what lives now; unused cycles were collected first."""
     gc.collect(_YOUNG)
     gc.freeze()

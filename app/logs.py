@@ -1,6 +1,6 @@
 """Logging of our processes: one line an event, on stderr, as text for people or as JSON for machines.
 
-A line never holds a raw key, whoever wrote it, and what a caller sent cannot start a line of its own.
+A line never holds a raw key, whatever logged it, and a caller's input cannot start a line of its own.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The composition root: nothing else builds objects."""
+"""The composition root: no other module builds objects."""
 
 import zoneinfo
 

@@ -1,4 +1,4 @@
-"""What a running replica is made of; `main` builds one, everything else is handed what it needs."""
+"""What a running replica is made of; `main` builds one, and hands every other part what it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -167,7 +167,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def store(self) -> str:
-        """The store as it may be shown: the URL without who logs in and with what."""
+        """The store as it may be shown: the URL without user and password."""
         if self.redis_url is None:
             return f"embedded in {self.data_dir}"
         scheme, _, rest = self.redis_url.partition("://")

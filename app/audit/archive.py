@@ -103,7 +103,7 @@ class Archive:
             return await self._add_to(manifest, client, progress)
 
     def _take(self, manifest: BinaryIO) -> None:
-        """Nobody else writes to the archive until the manifest is closed. Raises Invalid if somebody does."""
+        """This run alone writes to the archive until the manifest is closed. Raises Invalid if another one does."""
         try:
             fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

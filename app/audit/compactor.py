@@ -39,9 +39,9 @@ _DAY_MS = 24 * 3600 * 1000
 class Compactor:
     """Seals what is due in every workspace, once a second.
 
-    It asks the store for the length of every stream, because replicas then need not tell anybody what they
-    wrote: the hot path pays nothing, and after a crash nothing is forgotten. The lease only keeps several
-    compactors from building the same segment; what makes sealing right is the script.
+    It asks the store for the length of every stream, so that replicas need not announce what they wrote: the hot path
+    pays nothing, and a crash loses no announcement. The lease only keeps several compactors from building the same
+    segment; what makes sealing right is the script.
     """
 
     def __init__(

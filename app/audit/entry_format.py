@@ -1,4 +1,4 @@
-"""The lines of the log: an entry of the stream becomes one JSON line, in the API's own shape, for ever.
+"""The lines of the log: an entry of the stream becomes one JSON line, in the API's own shape, and stays so for good.
 
 Every reader gets these bytes, whether the entry is still in the stream or sealed.
 

@@ -1,4 +1,4 @@
-"""Following the log: what is appended reaches who follows, once and in order."""
+"""Following the log: a follower gets every appended entry once, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ POLL_S = 0.25
 
 
 async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, Floor | None]:
-    """Where who has read up to `after` can go on; the floor if what comes next was dropped."""
+    """Where a reader that has read up to `after` goes on; with the floor if the next entries were dropped."""
     head, _ = await read_head(client, Keyspace(workspace_id))
     if head.floor is None or head.floor.sequence <= after + 1:
         return after, None
@@ -33,8 +33,8 @@ async def follow(
     """Every matching entry after a sequence, those that are appended from now on included; None when there is no news.
 
     after: None = only what is new. newest: the newest sequence as many followers of a workspace watch it together;
-    without it the store is asked. It ends when `stopping` is set. Every chunk says up to where the log was looked
-    through, so who comes back with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
+    without it the store is asked. It ends when `stopping` is set. Every chunk says how far the log was read,
+    and a follower that returns with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
     retention drops what was to come next; `resumed` says where to go on then.
     """
     scan = Scan(client, workspace_id, query)

@@ -6,7 +6,7 @@ Their keys cover one part of the log each (128 segments). `by:all` holds every s
 
 The dimensions are agent (value `<agent>:<result>`, so agent, and agent with result, are one step each), tool,
 action and result. Past `names_max` values of a dimension in a part, new ones share the value `other`: their
-segments are scanned, so a caller who invents names costs time and no memory.
+segments are scanned, so a caller that invents names costs time but no memory.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The audit log as readers see it: one log, whatever is still in the stream and whatever is sealed."""
+"""The audit log as readers see it: one log, sealed or still in the stream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -31,7 +31,7 @@ class TrailLink(NamedTuple):
 
 
 def trail_genesis(workspace_id: str) -> TrailLink:
-    """What the first link is built upon: none of another workspace fits there, and none of a log."""
+    """What the first link builds on: no link of another workspace or of an audit log fits there."""
     return TrailLink(0, "0-0", hashlib.sha256(f"{workspace_id}:changes".encode()).hexdigest())
 
 
@@ -53,7 +53,7 @@ async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncI
 
 
 async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailLink]:
-    """The links, oldest first. What somebody else put among them has no position: -1."""
+    """The links, oldest first. A foreign entry among them has position -1."""
     start = "-"
     while True:
         chunk: Any = await client.call_bytes("XRANGE", keyspace.changes_chain, start, "+", "COUNT", _LINKS_AT_ONCE)

@@ -58,7 +58,7 @@ class Verifier:
     async def verify(
         self, since: Checkpoint | None = None, segments_max: int | None = None, progress: Progress | None = None
     ) -> Verification:
-        """What is wrong first, or that all is well. Raises Invalid if the checkpoint is another workspace's.
+        """The first fault, or none. Raises Invalid if the checkpoint is another workspace's.
 
         since: require the log to be what the checkpoint says, and read entries only from there on.
         segments_max: stop after so many segments; progress: told how many of how many are done.

@@ -11,7 +11,7 @@ from app.store.keyspace import Keyspace, key_pointer
 
 
 class Authenticator:
-    """Authentication against the store, with a bounded memory of who is who.
+    """Authentication against the store, with a bounded cache of callers.
 
     What is remembered (workspace, key id, scopes, agents) never changes while the key exists, so it can be wrong in one
     way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
@@ -45,7 +45,7 @@ class Authenticator:
     async def authenticate_once(self, raw_key: str) -> Caller:
         """The caller, as the store had it while this call ran; however many ask at once, the store is asked once.
 
-        For who is going to commit, which checks again. Raises as `check` does.
+        Enough before a commit, which checks again. Raises as `check` does.
         """
         digest = digest_of(raw_key)
         task = self._looked_up.get(digest)

@@ -53,7 +53,7 @@ class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
     backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
-    patience_us: how long the runner waits for a reply; what was recorded later than that is nobody's answer.
+    patience_us: how long the runner waits for a reply; an entry recorded later is not an answer.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class _Kept(Struct, frozen=True):
 class PreparedCalls:
     """Packed commits by tool and API key; those made first leave when there are too many.
 
-    They live as long as what is kept of the agent: whatever changes about it, they are gone.
+    They live as long as the agent's cache entry: any change to the agent drops them.
     grown: told by how many bytes this is larger than before.
     """
 

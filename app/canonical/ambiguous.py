@@ -2,8 +2,8 @@
 
 
 class Ambiguous(ValueError):
-    """A text that two readers may take for different things, or that is none of the kind; the message says why.
+    """A string that two readers may read differently, or that is not of its kind; the message says why.
 
-    Nobody can vouch for such a text, so a rule that reads it fails: it is refused and never mended, because a reader
-    that mends it decides about another text than the one that the tool gets.
+    A rule that reads such a string fails. The string is refused, never repaired: the rule would decide about one
+    string, and the tool would get another.
     """

@@ -32,7 +32,7 @@ class ValuePath:
     stands in the way of a reading (an array or a text where an object must be) cannot be judged, because some tools
     look into it all the same. Null holds nothing, and so does what is not there.
 
-    A name that is no path, from before there were any, is a key and nothing else.
+    A name that is not a path, from before paths existed, is only a key.
     """
 
     __slots__ = ("_segments", "name")

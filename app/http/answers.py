@@ -9,7 +9,7 @@ JSON: Header = (b"content-type", b"application/json")
 
 
 class Answer(NamedTuple):
-    """What a request gets. A body has its type among the headers; its length is for who sends it."""
+    """What a request gets. A body has its type among the headers; the sender adds its length."""
 
     status: int
     headers: list[Header]

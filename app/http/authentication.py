@@ -1,4 +1,4 @@
-"""Who calls: the Authorization header, the scope each endpoint requires, and who has failed too often."""
+"""Authentication: the Authorization header, the scope each endpoint requires, and addresses that fail too often."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
@@ -24,9 +24,9 @@ Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitab
 
 
 def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
-    """The headers of these names. Raises Unauthorized or Invalid if one of them is given twice:
+    """The headers of these names. Raises Unauthorized or Invalid if one is given twice.
 
-    who reads the first and who reads the last would not agree on what was asked.
+    A reader of the first and a reader of the last would disagree.
     """
     found: dict[bytes, bytes] = {}
     for name, value in headers:
@@ -54,7 +54,7 @@ def raw_key_of(given: bytes | None) -> str:
 def requires(*scopes: Scope) -> Guard:
     """A guard that lets a request pass whose key is valid now and has one of the scopes, or admin.
 
-    It runs before the body is read: who is not authenticated must not be able to make us parse 256 KiB of JSON.
+    It runs before the body is read: an unauthenticated client must not be able to make us parse 256 KiB of JSON.
     A handler that does not take the request cannot read its query, so there every parameter is refused:
     `DELETE …?dry_run=true` must not delete.
     """

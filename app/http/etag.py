@@ -1,4 +1,4 @@
-"""ETag and If-Match: two admins who change the same thing never overwrite each other unawares."""
+"""ETag and If-Match: two admins never unknowingly overwrite each other's change."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ def version_header(version: int) -> dict[str, str]:
 def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
     """The versions that If-Match names; None if it is not there or is `*`. Raises Invalid.
 
-    A tag that is none of ours is allowed and matches nothing (RFC 9110 §13.1.1), and neither does a weak one.
+    A tag that is not ours is allowed but matches nothing (RFC 9110 §13.1.1); a weak one does not match either.
     """
     given = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
     if not given:

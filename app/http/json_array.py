@@ -1,4 +1,4 @@
-"""Lists as answers, made a little at a time: however long one is, nobody else waits for it."""
+"""Lists as answers, encoded in small steps, so that a long one delays no other request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from litestar import MediaType, Response
 from litestar.response import Stream
 
 _STEP_BYTES = 64 * 1024
-"""How much of an answer is made in one step of the loop; less than a millisecond."""
+"""How much of an answer one step of the loop encodes, in less than a millisecond."""
 
 _Item = TypeVar("_Item")
 _encode_into = msgspec.json.Encoder().encode_into

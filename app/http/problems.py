@@ -46,7 +46,7 @@ def encode_error(error: AppError) -> bytes:
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """The answer to a failure, whoever raised it; what nobody expected is logged and shows nothing."""
+    """The answer to a failure, whoever raised it; an unexpected one is logged, and its answer reveals nothing."""
     problem = as_app_error(request, error)
     return Response(
         encode_error(problem),

@@ -42,7 +42,7 @@ def request_id_header(request_id: bytes) -> Header:
 async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
     """`app` has answered; its answer and every line logged meanwhile carry the request's id.
 
-    Who changes something leaves a line at level info, who reads one at debug, a failure of ours one at warning.
+    A change is logged at level info, a read at debug, a failure of ours at warning.
     """
     request_id = request_id_of(scope["headers"])
     began, status = time.monotonic(), 0

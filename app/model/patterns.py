@@ -1,4 +1,4 @@
-"""Regular expressions of policies: RE2's, bounded in length and memory, compiled once for all who have the same."""
+"""Regular expressions of policies: RE2's, bounded in length and memory, compiled once for all its users."""
 
 from functools import lru_cache
 from typing import Any
@@ -29,7 +29,7 @@ class Pattern:
 
 
 def compile_regex(text: str) -> Pattern:
-    """The compiled pattern, shared by all who have the same text.
+    """The compiled pattern, shared by all users of the same string.
 
     Raises ValueError with the engine's message, "pattern too large" among them: that bounds the time a byte of
     input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that

@@ -12,7 +12,7 @@ _HIDDEN_IN_LINES = (
     r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u2800\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
 )
 HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
-"""Characters that nobody sees, as a class of a pattern; some rarer ones are refused as well."""
+"""Invisible characters, as a character class of a pattern; some rarer ones are refused as well."""
 
 VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
 """What the schema of a name says; `require_visible` is what decides."""

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Value = str | int | bytes
 _Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
-"""Cold paths move more than a decision does, and a slow answer of theirs hurts nobody else."""
+"""Cold paths move more data than a decision does, and a slow reply to one delays no other."""
 _AT_ONCE = 64
 """Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 _WAIT_MS = 1_000

@@ -1,8 +1,8 @@
 """A Redis Cluster behind the few methods of redis-py's client that we use.
 
-Nodes, connections and the map of the slots are redis-py's; the way of a command is ours. redis-py's own stops every
-command, to whichever master, while it looks at the cluster anew because one of them failed, leaves pipelines at a
-master that is gone for ever, and sends ASKING over another connection than the command it is for.
+Nodes, connections and the slot map are redis-py's; routing is ours. redis-py's routing holds up every command,
+whatever its master, while it reloads the cluster because one failed; it leaves pipelines waiting for a master that is
+gone; and it sends ASKING over another connection than the command it belongs to.
 """
 
 import asyncio

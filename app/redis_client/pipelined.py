@@ -65,7 +65,7 @@ class PipelinedClient:
         self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """The connection is closed, calls under way have failed, and nobody reconnects."""
+        """The connection is closed for good, and the calls under way have failed."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -27,7 +27,7 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _RESPAWN_SECONDS, _LONGEST_RESPAWN_SECONDS = 1.0, 30.0
 _SETTLED_SECONDS = 10.0
-"""A store that lived this long is started again at once; one that keeps dying or cannot start, ever more slowly."""
+"""A store that lived this long is restarted immediately; one that keeps dying or cannot start, ever more slowly."""
 _BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
 Say = Callable[[str], None]

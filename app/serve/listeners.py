@@ -1,7 +1,7 @@
-"""Listening sockets that close without cutting anybody off.
+"""Listening sockets that close without cutting a client off.
 
-Closing one resets the connections that the kernel has accepted on it and nobody has looked at yet, although their
-callers have sent their requests by then.
+Closing one resets the connections that the kernel has accepted but the worker has not, although their clients may have
+sent requests by then.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Every key name, and nothing else makes one. docs/keyspace.md lists them; a test compares the two.
+"""Every key name; no other module makes one. docs/keyspace.md lists them; a test compares the two.
 
 All keys of a workspace carry its id as hash tag, so they are one slot: atomic together, sharded by workspace.
 """

@@ -1,4 +1,4 @@
-"""Changes that hold only while nobody else was faster: version numbers, limits, another try."""
+"""Changes that hold only if no other came first: version numbers, limits, another try."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ def require_version(current: int, wanted: Versions) -> None:
 
 
 async def overtaken(status: str) -> bool:
-    """Whether the script found something else than was read; who should try again may do so at once.
+    """Whether the script found other than was read; the caller may try again at once.
 
     Where the agent is being deleted, this takes so long that the attempts of a change outlast the freeze.
     """

@@ -23,8 +23,8 @@ async def read_records(
 ) -> AsyncIterator[list[dict[str, str]]]:
     """The hashes of these ids in their order, some at a time; those that are gone are left out.
 
-    However many or large they are, the store is asked for a few at a time: it does nothing else while it answers,
-    and decisions wait for it.
+    However many or large they are, the store is asked for a few at a time: the store does nothing else while it
+    answers, so decisions wait.
     """
     start, count = 0, _FIRST
     while start < len(ids):

@@ -1,4 +1,4 @@
-"""Buckets of rate limits that count nothing any more: a quota that nobody uses does not fill the store."""
+"""Buckets of rate limits that count nothing any more: an unused quota does not fill the store."""
 
 from collections.abc import Iterator
 

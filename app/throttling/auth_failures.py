@@ -26,7 +26,7 @@ _HOPS_MAX = 20
 class AuthFailures:
     """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
 
-    per_minute: 0 = nobody is locked out. proxies: whose X-Forwarded-For is believed.
+    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is believed.
     locked: the addresses that are refused now and until when; the hot path looks no further while it is empty.
     """
 
@@ -78,8 +78,9 @@ class AuthFailures:
         """The address counted for a request, of IPv6 its network of 64 bits; None if the connection has none.
 
         peer: the other end of the connection. forwarded: the values of X-Forwarded-For, believed from our own proxies
-        only. Each proxy adds at the right whom it was asked by, so what stands right of the first that is no proxy of
-        ours is true and the rest is not. Anybody else can write what they like into it and is counted as the peer.
+        only. Each proxy appends the address that it was asked from, so the values from the rightmost address that is
+        not a proxy of ours onwards are true, and the rest may be invented. Any other peer may write what it likes and
+        counts as itself.
         """
         address = _address(peer)
         if address is None:

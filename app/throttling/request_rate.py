@@ -1,6 +1,6 @@
 """How fast one API key may ask, in each replica for itself.
 
-What it is for: one caller that has run wild does not take the service away from the others. What it promises: a replica
+One caller that has run wild does not take the service away from the others. A replica
 answers at most `per_second` requests of a key at once, and as many again in every second. It counts in the replica's
 own memory, so N replicas let a key ask N times as fast; what must be exact across replicas is a rule `rate_limit` of a
 policy (decision 0008).
@@ -28,7 +28,8 @@ class Allowance(Struct, frozen=True):
 class RequestRates:
     """A bucket of requests for each key. on: whether there is a bound at all.
 
-    keys_max: keys that are remembered; who asked longest ago is forgotten first, and begins with a full bucket.
+    keys_max: keys that are remembered; the one that asked longest ago is forgotten first, and starts again with a full
+    bucket.
     """
 
     def __init__(self, per_second: int, keys_max: int = KEYS_MAX, clock: Callable[[], float] = time.monotonic) -> None:
