@@ -1,6 +1,5 @@
 """`remit audit verify`."""
 
-import asyncio
 import sys
 import time
 from contextlib import suppress
@@ -56,6 +55,8 @@ def verify_log(
             "Give one of --archive, --since-checkpoint and --checkpoint-file: each says what to compare"
         )
     since = _checkpoint_of(since_checkpoint, checkpoint_file)
+
+    import asyncio
 
     async def verify(services: "Services") -> Verification:
         from app.audit.archive import Archive

@@ -21,7 +21,7 @@ ANSWER = "answer (app/http/api/authorize.py:1)"
         ([LOOP, ANSWER, "CommitDecision.__call__ (app/authorize/commit.py:66)"], stages.COMMIT),
         ([LOOP, "Connection._flush (app/redis_client/connection.py:71)"], stages.SEND),
         ([LOOP, "Connection.data_received (app/redis_client/connection.py:77)"], stages.REPLY),
-        ([LOOP, "CorkedTransport._flush (app/http/protocol/corked.py:32)", "uv__write (stream.c:1)"], stages.WRITE),
+        ([LOOP, "Outgoing.write (app/http/protocol/outgoing.py:20)", "uv__write (stream.c:1)"], stages.WRITE),
         ([LOOP, "uv__io_poll (linux.c:1452)", "epoll_pwait (libc.so.6)"], stages.POLL),
         ([LOOP, "uv__read (stream.c:1063)", "read (libc.so.6)"], stages.READ),
         ([LOOP, "Loop__run (loop.c:20313)"], stages.LOOP),
@@ -36,8 +36,10 @@ def test_a_stack_belongs_to_the_innermost_stage_it_was_caught_in(frames, stage):
 def test_every_file_of_the_hot_path_that_a_rule_names_exists():
     """A file that was renamed would quietly become "other"."""
     named = [
-        "http/protocol/corked",
-        "http/protocol/direct",
+        "http/protocol/connection",
+        "http/protocol/head",
+        "http/protocol/incoming",
+        "http/protocol/outgoing",
         "authorize/authorizer",
         "redis_client/pipelined",
         "authorize/commit",
