@@ -70,6 +70,19 @@ class NotFound(AppError):
     code = "NOT_FOUND"
 
 
+class OwnApproval(AppError):
+    """Who asked may not decide, and only who asked may cancel."""
+
+    status = 403
+    code = "OWN_APPROVAL"
+
+
+class ApprovalNotFound(NotFound):
+    """No approval with this id exists in the caller's workspace, or it ended long ago."""
+
+    code = "APPROVAL_NOT_FOUND"
+
+
 class AuditEntryNotFound(NotFound):
     """No audit entry with this id exists in the caller's workspace."""
 
@@ -138,6 +151,20 @@ class LastAdminKey(AppError):
 
     status = 409
     code = "LAST_ADMIN_KEY"
+
+
+class ApprovalDecided(AppError):
+    """The approval is not pending any more: it was decided, cancelled or ran out."""
+
+    status = 409
+    code = "APPROVAL_DECIDED"
+
+
+class ApprovalChanged(AppError):
+    """The approval has changed since the person who decides has read it."""
+
+    status = 409
+    code = "APPROVAL_CHANGED"
 
 
 class LimitReached(AppError):

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec import Struct, field
 
+from app.approvals.approvals import Approvals
+from app.approvals.following import ApprovalFollower
 from app.audit.backlog import SealingWatch
 from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
@@ -13,6 +15,7 @@ from app.authorize.agent_cache import AgentCache
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision, Runner
+from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.store_clock import StoreClock
 from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
@@ -25,6 +28,7 @@ from app.model.limits import Limits
 from app.model.redaction import Redactor
 from app.model.signer import Signer
 from app.pdp import compile_agent
+from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client, open_client
 from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
@@ -63,6 +67,8 @@ class Services(Struct, frozen=True, kw_only=True):
     redactor: Redactor
     signer: Signer
     authorizer: Authorizer
+    approvals: Approvals
+    approval_follower: ApprovalFollower
     metrics: Metrics
     pool: FairPool
     open_answers: OpenAnswers
@@ -131,6 +137,11 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         commit = CommitDecision(
             runner, clock, settings.audit_backlog_max, metrics.answered, settings.store_timeout_ms * 1_000
         )
+        signer = Signer(settings.secrets)
+        bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
+        escalated = EscalatedCalls(runner.call, signer, bounds)
+        follower = ApprovalFollower(BlockingReader(url))
+        stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
         stopping = asyncio.Event()
@@ -148,8 +159,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             sealing=SealingWatch(client),
             changes=Changes(client),
             redactor=redactor,
-            signer=Signer(settings.secrets),
-            authorizer=Authorizer(cache, commit, clock, ids, metrics, pool),
+            signer=signer,
+            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),
+            approvals=Approvals(client, ids, settings.audit_backlog_max),
+            approval_follower=follower,
             metrics=metrics,
             pool=pool,
             open_answers=OpenAnswers(settings.streams_per_key),

@@ -90,6 +90,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keys_max: Annotated[int, Meta(ge=1)] = 1_000
     """API keys that a workspace may have, expired ones too; creating more is 409."""
 
+    approvals_per_agent_max: Annotated[int, Meta(ge=1)] = 100
+    """Approvals of one agent that may wait or be unused at once; past it what escalates is denied."""
+
+    approvals_max: Annotated[int, Meta(ge=1)] = 10_000
+    """Approvals of a workspace that may wait or be unused at once; past it what escalates is denied."""
+
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
 

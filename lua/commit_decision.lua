@@ -8,6 +8,12 @@ KEYS[3]       commits         hash; what the last commit left: sequence, time_us
                               workspace's policies and of each group's
 KEYS[4]       audit_stream    stream; id = <sequence>-0
 KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
+KEYS[#KEYS]   approval        hash; only with an approval_step, like the next five: the approval that it is about
+KEYS[#KEYS]   approval_call   string; id of the approval that this very call has now
+KEYS[#KEYS]   approvals       sorted set; every approval, by id
+KEYS[#KEYS]   open            sorted set; approvals that can still be decided or used, by the ms at which that ends
+KEYS[#KEYS]   agent_open      the same of this agent
+KEYS[#KEYS]   events          stream; what became of approvals, for those who wait
 KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
@@ -39,10 +45,27 @@ ARGV[19+6i]   full_result     outcome if quota i is the first that is full
 ARGV[20+6i]   full_policy_id
 ARGV[21+6i]   full_rule
 ARGV[22+6i]   full_reason
+ARGV[#ARGV]   approval_step   only where a person may be asked: ask = make an approval, attach = to the pending one,
+                              use = the approved one, probe = say `escalates` and write nothing; this and what follows
+ARGV[#ARGV]   approval_id     of `approval`
+ARGV[#ARGV]   held_id         what approval_call was when the replica read it; "" = nothing
+ARGV[#ARGV]   held_version    version of `approval` when the replica read it; 0 = there is none
+ARGV[#ARGV]   expected_full   numbers of the full quotas that the step counts with, a space after each
+ARGV[#ARGV]   lasts_ms        ask: how long it can be decided
+ARGV[#ARGV]   required        ask: how many people must approve
+ARGV[#ARGV]   valid_ms        ask: how long a yes can be used
+ARGV[#ARGV]   max_uses        ask: for how many calls
+ARGV[#ARGV]   rules           ask: fingerprints of the rules that escalate
+ARGV[#ARGV]   bound           ask: JSON list of the paths of the context that are bound
+ARGV[#ARGV]   hides           ask: "1" = a person does not see all that is bound
+ARGV[#ARGV]   digest          ask: MAC of the call
+ARGV[#ARGV]   agent_max       ask: approvals that an agent may have open
+ARGV[#ARGV]   workspace_max   ask: approvals that the workspace may have open
 
-RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
+RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
   committed   the entry is in the log; full = first quota without room, 0 = none;
-              retry_us until every full quota has room again, 0 = none is full
+              retry_us until every full quota has room again, 0 = none is full;
+              approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
   stale       the agent is gone, or a version token is another; nothing written
@@ -51,11 +74,15 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   repeated    first_answer holds the answer to the same question; nothing written
   conflict    first_answer holds the answer to another question; nothing written
   outdated    first_answer holds an answer from other version tokens than these; nothing written
+  escalates   a person must be asked, and the approval_step does not fit that; nothing written,
+              approval = numbers of the full quotas, a space after each
+  overtaken   the call's approval is not as the replica read it; nothing written
 WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
-              first_answer for 24 hours
+              first_answer for 24 hours; approval and the sets that it stands in
 TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
-              nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds
+              nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds, I14 an approval is of
+              one call, used as often as it says
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -69,7 +96,12 @@ local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
 local quotas = #KEYS - (first_answer and 5 or 4)
-assert(quotas >= 0 and #ARGV == 22 + 6 * quotas, 'ARITY')
+local with_approval = #ARGV ~= 22 + 6 * quotas
+if with_approval then quotas = quotas - 6 end
+assert(quotas >= 0 and #ARGV == 22 + 6 * quotas + (with_approval and 15 or 0), 'ARITY')
+local approval, approval_call, approvals, open, agent_open, events = unpack(KEYS, 5 + quotas)
+local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, bound,
+  hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 6 * quotas)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -81,8 +113,9 @@ local time_text = string.format('%.0f', time_us)
 local time_ms = math.floor(time_us / 1000)
 local time_ms_text = time_ms > 0 and string.sub(time_text, 1, -4) or '0'
 
+local all_full
 local function refuse(status)
-  return {status, decision_id, time_text, 0, 0, 0}
+  return {status, decision_id, time_text, 0, 0, 0, all_full or ''}
 end
 
 local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
@@ -122,6 +155,7 @@ for i = 1, quotas do
     local wait = tonumber(oldest) + window_us - quota_us
     if wait > 0 then
       if full == 0 then full = i end
+      all_full = (all_full or '') .. i .. ' '
       if wait > retry_us then retry_us = wait end
     end
   end
@@ -131,17 +165,55 @@ if full > 0 then
   local at = 19 + 6 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
 end
+
+local became, ends_ms = '', ''
+if with_approval and result == 'escalated'
+    and (step == 'use' or step == 'probe' or (all_full or '') ~= expected_full) then
+  return refuse('escalates')
+end
+if with_approval and result ~= 'denied' and step ~= 'probe' then
+  local held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'uses_left')
+  if (call('GET', approval_call) or '') ~= held_id or (held[1] or '0') ~= held_version then
+    return refuse('overtaken')
+  end
+  if step == 'use' then
+    if held[2] ~= 'approved' or time_ms >= tonumber(held[4]) then return refuse('overtaken') end
+    became, ends_ms = 'used', held[4]
+  elseif result == 'escalated' then
+    if step == 'attach' then
+      if held[2] ~= 'pending' or time_ms >= tonumber(held[3]) then return refuse('overtaken') end
+      became, ends_ms = 'attached', held[3]
+    elseif call('ZCARD', agent_open) >= tonumber(agent_max) or call('ZCARD', open) >= tonumber(workspace_max) then
+      result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason
+    else
+      became, ends_ms = 'asked', string.format('%.0f', time_ms + tonumber(lasts_ms))
+    end
+  end
+  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  call('ZCARD', open)
+  call('ZCARD', agent_open)
+  call('ZCARD', approvals)
+  call('XLEN', events)
+end
 -- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
 local latency_us = math.max(waited_us, time_us - arrived_us)
 if latency_us > waited_us + patience_us then latency_us = waited_us end
 local sequence = tostring(tonumber(last[1] or 0) + 1)
 
+-- Fields that only some entries have; app/audit/entry_format.py knows them.
+local extras = {}
+if context ~= '' then extras = {'context', context} end
+local has_approval = became ~= '' and became ~= 'refused'
+if has_approval then
+  extras[#extras + 1] = 'approvalId'
+  extras[#extras + 1] = approval_id
+end
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
 call('XADD', audit_stream, sequence .. '-0',
   'id', decision_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id,
   'action', action, 'toolName', tool_name, 'parameters', parameters, 'result', result,
   'policyId', policy_id, 'rule', rule, 'reason', reason, 'latencyUs', string.format('%.0f', latency_us),
-  select(context == '' and 3 or 1, 'context', context))
+  unpack(extras))
 call('HSET', commits, 'sequence', sequence, 'time_us', time_text)
 if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end
 
@@ -161,15 +233,44 @@ if result == 'allowed' and quotas > 0 then
     call('PEXPIRE', quota, '3153600000000')
   end
 end
+if became == 'asked' then
+  call('HSET', approval, 'status', 'pending', 'version', '1', 'agent_id', agent_id, 'tool_name', tool_name,
+    'action', action, 'parameters', parameters, 'context', context, 'bound', bound, 'hides', hides,
+    'digest', digest, 'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_id', key_id,
+    'key_name', call('HGET', caller_key, 'name'), 'requests', '1', 'required', required, 'valid_ms', valid_ms,
+    'max_uses', max_uses, 'rules', rules, 'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
+  call('SET', approval_call, approval_id)
+  call('ZADD', approvals, '0', approval_id)
+  call('ZADD', open, ends_ms, approval_id)
+  call('ZADD', agent_open, ends_ms, approval_id)
+  call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'pending')
+elseif became == 'attached' or became == 'used' then
+  local decisions = call('HGET', approval, 'decisions')
+  if #decisions < 3700 then call('HSET', approval, 'decisions', decisions .. ' ' .. decision_id) end
+  if became == 'attached' then call('HINCRBY', approval, 'requests', '1') end
+end
+if became == 'used' then
+  call('HINCRBY', approval, 'version', '1')
+  if call('HINCRBY', approval, 'uses_left', '-1') == 0 then
+    call('HSET', approval, 'status', 'consumed')
+    call('ZREM', open, approval_id)
+    call('ZREM', agent_open, approval_id)
+    call('DEL', approval_call)
+    call('PEXPIRE', approval, '2592000000')
+    call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'consumed')
+  end
+end
 if first_answer then
   call('HSET', first_answer, 'body_digest', body_digest, 'version', version, 'shared_version', shared_version,
     'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule, 'reason', reason,
     'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us), 'retryUs',
     string.format('%.0f', math.ceil(retry_us)))
+  if has_approval then call('HSET', first_answer, 'approvalId', approval_id) end
   call('PEXPIRE', first_answer, '86400000')
 end
 local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
-return {'committed', decision_id, time_text, latency_us, full, math.ceil(retry_us)}
+local approval_text = became == '' and '' or became .. ' ' .. ends_ms
+return {'committed', decision_id, time_text, latency_us, full, math.ceil(retry_us), approval_text}

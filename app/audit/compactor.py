@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from app.audit.entry_format import time_ms_of
 from app.audit.lease import take_lease
@@ -45,12 +45,17 @@ class Compactor:
     """
 
     def __init__(
-        self, client: Client, settings: Settings, on_sealed: Callable[[str, Sealed], None] | None = None
+        self,
+        client: Client,
+        settings: Settings,
+        on_sealed: Callable[[str, Sealed], None] | None = None,
+        keep_house: Callable[[Sequence[str]], Awaitable[None]] | None = None,
     ) -> None:
         self._client = client
         self._entries = settings.audit_segment_entries
         self._seal_after_ms = settings.audit_seal_after_seconds * 1000
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
+        self._keep_house = keep_house
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
         self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
         self._retention_ms = settings.audit_retention_days * _DAY_MS
@@ -82,6 +87,8 @@ class Compactor:
         """Seal what is due now; True if something was sealed, so that there may be more."""
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
+        if self._keep_house is not None:
+            await self._keep_house(workspaces)
         sealed = False
         await self._look_after(workspaces)
         enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries

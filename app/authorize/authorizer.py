@@ -1,15 +1,18 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
-from app.authorize.agent_cache import AgentCache
-from app.authorize.commit import CommitDecision
+from app.authorize.agent_cache import AgentCache, CachedAgent
+from app.authorize.approval_step import ApprovalStep
+from app.authorize.commit import Answer, CommitDecision, Stale, require_stale
+from app.authorize.escalated import EscalatedCalls
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.metrics import Metrics
-from app.model.decisions import AuthorizeRequest, Decision
+from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.ids import Ids
 from app.model.keys import Caller
 from app.pdp import CompiledAgent, decide
+from app.pdp.escalations import may_escalate
 
 ATTEMPTS = 16
 
@@ -21,6 +24,7 @@ class Authorizer:
         self,
         agents: AgentCache[CompiledAgent],
         commit: CommitDecision,
+        escalated: EscalatedCalls,
         clock: StoreClock,
         ids: Ids,
         metrics: Metrics,
@@ -28,6 +32,7 @@ class Authorizer:
     ) -> None:
         self._agents = agents
         self._commit = commit
+        self._escalated = escalated
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
@@ -51,11 +56,37 @@ class Authorizer:
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us)
             at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
-            answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
+            if plan.outcome.result is Result.ESCALATED or may_escalate(plan):
+                answer: Answer = await self._ask(caller, request, held, plan, now_us, decision_id, at_us, waited_us)
+            else:
+                answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
             if isinstance(answer, Decision):
                 return answer
-            self._metrics.went_stale(version_moved=answer.version_moved)
-            now_us = answer.time_us
-            if answer.version_moved:
+            stale = require_stale(answer)
+            self._metrics.went_stale(version_moved=stale.version_moved)
+            now_us = stale.time_us
+            if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, held)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
+
+    async def _ask(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        held: CachedAgent[CompiledAgent],
+        plan: Plan,
+        now_us: int,
+        decision_id: str,
+        at_us: int,
+        waited_us: int,
+    ) -> Decision | Stale:
+        """The decision on a call that people may be asked about, with its approval."""
+
+        async def commit(plan: Plan, step: ApprovalStep | None) -> Answer:
+            return await self._commit(
+                caller, request, held.tokens, plan, decision_id, at_us, waited_us, held, approval=step
+            )
+
+        return await self._escalated.commit(
+            caller.workspace_id, request, held.compiled, plan, now_us, decision_id, commit
+        )

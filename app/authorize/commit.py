@@ -4,12 +4,26 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
+from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import ApiKeyExpired, IdempotencyConflict, IdempotencyStale, StoreUnavailable, Unauthorized
-from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
+from app.model.approvals import ApprovalStatus
+from app.model.decisions import (
+    ApprovalRef,
+    AuthorizeRequest,
+    Decision,
+    Idempotency,
+    Outcome,
+    Plan,
+    Result,
+    RuleRef,
+    Tokens,
+)
 from app.model.keys import Caller
+from app.model.times import rfc3339
 from app.pdp import CompiledAgent
 from app.redis_client.client import Value, is_reply
 from app.redis_client.packed_call import ScriptCall
@@ -49,6 +63,26 @@ class Stale(Struct, frozen=True):
     version_moved: bool
 
 
+class Escalates(Struct, frozen=True):
+    """A person must be asked, which the step did not fit; nothing was written. full: numbers of the full quotas."""
+
+    full: tuple[int, ...]
+
+
+class Overtaken(Struct, frozen=True):
+    """The call's approval is not as it was read, and nothing was written: read it again."""
+
+
+Answer = Decision | Stale | Escalates | Overtaken
+
+
+def require_stale(answer: Answer) -> Stale:
+    """What is no decision, and was asked without approvals, is stale. Raises StoreUnavailable."""
+    if isinstance(answer, Stale):
+        return answer
+    raise StoreUnavailable("The store answered a question about approvals that was not asked")
+
+
 class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
@@ -82,14 +116,16 @@ class CommitDecision:
         held: CachedAgent[CompiledAgent] | None = None,
         *,
         now_us: int | None = None,
-    ) -> Decision | Stale:
-        """The decision, already in the audit stream; or Stale, with nothing written.
+        approval: ApprovalStep | None = None,
+    ) -> Answer:
+        """The decision, already in the audit stream; or why there is none, with nothing written.
 
         tokens: what the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
         waited_us: how long ago that was by our own clock, which never steps.
         held: what is kept of the agent, its packed commits among it.
         now_us: for tests; in production the store is the clock.
+        approval: None = what escalates is answered so, and nobody is asked.
         With an idempotency key that was used before, the decision is the one made then, if it would still be made
         from the same agent and policies.
         Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
@@ -97,7 +133,7 @@ class CommitDecision:
         StoreUnavailable if the store gave no answer (then the decision may be
         in the log, and nobody has seen it) or the backlog is full.
         """
-        call = self._prepared(caller, request, tokens, plan, held)
+        call = self._prepared(caller, request, tokens, plan, held, approval)
         sent_us = monotonic_us()
         reply = await call(
             "" if now_us is None else now_us,
@@ -116,34 +152,21 @@ class CommitDecision:
         if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
-        status, _, time_text, latency_us, full, retry_us = reply
+        status, _, time_text, latency_us, full, retry_us, approval_text = reply
         time_us = int(time_text)
         if now_us is None:
             received_us = monotonic_us()
             self._answered(received_us - sent_us)
             self._clock.observe(sent_us, received_us, time_us)
 
-        match status:
-            case "committed":
-                outcome = plan.quotas[full - 1].when_full if full else plan.outcome
-                return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
-            case "stale" | "moved":
-                return Stale(time_us, version_moved=status == "stale")
-            case "repeated" if request.idempotency is not None:
-                return await self._first_decision(caller, request.idempotency)
-            case "conflict":
-                raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
-            case "outdated":
-                raise IdempotencyStale(
-                    "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
-                    "decided now; ask again with a new one"
-                )
-            case "revoked":
-                raise Unauthorized("The API key is unknown or has been revoked")
-            case "expired":
-                raise ApiKeyExpired("The API key has expired")
-            case _:
-                raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+        if status == "committed":
+            outcome = plan.quotas[full - 1].when_full if full else plan.outcome
+            if approval is not None and approval_text:
+                return with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
+            return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+        if status == "repeated" and request.idempotency is not None:
+            return await self._first_decision(caller, request.idempotency)
+        return _without_decision(status, time_us, approval_text)
 
     def _prepared(
         self,
@@ -152,10 +175,11 @@ class CommitDecision:
         tokens: Tokens,
         plan: Plan,
         held: CachedAgent[CompiledAgent] | None,
+        approval: ApprovalStep | None,
     ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
-        if held is None or request.idempotency is not None:
-            return self._prepare(caller, request, tokens, plan)[0]
+        if held is None or request.idempotency is not None or approval is not None:
+            return self._prepare(caller, request, tokens, plan, approval)[0]
         call = held.calls.get(request.tool_name, caller.key_id, plan)
         if call is None:
             call, size = self._prepare(caller, request, tokens, plan)
@@ -163,7 +187,14 @@ class CommitDecision:
                 held.calls.keep(request.tool_name, caller.key_id, plan, call, size)
         return call
 
-    def _prepare(self, caller: Caller, request: AuthorizeRequest, tokens: Tokens, plan: Plan) -> tuple[ScriptCall, int]:
+    def _prepare(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        tokens: Tokens,
+        plan: Plan,
+        approval: ApprovalStep | None = None,
+    ) -> tuple[ScriptCall, int]:
         """The call, and how many bytes it may take."""
         keyspace = keyspace_of(caller.workspace_id)
         keys = [
@@ -185,6 +216,9 @@ class CommitDecision:
         for quota in plan.quotas:
             keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
             settled += (quota.max_calls, quota.window_us, *_outcome_args(quota.when_full))
+        if approval is not None:
+            keys += approval_keys(keyspace, request.agent_id, approval)
+            settled += approval_args(approval)
         if request.idempotency is not None:
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
         size = _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
@@ -202,7 +236,44 @@ class CommitDecision:
         if record.get("body_digest") != idempotency.body_digest:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
-        return _decision_of(record)
+        decision = _decision_of(record)
+        if decision.outcome.result is Result.ESCALATED and "approvalId" in record:
+            return replace(decision, approval=await self._pending(caller, record["approvalId"]))
+        return decision
+
+    async def _pending(self, caller: Caller, approval_id: str) -> ApprovalRef:
+        """The approval that a first answer asked for, if it still waits. Raises IdempotencyStale."""
+        record = as_record(await self._runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
+        if record.get("status") != ApprovalStatus.PENDING:
+            raise IdempotencyStale(
+                "The approval that this Idempotency-Key was answered with has been decided or has run out, and nothing "
+                "was decided now; ask again with a new one"
+            )
+        return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
+
+
+def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:
+    """Why the script has written nothing. Raises the error that the caller is answered with, if it is one."""
+    match status:
+        case "stale" | "moved":
+            return Stale(time_us, version_moved=status == "stale")
+        case "escalates":
+            return Escalates(tuple(map(int, full.split())))
+        case "overtaken":
+            return Overtaken()
+        case "conflict":
+            raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
+        case "outdated":
+            raise IdempotencyStale(
+                "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
+                "decided now; ask again with a new one"
+            )
+        case "revoked":
+            raise Unauthorized("The API key is unknown or has been revoked")
+        case "expired":
+            raise ApiKeyExpired("The API key has expired")
+        case _:
+            raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
 
 def _decision_of(record: dict[str, str]) -> Decision:

@@ -11,6 +11,7 @@ from app.settings import SettingsError
 
 COMMANDS = {
     "agents": "app.cli.agents:agents",
+    "approvals": "app.cli.approvals:approvals",
     "audit": "app.cli.audit:audit",
     "authorize": "app.cli.authorize:authorize",
     "compact": "app.cli.compact:compact",

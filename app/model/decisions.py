@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from app.model.fields import Count
+from app.model.fields import Count, Timestamp, Uuid
 
 FOREVER_US = 1 << 53
 """Later than any time: the largest integer that a Lua number holds exactly."""
@@ -34,6 +34,7 @@ class AuthorizeRequest(Struct, frozen=True):
     idempotency: None = every time it is sent it is another call.
     context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
     size: bytes that parameters and context have at most, as JSON.
+    body: the request as it came, from which an approval is bound to the call exactly.
     """
 
     agent_id: str
@@ -45,6 +46,7 @@ class AuthorizeRequest(Struct, frozen=True):
     context: dict[str, Any] | None = None
     recorded_context: bytes = b""
     size: int = 0
+    body: bytes = b"{}"
 
 
 class RuleRef(Struct, frozen=True):
@@ -107,10 +109,24 @@ class Plan(Struct, frozen=True):
     holds_until_us: int = FOREVER_US
 
 
+class ApprovalRef(Struct, frozen=True, rename="camel"):
+    """The approval of a call.
+
+    id: Its id.
+    status: What has become of it.
+    expires_at: Until when it can be decided, or used once it is approved.
+    """
+
+    id: Uuid
+    status: str
+    expires_at: Timestamp
+
+
 class Decision(Struct, frozen=True):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
     repeated: it is the answer that an earlier request with the same Idempotency-Key got.
+    approval: the approval that people are asked for, or that made it allowed; None if it is no matter of approvals.
     """
 
     id: str
@@ -119,3 +135,4 @@ class Decision(Struct, frozen=True):
     latency_us: int
     time_us: int
     repeated: bool = False
+    approval: ApprovalRef | None = None

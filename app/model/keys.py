@@ -19,7 +19,8 @@ class Scope(StrEnum):
     """What a key may do. `admin` may do everything; `read` may ask for decisions and read all but keys and the trail.
 
     The others grant a part each: `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies`
-    reads and writes agents and policies. `approve` is kept for approvals and grants nothing yet.
+    reads and writes agents and policies. `approve` reads approvals and
+    decides them.
     """
 
     ADMIN = "admin"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.model.approval_terms import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
 from app.model.schemas import SchemaError, compile_schema
 from app.model.text import HIDDEN, FieldError
@@ -45,15 +46,20 @@ class Rule(
     tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
     when: The rule applies only to calls in which all of this holds; the others it passes over.
     unless: The rule passes over calls in which all of this holds, and applies to the others.
+    approval: What is asked of people where the rule escalates.
     """
 
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
     when: Circumstances | UnsetType = UNSET
     unless: Circumstances | UnsetType = UNSET
+    approval: ApprovalTerms | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.when is not UNSET and self.unless is not UNSET:
             raise FieldError("unless", "give when or unless, not both; two rules can say both")
+        if self.approval is not UNSET and not self.escalates:
+            message = 'only a rule that asks people has it: approval_required, or one with "effect": "escalate"'
+            raise FieldError("approval", message)
         if "*" not in "".join(self.tools):
             return  # a thousand plain names need no look at each
         for index, pattern in enumerate(self.tools):
@@ -62,6 +68,11 @@ class Rule(
                 raise FieldError(f"tools[{index}]", message)
             if pattern == ".*":
                 raise FieldError(f"tools[{index}]", '".*" covers names that begin with a dot; write `*` for every tool')
+
+    @property
+    def escalates(self) -> bool:
+        """Whether its failure asks for a person."""
+        return getattr(self, "effect", UNSET) is Effect.ESCALATE
 
 
 class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
@@ -74,6 +85,11 @@ class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
 
 class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
     """Fails (escalate) for the tools it covers and abstains for every other."""
+
+    @property
+    def escalates(self) -> bool:
+        """Always."""
+        return True
 
 
 class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):

@@ -11,6 +11,7 @@ class Purpose(StrEnum):
     """What a MAC is for. Each has keys of its own, so one purpose's MAC is never another's."""
 
     LONG_TEXT = "long text"
+    CALL = "call"
 
 
 class Signer:

@@ -1,12 +1,15 @@
 """What `decide` reads: an agent's policies in tiers, and for each tool only the rules that can matter."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 
+import msgspec
 from msgspec import Struct
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.policies import ApprovalRequired, Policy, PolicyKind, ToolAllowlist, ToolDenylist, evaluation_order
 from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
@@ -76,6 +79,12 @@ class CompiledAgent:
         self._tiers = [list(tier) for _, tier in groupby(grants, key=lambda each: each.policy.priority)]
         self._guardrails = [each for each in enabled if each.policy.kind is PolicyKind.GUARDRAIL]
         self._views: dict[_ViewName, ToolView] = {}
+        self._escalations = {
+            (each.policy.id, rule.ref.index): escalation_of(each.policy.id, rule.rule)
+            for each in enabled
+            for rule in each.rules
+            if rule.when_failed is Result.ESCALATED
+        }
         parts = sum(1 + len(each.rules) for each in enabled)
         self._views_max = max(_MIN_VIEWS, min(_MAX_VIEWS, _MAX_VIEW_PARTS // max(1, parts)))
         self._tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules)
@@ -102,6 +111,18 @@ class CompiledAgent:
         verdicts = tuple(rule.applies(request.parameters, context) for rule in view.judged)
         by_rule = {id(rule): verdict for rule, verdict in zip(view.judged, verdicts, strict=True)}
         return self._kept_view((request.tool_name, verdicts), lambda: self._make_view(request.tool_name, by_rule))
+
+    def escalation(self, outcome: Outcome) -> Escalation | None:
+        """What the rule that gave this outcome asks of people; None if it asks for nobody."""
+        if outcome.rule is None or outcome.policy_id is None or outcome.result is not Result.ESCALATED:
+            return None
+        return self._escalations.get((outcome.policy_id, outcome.rule.index))
+
+    @cached_property
+    def context_names(self) -> frozenset[str]:
+        """The paths of the context that some policy of the agent reads."""
+        rules = (rule.rule for each in self._enabled for rule in each.rules)
+        return frozenset(name for rule in rules for name in names_in_context(msgspec.to_builtins(rule)))
 
     def recurs(self, plan: Plan, tool: str) -> bool:
         """Whether calls of the tool get this outcome and these quotas again and again, as the same objects."""

@@ -20,7 +20,7 @@ class Script(Struct, frozen=True):
     """One file of `lua/`, as its header declares it.
 
     keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
-    times; last_keys come at the end, if at all.
+    times; last_keys and last_args come at the end, in this order, those that come at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
     flags: what the store is told of it in its first line: `allow-oom` where it makes room, revokes or deletes, or is
     needed for that, so that a store at its `maxmemory` runs it too; `no-writes` where it only reads.
@@ -33,6 +33,7 @@ class Script(Struct, frozen=True):
     last_keys: tuple[str, ...]
     args: tuple[str, ...]
     repeated_args: tuple[str, ...]
+    last_args: tuple[str, ...]
     replies: tuple[str, ...]
     width: int
     text: str
@@ -52,8 +53,6 @@ def parse_script(name: str, text: str) -> Script:
     words = _WORD.findall(file["header"])
     keys, repeated_keys, last_keys = _numbered(name, "KEYS", words)
     args, repeated_args, last_args = _numbered(name, "ARGV", words)
-    if last_args:
-        raise ValueError(f"lua/{name}.lua: ARGV[#ARGV] is no place; only a key may come last")
     return Script(
         name=name,
         flags=file["flags"] or "",
@@ -62,6 +61,7 @@ def parse_script(name: str, text: str) -> Script:
         last_keys=last_keys,
         args=args,
         repeated_args=repeated_args,
+        last_args=last_args,
         replies=tuple(_STATUS.findall(returns["statuses"])),
         width=len(returns["elements"].split(",")),
         text=text,
@@ -89,10 +89,12 @@ SCRIPTS = tuple(_BY_NAME.values())
 
 CHECK_KEY = _BY_NAME["check_key"]
 COMMIT_DECISION = _BY_NAME["commit_decision"]
+DECIDE_APPROVAL = _BY_NAME["decide_approval"]
 DELETE_AGENT = _BY_NAME["delete_agent"]
 DELETE_POLICY = _BY_NAME["delete_policy"]
 DROP_SEGMENT = _BY_NAME["drop_segment"]
 DROP_SPENT_QUOTAS = _BY_NAME["drop_spent_quotas"]
+END_APPROVAL = _BY_NAME["end_approval"]
 FREEZE_AGENT = _BY_NAME["freeze_agent"]
 FREE_STREAM = _BY_NAME["free_stream"]
 MARK_ARCHIVED = _BY_NAME["mark_archived"]

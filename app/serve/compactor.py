@@ -8,7 +8,9 @@ import signal
 import uvloop
 from msgspec.structs import replace
 
+from app.approvals.approvals import Approvals
 from app.audit.compactor import Compactor
+from app.model.ids import Ids
 from app.redis_client.client import open_client
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
@@ -33,6 +35,7 @@ async def _seal_until_told(settings: Settings) -> None:
     gc.collect()
     gc.freeze()  # what the start left stays, and need not be looked through again and again
     try:
-        await Compactor(client, settings).run(stopped)
+        approvals = Approvals(client, Ids(), settings.audit_backlog_max)
+        await Compactor(client, settings, keep_house=approvals.end_what_has_run_out).run(stopped)
     finally:
         await client.close()

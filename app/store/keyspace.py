@@ -29,6 +29,9 @@ class Keyspace:
     __slots__ = (
         "_prefix",
         "agents",
+        "approval_events",
+        "approvals",
+        "approvals_open",
         "audit_head",
         "audit_lease",
         "audit_parts",
@@ -52,6 +55,9 @@ class Keyspace:
         self.policies = f"{prefix}policies"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"
+        self.approvals = f"{prefix}approvals"
+        self.approvals_open = f"{prefix}approvals:open"
+        self.approval_events = f"{prefix}approvals:events"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
         self.audit_head = f"{prefix}audit:head"
@@ -90,6 +96,18 @@ class Keyspace:
     def quota(self, policy_id: str, fingerprint: str) -> str:
         """List: times of the admitted calls of one rate limit."""
         return f"{self._prefix}quota:{policy_id}:{fingerprint}"
+
+    def approval(self, approval_id: str) -> str:
+        """Hash: one approval."""
+        return f"{self._prefix}approval:{approval_id}"
+
+    def approval_call(self, digest: str) -> str:
+        """String: the id of the approval that the call with this digest has now."""
+        return f"{self._prefix}approvals:call:{digest}"
+
+    def agent_approvals(self, agent_id: str) -> str:
+        """Sorted set: ids of the agent's open approvals, by the ms at which that ends."""
+        return f"{self._prefix}agent:{agent_id}:approvals"
 
     def audit_segment(self, number: int) -> str:
         """Hash: one sealed segment, without its entries."""

@@ -170,7 +170,8 @@ def test_an_example_of_a_body_is_accepted(kind, name, value):
 def test_an_example_of_an_answer_is_one(kind, value):
     """It has every field of the struct that is encoded, no other, and the formats of the document."""
     validator(kind.__name__).validate(value)
-    assert list(value) == [field.encode_name for field in msgspec.structs.fields(kind)]
+    fields = msgspec.structs.fields(kind)
+    assert list(value) == [field.encode_name for field in fields if field.required or field.encode_name in value]
 
 
 def test_examples_of_bodies_do_what_they_say(tenant):

@@ -14,6 +14,7 @@ from tenants import FREE, Tenant
 from app.http.openapi.operations import OPERATIONS
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
+APPROVAL = "approval"
 FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
 
@@ -36,6 +37,12 @@ ROWS = {
     ("GET", "/v1/audit-logs/stream"): FILTERS,
     ("GET", "/v1/audit-logs/status"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
+    ("GET", "/v1/approvals"): {"query agent_id": AGENT},
+    ("GET", "/v1/approvals/stream"): {},
+    ("GET", "/v1/approvals/{approval_id}"): {"path approval_id": APPROVAL},
+    ("POST", "/v1/approvals/{approval_id}/approve"): {"path approval_id": APPROVAL},
+    ("POST", "/v1/approvals/{approval_id}/deny"): {"path approval_id": APPROVAL},
+    ("POST", "/v1/approvals/{approval_id}/cancel"): {"path approval_id": APPROVAL},
     ("GET", "/v1/changes"): {"query actor_id": KEY, "query resource_id": POLICY},
     ("POST", "/v1/api-keys"): {},
     ("GET", "/v1/api-keys"): {},
@@ -44,12 +51,15 @@ ROWS = {
 """For every operation that needs a key: each place where an id can stand, and whose id it is."""
 
 BODIES = {
+    ("POST", "/v1/approvals/{approval_id}/approve"): {},
+    ("POST", "/v1/approvals/{approval_id}/deny"): {},
+    ("POST", "/v1/approvals/{approval_id}/cancel"): {},
     ("POST", "/v1/authorize"): {"tool_name": "file.read"},
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},
 }
-ENDLESS = {("GET", "/v1/audit-logs/stream")}
+ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
 
 
@@ -72,7 +82,7 @@ def test_every_operation_and_every_place_of_an_id_has_its_row():
 def quiet(valkey_store, tmp_path_factory):
     """A store on which nothing happens but what these tests ask for, and a replica on it without a compactor."""
     store = Store(valkey_store.binary, tmp_path_factory.mktemp("quiet"))
-    replica = Replica(store.url, REMIT_COMPACT="false")
+    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2)
     yield store, replica
     replica.stop()
     store.stop()
@@ -97,10 +107,21 @@ class Theirs:
         self.key = tenant.new_key(["read"])["id"]
         self.workspace = tenant.id
         self.entry = tenant.authorize(self.agent)["id"]
+        asking = tenant.new_agent()["id"]
+        tenant.new_policy(asking, {"type": "approval_required", "tools": ["*"]})
+        self.approval = tenant.authorize(asking)["approval"]["id"]
 
     def state(self):
         """Everything that its admin can see, but for what its own looking changes."""
-        paths = (f"agents/{self.agent}", f"policies/{self.policy}", "agents", "policies", "changes", "audit-logs")
+        paths = (
+            f"agents/{self.agent}",
+            f"policies/{self.policy}",
+            "agents",
+            "policies",
+            "changes",
+            "audit-logs",
+            "approvals",
+        )
         keys = [each | {"lastUsedAt": None} for each in self.tenant.admin.get("/v1/api-keys").json()]
         return [self.tenant.admin.get(f"/v1/{path}").content for path in paths], keys
 

@@ -9,7 +9,7 @@ from typing import Annotated, Protocol, cast
 import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.authorize.store_clock import monotonic_us
 from app.errors import AgentNotFound, AppError, InsufficientScope, Invalid, PayloadTooLarge, Unauthorized
@@ -29,7 +29,7 @@ from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
-from app.model.decisions import Decision, Result, RuleRef
+from app.model.decisions import ApprovalRef, Decision, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
 from app.replica import Services
@@ -49,6 +49,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     retry_after_seconds: When every rate limit that refused has room again; null if none did.
     latency_ms: From the request's arrival to the decision, in milliseconds.
     timestamp: When it was decided, by the store's clock.
+    approval: What waits for a person, or made it allowed; only where it is a matter of approvals.
     """
 
     id: Id
@@ -60,6 +61,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     retry_after_seconds: float | None
     latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
     timestamp: Timestamp
+    approval: ApprovalRef | UnsetType = UNSET
 
     @classmethod
     def of(cls, decision: Decision) -> "DecisionView":
@@ -76,6 +78,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             latency_ms=decision.latency_us / 1000,
             timestamp=rfc3339(decision.time_us // 1000),
+            approval=decision.approval or UNSET,
         )
 
 

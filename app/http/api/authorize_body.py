@@ -99,7 +99,9 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
         asked = (canonical, tool_name, action, parameters)
         idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context))
     if context is None:
-        return AuthorizeRequest(canonical, tool_name, action, parameters, recorded, idempotency, size=len(raw))
+        return AuthorizeRequest(
+            canonical, tool_name, action, parameters, recorded, idempotency, size=len(raw), body=raw
+        )
     _require_small(context)
     return AuthorizeRequest(
         canonical,
@@ -111,6 +113,7 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
         context=context,
         recorded_context=_recorded(context, redactor),
         size=len(raw),
+        body=raw,
     )
 
 

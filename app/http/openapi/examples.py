@@ -7,11 +7,13 @@ from typing import Any
 
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
+from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
+from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.views.agents import AgentView
@@ -66,6 +68,8 @@ _KEY_FIELDS = {
 }
 
 BODIES: dict[type, dict[str, Any]] = {
+    ApproveCall: {"a yes for one such call": {"note": "The passenger was on the phone", "uses": 1}},
+    ApprovalNote: {"with a reason": {"note": "Ask the passenger first"}},
     AuthorizeBody: {
         "a refund": {
             "agent_id": _AGENT,
@@ -163,6 +167,31 @@ ANSWERS: dict[type, Any] = {
         "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
         **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
         "context": {"user_id": "mia_li_3668", "environment": "production"},
+    },
+    Approval: {
+        "id": _ENTRY,
+        "status": "pending",
+        "version": 1,
+        "agentId": _AGENT,
+        "toolName": "payment.refund",
+        "action": "authorize",
+        "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+        "context": {"user": "ann", "session": "s-1"},
+        "boundContext": ["session", "user"],
+        "hides": False,
+        "parametersDigest": "5eed" * 16,
+        "policyId": _POLICY,
+        "rule": {"index": 1, "type": "parameter_constraint"},
+        "reason": 'Parameter "amount" is 900, above the maximum 500',
+        "requestedBy": {"keyId": _KEY, "name": "booking runtime"},
+        "requests": 1,
+        "required": 1,
+        "approvals": [],
+        "createdAt": _DECIDED,
+        "expiresAt": "2026-11-20T12:49:56.789Z",
+        "usableUntil": None,
+        "usesLeft": 1,
+        "decisions": [_ENTRY],
     },
     Change: {
         "id": "1795176300000-0",

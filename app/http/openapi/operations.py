@@ -13,6 +13,9 @@ from app.errors import (
     ApiKeyExpired,
     ApiKeyNotFound,
     AppError,
+    ApprovalChanged,
+    ApprovalDecided,
+    ApprovalNotFound,
     AuditEntryNotFound,
     AuditLogDamaged,
     IdempotencyConflict,
@@ -23,6 +26,7 @@ from app.errors import (
     LimitReached,
     LockedOut,
     Overloaded,
+    OwnApproval,
     PayloadTooLarge,
     PolicyNotFound,
     StoreUnavailable,
@@ -33,6 +37,7 @@ from app.errors import (
 )
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
+from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
@@ -40,6 +45,7 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.openapi.parameters import (
     AGENT_ID,
+    APPROVAL_FILTERS,
     AUDIT_FLOOR,
     CHANGE_FILTERS,
     CHECKPOINT,
@@ -51,7 +57,9 @@ from app.http.openapi.parameters import (
     HOOK_AGENT,
     IDEMPOTENCY_KEY,
     IF_MATCH,
+    IF_MATCH_APPROVAL,
     KIND,
+    LAST_APPROVAL_EVENT_ID,
     LAST_EVENT_ID,
     LIMIT,
     NEXT_CURSOR,
@@ -60,8 +68,10 @@ from app.http.openapi.parameters import (
     RATE,
     REPLAYED,
     REQUEST_ID,
+    WAIT,
     Parameter,
 )
+from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.keys import Scope
@@ -98,13 +108,15 @@ class Operation(Struct, frozen=True):
     description: str = ""
     always: bool = False
     """Every answer has the operation's status: there are no error answers."""
+    further_scopes: tuple[Scope, ...] = ()
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """Each of these opens it, and so does admin; none if no key is needed."""
         if self.scope is None:
             return ()
-        return (self.scope, _PART[self.tag]) if self.tag in _PART else (self.scope,)
+        part = (_PART[self.tag],) if self.tag in _PART else ()
+        return (self.scope, *part, *self.further_scopes)
 
 
 _PART = {
@@ -113,6 +125,7 @@ _PART = {
     "Policies": Scope.POLICIES,
     "Audit log": Scope.AUDIT,
     "Changes": Scope.AUDIT,
+    "Approvals": Scope.APPROVE,
 }
 """The scope that opens a part of the API and nothing else of it, by the part's tag."""
 
@@ -345,6 +358,84 @@ OPERATIONS = (
             "nothing is found, ask again with the `checkpoint` of the answer. Keep a checkpoint elsewhere and hand "
             "it in later: a log that was rewritten as a whole is found out by that alone."
         ),
+    ),
+    Operation(
+        "GET",
+        "/v1/approvals",
+        "List what waits for people, and what they said",
+        READ,
+        "Approvals",
+        query=APPROVAL_FILTERS,
+        answer=list[Approval],
+        headers=NEXT_CURSOR,
+    ),
+    Operation(
+        "GET",
+        "/v1/approvals/stream",
+        "Follow approvals as server-sent events",
+        READ,
+        "Approvals",
+        answer=str,
+        media=("text/event-stream",),
+        request_headers=(LAST_APPROVAL_EVENT_ID,),
+        description=(
+            "Each approval as it becomes another, under the name of its status: from the Last-Event-ID on, or from "
+            "now on. It goes on until one side ends it."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/approvals/{approval_id}",
+        "Read one approval, or wait until it is decided",
+        READ,
+        "Approvals",
+        query=(WAIT,),
+        answer=Approval,
+        further_scopes=(Scope.AUTHORIZE,),
+        errors=(ApprovalNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "POST",
+        "/v1/approvals/{approval_id}/approve",
+        "Let the call through",
+        ADMIN,
+        "Approvals",
+        body=ApproveCall,
+        answer=Approval,
+        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+        headers=ETAG,
+        request_headers=(IF_MATCH_APPROVAL,),
+        description=(
+            "The agent asks the same question again and is allowed, if its policies still ask for no more than this. "
+            "Never by the key that asked. Where the rule wants several people, each uses a key of their own."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/approvals/{approval_id}/deny",
+        "Refuse the call",
+        ADMIN,
+        "Approvals",
+        body=ApprovalNote,
+        answer=Approval,
+        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+        headers=ETAG,
+        request_headers=(IF_MATCH_APPROVAL,),
+    ),
+    Operation(
+        "POST",
+        "/v1/approvals/{approval_id}/cancel",
+        "Take back what was asked",
+        READ,
+        "Approvals",
+        body=ApprovalNote,
+        answer=Approval,
+        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+        headers=ETAG,
+        request_headers=(IF_MATCH_APPROVAL,),
+        description="Only by the key that asked.",
+        further_scopes=(Scope.AUTHORIZE,),
     ),
     Operation(
         "GET",

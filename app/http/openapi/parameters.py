@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from app.http.api.audit_log import DEFAULT_LIMIT
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.approvals import ApprovalStatus
 from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
@@ -135,5 +136,32 @@ EXPORT_FORMAT = Parameter(
 LAST_EVENT_ID = Parameter(
     "Last-Event-ID",
     {"type": "string", "pattern": "^[0-9]{1,15}$"},
+    "The id of the last event that was received.",
+)
+APPROVAL_FILTERS = (
+    Parameter(
+        "status", {"type": "string", "enum": [each.value for each in ApprovalStatus]}, "Only those in this state."
+    ),
+    AGENT_ID,
+    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many."),
+    Parameter(
+        "cursor",
+        {"type": "string", "format": "uuid"},
+        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval.",
+    ),
+)
+WAIT = Parameter(
+    "wait",
+    {"type": "integer", "minimum": 0, "maximum": 60, "default": 0},
+    "Answer as soon as it is not pending any more, or after so many seconds.",
+)
+IF_MATCH_APPROVAL = Parameter(
+    "If-Match",
+    IF_MATCH.schema,
+    "The version that the person has seen, as its ETag showed it; 409 if it is another now.",
+)
+LAST_APPROVAL_EVENT_ID = Parameter(
+    "Last-Event-ID",
+    {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}$"},
     "The id of the last event that was received.",
 )

@@ -1,0 +1,209 @@
+"""The approvals of a workspace: read, decided, ended."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from app.approvals.records import KEEP_MS, approval_of, open_keys
+from app.errors import (
+    ApprovalChanged,
+    ApprovalDecided,
+    ApprovalNotFound,
+    Invalid,
+    OwnApproval,
+    StoreUnavailable,
+    Unauthorized,
+)
+from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
+from app.model.ids import Ids
+from app.model.text import with_hidden_shown
+from app.model.versions import Versions
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import DECIDE_APPROVAL, END_APPROVAL
+from app.redis_client.store_time import store_time_ms
+from app.store.keyspace import Keyspace
+
+_CHUNK = 100
+_OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
+_SHOWN_NOTE = 500
+
+
+class Approvals:
+    """What waits for people in a workspace, and what they said. Approvals are made and used by the commit alone."""
+
+    def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
+        self._client = client
+        self._ids = ids
+        self._backlog_max = backlog_max
+
+    async def get(self, workspace_id: str, approval_id: str) -> Approval:
+        """The approval as it is now. Raises ApprovalNotFound; records go 30 days after their end."""
+        approval, _ = await self._read(workspace_id, approval_id)
+        return approval
+
+    async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
+        """Approvals that match, newest first, and the id that asks for the page after this one."""
+        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
+        found: list[Approval] = []
+        before = query.before
+        opened = None if query.status not in _OPEN else await self._open_ids(keyspace, query.agent_id)
+        while True:
+            if opened is None:
+                newest = "+" if before is None else f"({before}"
+                ids = await self._client.call(
+                    "ZRANGE", keyspace.approvals, newest, "-", "BYLEX", "REV", "LIMIT", 0, _CHUNK
+                )
+            else:
+                ids = [each for each in opened if before is None or each < before][:_CHUNK]
+            replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
+            for approval_id, reply in zip(ids, replies, strict=True):
+                record = as_record(reply)
+                if not record:
+                    continue
+                approval = approval_of(approval_id, record, now_ms)
+                if query.status in (None, approval.status) and query.agent_id in (None, approval.agent_id):
+                    if len(found) == query.limit:
+                        return found, found[-1].id
+                    found.append(approval)
+            if len(ids) < _CHUNK:
+                return found, None
+            before = ids[-1]
+
+    async def decide(
+        self,
+        workspace_id: str,
+        approval_id: str,
+        verdict: ApprovalStatus,
+        *,
+        key_id: str,
+        note: str = "",
+        grant: Grant | None = None,
+        if_match: Versions = None,
+        accepts_hidden: bool = False,
+    ) -> Approval:
+        """The approval once the verdict is in the log.
+
+        verdict: approved, denied or cancelled. if_match: only if the approval is still as the person has seen it.
+        Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, Invalid where the grant goes further
+        than the rules let it, Unauthorized where the key has gone meanwhile.
+        """
+        approval, record = await self._read(workspace_id, approval_id)
+        if if_match is not None and approval.version not in if_match:
+            raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
+        grant = grant or Grant()
+        if verdict is ApprovalStatus.APPROVED:
+            _require_within(record, grant)
+            if approval.hides and not accepts_hidden:
+                raise Invalid.at(
+                    "$.acceptHidden",
+                    "must be true: you do not see all that you approve, since some of it is redacted or shortened",
+                )
+        keys = open_keys(Keyspace(workspace_id), approval_id, approval.agent_id, approval.parameters_digest)
+        args: list[Value] = [
+            "",
+            self._ids.new(await store_time_ms(self._client)),
+            approval_id,
+            key_id,
+            verdict,
+            msgspec.json.encode(note),
+            f": {_shown(note)}" if note else "",
+            "" if if_match is None else approval.version,
+            "" if grant.uses is UNSET else grant.uses,
+            "" if grant.valid_seconds is UNSET else grant.valid_seconds * 1000,
+            KEEP_MS,
+            self._backlog_max,
+        ]
+        caller_key = Keyspace(workspace_id).key(key_id)
+        found = await self._client.run(DECIDE_APPROVAL, [caller_key, *keys.values()], args)
+        reply = check_reply(DECIDE_APPROVAL, found)
+        _require_backlog(reply[0])
+        _raise_for(reply[0], reply[1])
+        return await self.get(workspace_id, approval_id)
+
+    async def end(self, workspace_id: str, approval_id: str, why: str, *, expired: bool = False) -> bool:
+        """Whether the approval has ended now, with a sentence in the log. expired: only if its time has passed."""
+        keyspace = Keyspace(workspace_id)
+        record = as_record(await self._client.call("HGETALL", keyspace.approval(approval_id)))
+        if not record:
+            await self._client.call("ZREM", keyspace.approvals_open, approval_id)
+            return False
+        keys = open_keys(keyspace, approval_id, record["agent_id"], record["digest"])
+        ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
+        entry_id = self._ids.new(await store_time_ms(self._client))
+        args: list[Value] = ["", entry_id, approval_id, ending, why, KEEP_MS, self._backlog_max]
+        reply = check_reply(END_APPROVAL, await self._client.run(END_APPROVAL, list(keys.values()), args))
+        _require_backlog(reply[0])
+        return bool(reply[0] == "done")
+
+    async def end_what_has_run_out(self, workspaces: Sequence[str]) -> None:
+        """What nobody decided or used in time has expired, and the log says so; some of each workspace at a time."""
+        now_ms = await store_time_ms(self._client)
+        names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
+        due = await self._client.read_pipelined(
+            ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
+        )
+        for workspace_id, ids in zip(workspaces, due, strict=True):
+            for approval_id in ids:
+                await self.end(workspace_id, approval_id, "Nobody decided or used it in time", expired=True)
+
+    async def end_those_of_agent(self, workspace_id: str, agent_id: str, why: str) -> int:
+        """How many open approvals of the agent have ended now."""
+        ids = await self._client.call("ZRANGE", Keyspace(workspace_id).agent_approvals(agent_id), 0, -1)
+        return sum([await self.end(workspace_id, each, why) for each in ids])
+
+    async def _open_ids(self, keyspace: Keyspace, agent_id: str | None) -> Sequence[str]:
+        """Ids of what can still be decided or used, newest first: they sort by time."""
+        name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
+        ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
+        return sorted(ids, reverse=True)
+
+    async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
+        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id)))
+        if not record:
+            raise ApprovalNotFound("No approval has this id")
+        return approval_of(approval_id, record, await store_time_ms(self._client)), record
+
+
+def _require_backlog(status: str) -> None:
+    """Raise StoreUnavailable where the log has no room for another entry, since nothing happens without one."""
+    if status == "backlog":
+        raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+
+def _require_within(record: dict[str, str], grant: Grant) -> None:
+    """Raise Invalid where a person would grant more than the rules let them."""
+    most_uses, most_seconds = int(record["max_uses"]), int(record["valid_ms"]) // 1000
+    if grant.uses is not UNSET and grant.uses > most_uses:
+        raise Invalid.at("$.uses", f"must be at most {most_uses}, as the rule that asks has it")
+    if grant.valid_seconds is not UNSET and grant.valid_seconds > most_seconds:
+        raise Invalid.at("$.validSeconds", f"must be at most {most_seconds}, as the rule that asks has it")
+
+
+def _raise_for(status: str, state: str) -> None:
+    match status:
+        case "done":
+            return
+        case "revoked":
+            raise Unauthorized("The API key is unknown or has been revoked")
+        case "missing":
+            raise ApprovalNotFound("No approval has this id")
+        case "stale":
+            raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
+        case "own":
+            raise OwnApproval("A key cannot decide what it asked for itself, nor what the key asked that made it")
+        case "not_own":
+            raise OwnApproval("Only the key that asked may cancel; to refuse the call, deny it")
+        case "twice":
+            raise ApprovalDecided("This key has approved it already; another person must, with another key")
+        case "expired":
+            raise ApprovalDecided("Nobody decided it in time: the approval has expired")
+        case _:
+            raise ApprovalDecided(f"The approval is {state} already")
+
+
+def _shown(note: str) -> str:
+    """A note as it stands in a reason: on one line, with what hides written out, and not at any length."""
+    shown = with_hidden_shown(note.replace("\n", " ").replace("\t", " "))
+    return shown if len(shown) <= _SHOWN_NOTE else f"{shown[:_SHOWN_NOTE]}…"

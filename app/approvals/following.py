@@ -1,0 +1,109 @@
+"""Hearing of approvals: whoever waits in this replica for a workspace's shares one read that waits in the store."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from app.errors import StoreUnavailable
+from app.redis_client.blocking import BlockingReader
+from app.store.keyspace import Keyspace
+
+log = logging.getLogger(__name__)
+_AGAIN_S = 1.0
+_UNREAD_MAX = 1_000
+
+
+class ApprovalEvent(Struct, frozen=True):
+    """Something became of an approval. id: its place among the workspace's events."""
+
+    id: str
+    approval_id: str
+    status: str
+
+
+class ApprovalFollower:
+    """What becomes of approvals on any replica reaches everybody who waits here, within the time of a round trip."""
+
+    def __init__(self, reader: BlockingReader) -> None:
+        self._reader = reader
+        self._rooms: dict[str, _Room] = {}
+
+    @asynccontextmanager
+    async def subscribed(self, workspace_id: str) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
+        """A queue of everything that happens from now on; None in it means that something may have been missed."""
+        room = self._rooms.get(workspace_id)
+        if room is None:
+            room = self._rooms[workspace_id] = _Room(self._reader, Keyspace(workspace_id).approval_events)
+        queue: asyncio.Queue[ApprovalEvent | None] = asyncio.Queue(_UNREAD_MAX)
+        room.queues.add(queue)
+        try:
+            await room.listening()
+            yield queue
+        finally:
+            room.queues.discard(queue)
+            if not room.queues and self._rooms.get(workspace_id) is room:
+                del self._rooms[workspace_id]
+                room.close()
+
+    async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
+        """What happened after the event with this id, as far back as the store keeps events (10,000 of them)."""
+        entries = await self._reader.after(Keyspace(workspace_id).approval_events, after, wait=False)
+        return [_event(entry_id, fields) for entry_id, fields in entries]
+
+    async def close(self) -> None:
+        """Nobody is told anything any more."""
+        for room in self._rooms.values():
+            room.close()
+        self._rooms.clear()
+        await self._reader.close()
+
+
+class _Room:
+    """Everybody in this replica who waits for one workspace's approvals."""
+
+    def __init__(self, reader: BlockingReader, stream: str) -> None:
+        self._reader = reader
+        self._stream = stream
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._listen())
+        self.queues: set[asyncio.Queue[ApprovalEvent | None]] = set()
+
+    async def listening(self) -> None:
+        """What happens from now on is heard. Raises StoreUnavailable."""
+        await asyncio.shield(self._ready)
+
+    def close(self) -> None:
+        self._task.cancel()
+
+    async def _listen(self) -> None:
+        try:
+            last_id = await self._reader.last_id(self._stream)
+        except StoreUnavailable as error:
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(None)
+        while True:
+            try:
+                for entry_id, fields in await self._reader.after(self._stream, last_id):
+                    last_id = entry_id
+                    self._tell(_event(entry_id, fields))
+            except StoreUnavailable as error:
+                log.warning("%s; approvals are listened for again in a second", error)
+                self._tell(None)
+                await asyncio.sleep(_AGAIN_S)
+
+    def _tell(self, event: ApprovalEvent | None) -> None:
+        for queue in self.queues:
+            if queue.full():  # whoever reads so slowly reads the list again
+                while not queue.empty():
+                    queue.get_nowait()
+                queue.put_nowait(None)
+            else:
+                queue.put_nowait(event)
+
+
+def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent:
+    return ApprovalEvent(entry_id, fields["id"], fields["status"])

@@ -1,0 +1,77 @@
+"""What the store keeps of an approval, and the struct that it means."""
+
+import msgspec
+from msgspec import Raw
+
+from app.model.approvals import Approval, ApprovalStatus, Person, Said
+from app.model.decisions import RuleRef
+from app.model.times import rfc3339
+from app.store.keyspace import Keyspace
+
+KEEP_MS = 30 * 24 * 3600 * 1000
+"""How long a record stays once nothing can become of it any more; the log has it for ever."""
+
+_strings = msgspec.json.Decoder(list[str])
+_string = msgspec.json.Decoder(str)
+
+
+def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
+    """The approval that the record holds. What has run out is shown as expired, whether the log says so yet or not."""
+    index, _, kind = record["rule"].partition(" ")
+    usable_until_ms = record.get("usable_until_ms")
+    return Approval(
+        id=approval_id,
+        status=_status(record, now_ms),
+        version=int(record["version"]),
+        agent_id=record["agent_id"],
+        tool_name=record["tool_name"],
+        action=record["action"],
+        parameters=Raw(record["parameters"].encode()),
+        context=Raw((record["context"] or "{}").encode()),
+        bound_context=_strings.decode(record["bound"]),
+        hides=record["hides"] == "1",
+        parameters_digest=record["digest"],
+        policy_id=record["policy_id"] or None,
+        rule=RuleRef(int(index), kind) if kind else None,
+        reason=record["reason"],
+        requested_by=Person(record["key_id"], record["key_name"]),
+        requests=int(record["requests"]),
+        required=int(record["required"]),
+        approvals=_said(record),
+        created_at=rfc3339(int(record["created_ms"])),
+        expires_at=rfc3339(int(record["expires_ms"])),
+        usable_until=None if not usable_until_ms else rfc3339(int(usable_until_ms)),
+        uses_left=int(record.get("uses_left") or record["max_uses"]),
+        decisions=record["decisions"].split(),
+    )
+
+
+def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) -> dict[str, str]:
+    """The keys in which an open approval stands, by the names that the scripts give them."""
+    return {
+        "approval": keyspace.approval(approval_id),
+        "commits": keyspace.commits,
+        "audit_stream": keyspace.audit_stream,
+        "open": keyspace.approvals_open,
+        "agent_open": keyspace.agent_approvals(agent_id),
+        "approval_call": keyspace.approval_call(digest),
+        "events": keyspace.approval_events,
+    }
+
+
+def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:
+    status = ApprovalStatus(record["status"])
+    ends_ms = {
+        ApprovalStatus.PENDING: record["expires_ms"],
+        ApprovalStatus.APPROVED: record.get("usable_until_ms"),
+    }.get(status)
+    return ApprovalStatus.EXPIRED if ends_ms is not None and now_ms >= int(ends_ms) else status
+
+
+def _said(record: dict[str, str]) -> list[Said]:
+    said = []
+    for line in record.get("said", "").splitlines():
+        time_ms, key_id, verdict, note = line.split(" ", 3)
+        by = Person(key_id, record.get(f"name {key_id}", ""))
+        said.append(Said(by, ApprovalStatus(verdict), rfc3339(int(time_ms)), _string.decode(note)))
+    return said

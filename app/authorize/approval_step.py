@@ -1,0 +1,86 @@
+"""The part of a commit that is about a person's yes: its arguments, and what its reply means."""
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
+from app.model.approvals import ApprovalStatus
+from app.model.decisions import ApprovalRef, Decision, Outcome, Result
+from app.model.times import rfc3339
+from app.redis_client.client import Value
+from app.store.keyspace import Keyspace
+
+NO_ROOM = "Too many approvals wait for people already"
+"""As `commit_decision` says it."""
+
+
+class ApprovalStep(Struct, frozen=True, kw_only=True):
+    """What the commit shall do where a person is asked; `Escalates` if it does not come to that.
+
+    step: ask = make an approval, attach = to the pending one, use = the approved one, probe = nothing.
+    held_id, held_version: what the call's approval was when it was read. full: the full quotas that this counts with.
+    terms, rules: what is asked of people, and the fingerprints of the rules that ask.
+    bound, hides, digest: what of the call is bound, and whether a person sees less.
+    agent_max, workspace_max: approvals that may be open at once.
+    """
+
+    step: str
+    approval_id: str
+    digest: str
+    held_id: str = ""
+    held_version: str = "0"
+    full: tuple[int, ...] = ()
+    terms: ApprovalTerms = DEFAULT_TERMS
+    rules: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
+    hides: bool = False
+    agent_max: int = 100
+    workspace_max: int = 10_000
+
+
+def approval_keys(keyspace: Keyspace, agent_id: str, approval: ApprovalStep) -> list[str]:
+    """The keys of the step, in the order of the script's header."""
+    return [
+        keyspace.approval(approval.approval_id),
+        keyspace.approval_call(approval.digest),
+        keyspace.approvals,
+        keyspace.approvals_open,
+        keyspace.agent_approvals(agent_id),
+        keyspace.approval_events,
+    ]
+
+
+def approval_args(approval: ApprovalStep) -> list[Value]:
+    """The arguments of the step, in the order of the script's header."""
+    terms = approval.terms
+    return [
+        approval.step,
+        approval.approval_id,
+        approval.held_id,
+        approval.held_version,
+        "".join(f"{number} " for number in approval.full),
+        terms.expires_seconds * 1000,
+        terms.approvals,
+        terms.valid_seconds * 1000,
+        terms.max_uses,
+        " ".join(approval.rules),
+        msgspec.json.encode(approval.bound),
+        int(approval.hides),
+        approval.digest,
+        approval.agent_max,
+        approval.workspace_max,
+    ]
+
+
+def with_approval(
+    decision_id: str, outcome: Outcome, latency_us: int, time_us: int, approval: ApprovalStep, became: str
+) -> Decision:
+    """The decision, once the script has done the step or found no room for another approval."""
+    what, _, ends_ms = became.partition(" ")
+    if what == "refused":
+        refused = replace(outcome, result=Result.DENIED, reason=f"{NO_ROOM}; {outcome.reason}")
+        return Decision(decision_id, refused, None, latency_us, time_us)
+    status = ApprovalStatus.APPROVED if what == "used" else ApprovalStatus.PENDING
+    ref = ApprovalRef(approval.approval_id, status, rfc3339(int(ends_ms)))
+    return Decision(decision_id, outcome, None, latency_us, time_us, approval=ref)

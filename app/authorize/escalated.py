@@ -1,0 +1,184 @@
+"""Calls that a person must be asked about: the commit makes their approval, attaches to it, or uses it."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.authorize.approval_step import ApprovalStep
+from app.authorize.commit import Answer, Escalates, Overtaken, Stale, require_stale
+from app.errors import StoreUnavailable
+from app.model.approvals import ApprovalStatus
+from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
+from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.escalations import Escalation, together
+from app.model.redaction import REDACTED
+from app.model.signer import Purpose, Signer
+from app.pdp import CompiledAgent
+from app.pdp.escalations import approved_plan, escalations
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+
+ATTEMPTS = 16
+Commit = Callable[[Plan, ApprovalStep | None], Awaitable[Answer]]
+"""Commits this plan with this step; everything else about the call is settled."""
+
+_shortened = re.compile(rb'"(sha256|hmac)":').search
+
+
+class Bounds(Struct, frozen=True):
+    """How many approvals may be open at once: of an agent, and of a workspace."""
+
+    agent: int = 100
+    workspace: int = 10_000
+
+
+class Asked(Struct, frozen=True):
+    """A call as people are asked about it.
+
+    now_ms: the store's time as far as it is known. bound: what of its context is bound. digest: the MAC of it all.
+    """
+
+    workspace_id: str
+    request: AuthorizeRequest
+    agent: CompiledAgent
+    plan: Plan
+    now_ms: int
+    decision_id: str
+    bound: tuple[str, ...]
+    digest: str
+
+
+class Held(Struct, frozen=True):
+    """The approval that a call has now, and its record; empty if it has none."""
+
+    id: str
+    record: dict[str, str]
+
+    def covers(self, asking: tuple[Escalation, ...]) -> bool:
+        """Whether it was asked for all these rules, as they are."""
+        return {each.fingerprint for each in asking} <= set(self.record.get("rules", "").split())
+
+    def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
+        """Whether it has this status and its time has not passed."""
+        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
+        return self.record.get("status") == status and now_ms < int(self.record[ends])
+
+
+class EscalatedCalls:
+    """Commits calls that may need a person's yes. Without REMIT_SECRET nothing can be bound, and nobody is asked.
+
+    read: runs a reading command, in the time that a decision has.
+    """
+
+    def __init__(self, read: Callable[..., Awaitable[Any]], signer: Signer, bounds: Bounds | None = None) -> None:
+        self._read = read
+        self._signer = signer
+        self._bounds = bounds or Bounds()
+
+    async def commit(
+        self,
+        workspace_id: str,
+        request: AuthorizeRequest,
+        agent: CompiledAgent,
+        plan: Plan,
+        now_us: int,
+        decision_id: str,
+        commit: Commit,
+    ) -> Decision | Stale:
+        """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed."""
+        bound = bound_context(agent, request)
+        form = canonical_call(request.agent_id, request.tool_name, request.body, bound)
+        digest = self._signer.mac(Purpose.CALL, form)
+        if digest is None:
+            return _final(await commit(plan, None))
+        full: tuple[int, ...] = ()
+        if plan.outcome.result is not Result.ESCALATED:
+            answer = await commit(plan, ApprovalStep(step="probe", approval_id=decision_id, digest=digest))
+            if not isinstance(answer, Escalates):
+                return _final(answer)
+            full = answer.full
+        asked = Asked(workspace_id, request, agent, plan, now_us // 1000, decision_id, tuple(bound), digest)
+        return await self._settle(asked, escalations(agent, request, now_us), full, commit)
+
+    async def _settle(
+        self, asked: Asked, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit
+    ) -> Decision | Stale:
+        """Do what the call's approval calls for, again as long as others change it or the quotas meanwhile."""
+        beyond: tuple[Escalation, ...] = ()
+        for _ in range(ATTEMPTS):
+            held = await self._held(asked)
+            asking = _distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
+            step = self._step(asked, held, asking, full)
+            plan = asked.plan
+            if step.step == "use":
+                reason = f'Approved by "{held.record["approved_by"]}"'
+                plan = approved_plan(asked.agent, asked.request, plan, held.record["rules"].split(), reason)
+            answer = await commit(plan, step)
+            if isinstance(answer, Escalates) and step.step == "use":  # a quota is full that nobody was asked about
+                beyond = _asking(asked.agent, plan, answer.full)
+            elif isinstance(answer, Escalates):
+                full = answer.full
+            elif not isinstance(answer, Overtaken):
+                return answer
+        raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
+
+    def _step(self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...]) -> ApprovalStep:
+        """What the commit shall do about the call's approval."""
+        step = ApprovalStep(
+            step="use", approval_id=held.id, digest=asked.digest, held_id=held.id,
+            held_version=held.record.get("version", "0"), full=full,
+        )  # fmt: skip
+        if held.covers(asking) and held.is_open(ApprovalStatus.APPROVED, asked.now_ms):
+            return step
+        if held.covers(asking) and held.is_open(ApprovalStatus.PENDING, asked.now_ms):
+            return replace(step, step="attach")
+        return replace(
+            step,
+            step="ask",
+            approval_id=asked.decision_id,
+            held_version="0",
+            terms=together(asking),
+            rules=tuple(each.fingerprint for each in asking),
+            bound=asked.bound,
+            hides=_hides(asked.request),
+            agent_max=self._bounds.agent,
+            workspace_max=self._bounds.workspace,
+        )
+
+    async def _held(self, asked: Asked) -> Held:
+        keyspace = Keyspace(asked.workspace_id)
+        held_id = await self._read("GET", keyspace.approval_call(asked.digest)) or ""
+        return Held(held_id, as_record(await self._read("HGETALL", keyspace.approval(held_id))) if held_id else {})
+
+
+def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:
+    """What of the context an approval is bound to, by name: session, user, and whatever a policy of the agent reads."""
+    if not request.context:
+        return {}
+    names = {*ALWAYS_BOUND, *agent.context_names}
+    names |= {re.split(r"[.\[]", name)[0] for name in names}
+    return {name: value for name, value in sorted(exact_context(request.body).items()) if name in names}
+
+
+def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
+    """What the full quotas of a plan ask of people."""
+    asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
+    return tuple(each for each in asked if each is not None)
+
+
+def _distinct(asked: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
+    return tuple({each.fingerprint: each for each in asked}.values())
+
+
+def _hides(request: AuthorizeRequest) -> bool:
+    """Whether the log, and so a person, sees less of the call than is bound."""
+    shown = request.recorded_parameters + request.recorded_context
+    return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None
+
+
+def _final(answer: Answer) -> Decision | Stale:
+    return answer if isinstance(answer, Decision) else require_stale(answer)

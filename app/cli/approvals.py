@@ -1,0 +1,165 @@
+"""`remit approvals …`: what waits for people, decided with one's own key over the API."""
+
+import json
+from typing import Any
+
+import click
+
+from app.cli.options import JSON
+from app.cli.remote import URL, Remote
+from app.cli.session import print_json
+from app.cli.tables import print_record, print_table
+from app.model.approvals import ApprovalStatus
+from app.model.text import with_hidden_shown
+
+NOTE = click.option("--note", default="", help="Said beside it, for the log and for who asked.")
+_COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
+
+
+@click.group()
+def approvals() -> None:
+    """Calls that wait for a person's yes. Needs REMIT_API_KEY, a key of your own with the scope `approve`."""
+
+
+@approvals.command("list")
+@URL
+@click.option("--status", type=click.Choice([each.value for each in ApprovalStatus]), help="Only those in this state.")
+@click.option("--agent", help="Only those of the agent with this id.")
+@JSON
+def list_approvals(url: str, status: str | None, agent: str | None, as_json: bool) -> None:
+    """Print approvals, newest first."""
+    query = "&".join(f"{name}={value}" for name, value in (("status", status), ("agent_id", agent)) if value)
+    found = Remote.from_env(url).call("GET", f"/v1/approvals?{query}".rstrip("?"))
+    if as_json:
+        print_json(found)
+        return
+    rows = [(each["id"], each["status"], each["expiresAt"], _visible(each["toolName"])) for each in found]
+    print_table(("ID", "STATUS", "EXPIRES", "TOOL"), rows, "Nothing waits; an escalated decision makes an approval")
+
+
+@approvals.command("show")
+@URL
+@click.argument("approval_id")
+@JSON
+def show_approval(url: str, approval_id: str, as_json: bool) -> None:
+    """Print one approval with the call in full."""
+    found = Remote.from_env(url).call("GET", f"/v1/approvals/{approval_id}")
+    if as_json:
+        print_json(found)
+    else:
+        _print_call(found)
+
+
+@approvals.command("approve")
+@URL
+@click.argument("approval_id")
+@NOTE
+@click.option("--uses", type=click.IntRange(1), help="For how many such calls; fewer than the rule lets it.")
+@click.option(
+    "--valid-seconds", type=click.IntRange(60), help="How long it can be used; shorter than the rule lets it."
+)
+@click.option("--accept-hidden", is_flag=True, help="Approve although some of the call is redacted or shortened.")
+def approve(
+    url: str, approval_id: str, note: str, uses: int | None, valid_seconds: int | None, accept_hidden: bool
+) -> None:
+    """Say yes to one call: these very arguments, and no others."""
+    limits = {"uses": uses, "validSeconds": valid_seconds}
+    body = {"note": note, "acceptHidden": accept_hidden} | {name: each for name, each in limits.items() if each}
+    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/approve", body)
+    click.echo(f"approval {found['id']} is {found['status']}")
+
+
+@approvals.command("deny")
+@URL
+@click.argument("approval_id")
+@NOTE
+def deny(url: str, approval_id: str, note: str) -> None:
+    """Say no."""
+    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/deny", {"note": note})
+    click.echo(f"approval {found['id']} is {found['status']}")
+
+
+@approvals.command("cancel")
+@URL
+@click.argument("approval_id")
+@NOTE
+def cancel(url: str, approval_id: str, note: str) -> None:
+    """Take back what this key asked for."""
+    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/cancel", {"note": note})
+    click.echo(f"approval {found['id']} is {found['status']}")
+
+
+@approvals.command("watch")
+@URL
+def watch(url: str) -> None:
+    """Show each request the moment it is made, and ask: y = yes, n = no, note = say something first, s = later."""
+    remote = Remote.from_env(url)
+    for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):
+        _ask(remote, waiting)
+    click.echo("listening; Ctrl-C ends it", err=True)
+    for name, approval in remote.events("/v1/approvals/stream"):
+        if name == ApprovalStatus.PENDING and approval["status"] == ApprovalStatus.PENDING:
+            _ask(remote, approval)
+        elif name != ApprovalStatus.PENDING:
+            click.echo(f"{approval['id']} is {approval['status']}")
+
+
+def _ask(remote: Remote, approval: dict[str, Any]) -> None:
+    """Show one call and do what the person says; what somebody else has decided meanwhile is said and left."""
+    click.echo()
+    _print_call(approval)
+    note = ""
+    while True:
+        said = click.prompt("Allow this call? [y/n/note/s]", default="s", show_default=False).strip()
+        match said.lower():
+            case "y" | "yes" | "n" | "no":
+                break
+            case "s" | "":
+                return
+            case "note":
+                note = click.prompt("Note")
+            case _:
+                note = said
+                click.echo("kept as the note; y or n?")
+    verdict = "approve" if said.lower().startswith("y") else "deny"
+    body: dict[str, Any] = {"note": note}
+    if verdict == "approve" and approval["hides"]:
+        body["acceptHidden"] = click.confirm("Some of the call is redacted or shortened. Approve what you cannot see?")
+    try:
+        found = remote.call(
+            "POST", f"/v1/approvals/{approval['id']}/{verdict}", body, if_match=f'"{approval["version"]}"'
+        )
+    except click.ClickException as error:
+        click.echo(error.format_message(), err=True)
+        return
+    click.echo(f"approval {found['id']} is {found['status']}")
+
+
+def _print_call(approval: dict[str, Any]) -> None:
+    """The call in full; nothing in it can move the cursor, colour a line or look like another field."""
+    status = approval["status"]
+    fields = [
+        ("approval", approval["id"]),
+        ("status", click.style(status, fg=_COLOURS.get(status))),
+        ("agent", approval["agentId"]),
+        ("tool", _visible(approval["toolName"])),
+        ("action", _visible(approval["action"])),
+        ("reason", _visible(approval["reason"])),
+        ("asked by", f"{_visible(approval['requestedBy']['name'])}, {approval['requests']} times"),
+        ("needs", f"{approval['required']} with different keys" if approval["required"] > 1 else "one person"),
+        ("expires", approval["expiresAt"]),
+    ]
+    fields += [("said", f"{each['verdict']} by {_visible(each['by']['name'])}: {_visible(each['note'])}")
+               for each in approval["approvals"]]  # fmt: skip
+    print_record(fields)
+    bound = set(approval["boundContext"])
+    for title, values in (("parameters", approval["parameters"]), ("context", approval["context"])):
+        click.echo(f"{title}:")
+        for name, value in values.items():
+            mark = " (bound)" if name in bound and title == "context" else ""
+            click.echo(f"  {_visible(name)}{mark} = {_visible(json.dumps(value, ensure_ascii=False))}")
+
+
+def _visible(text: str) -> str:
+    """On one line, with everything that hides or moves written as its code."""
+    return with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))

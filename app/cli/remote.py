@@ -1,0 +1,78 @@
+"""A running service over HTTP: for commands in which it matters whose key is used."""
+
+import http.client
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+_SECONDS = 75.0
+URL = click.option("--url", envvar="REMIT_URL", default="http://127.0.0.1:8080", show_default=True, help="The service.")
+
+
+class Remote:
+    """The API at one address, with the key of `REMIT_API_KEY`."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._parts = urlsplit(url)
+        self._key = key
+
+    @classmethod
+    def from_env(cls, url: str) -> "Remote":
+        """Raises UsageError without a key: who decides must be known."""
+        key = os.environ.get("REMIT_API_KEY", "")
+        if not key:
+            raise click.UsageError(
+                "REMIT_API_KEY is not set. Approvals are decided by people, each with a key of their own: "
+                "`remit keys create --name ann --scope approve --scope read` makes one"
+            )
+        return cls(url, key)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, if_match: str | None = None) -> Any:
+        """The answer's JSON. Raises ClickException with the service's own sentence."""
+        extra = {} if if_match is None else {"If-Match": if_match}
+        with self._answer(method, path, None if body is None else json.dumps(body), extra) as answer:
+            return json.loads(answer.read())
+
+    def events(self, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Names and data of server-sent events, as they come."""
+        with self._answer("GET", path, None, {"Accept": "text/event-stream"}, timeout_s=None) as answer:
+            name = ""
+            for line in answer:
+                text = line.decode().rstrip("\n")
+                if text.startswith("event: "):
+                    name = text.removeprefix("event: ")
+                elif text.startswith("data: "):
+                    yield name, json.loads(text.removeprefix("data: "))
+
+    @contextmanager
+    def _answer(
+        self, method: str, path: str, body: str | None, extra: dict[str, str], timeout_s: float | None = _SECONDS
+    ) -> Iterator[http.client.HTTPResponse]:
+        secure = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=timeout_s)
+        try:
+            connection.request(method, path, body, {"Authorization": f"Bearer {self._key}", **extra})
+            answer = connection.getresponse()
+            if answer.status >= http.client.BAD_REQUEST:
+                raise click.ClickException(_sentence(answer))
+            yield answer
+        except (OSError, http.client.HTTPException) as error:
+            raise click.ClickException(
+                f"No service answers at {self._parts.geturl()} ({error}); set REMIT_URL, or `remit serve` starts one"
+            ) from None
+        finally:
+            connection.close()
+
+
+def _sentence(answer: http.client.HTTPResponse) -> str:
+    text = answer.read()
+    try:
+        return str(json.loads(text)["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"The service answered {answer.status}"

@@ -1,0 +1,258 @@
+"""/v1/approvals: what waits for people; asked for by escalated decisions, decided here."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from litestar.response import Stream
+from msgspec import UNSET, Meta, UnsetType
+
+from app.approvals.following import ApprovalEvent
+from app.errors import ApprovalNotFound, Invalid, Unauthorized
+from app.http.authentication import raw_key_of, requires
+from app.http.bodies import Body, BodyDTO
+from app.http.queries import MAX_LIMIT, Query
+from app.model.approval_terms import Seconds
+from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
+from app.model.ids import canonical_uuid
+from app.model.keys import Caller, Scope
+from app.model.text import require_visible
+from app.model.versions import Versions
+from app.replica import Services
+
+DEFAULT_LIMIT = 100
+WAIT_MAX_S = 60
+ALIASES = {"agentId": "agent_id"}
+_SILENCE_S = 15.0
+_is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+
+
+class ApprovalNote(Body, frozen=True):
+    """What a person says beside a denial or a cancellation.
+
+    note: For the log and for who asked; line breaks may stand in it.
+    """
+
+    note: Annotated[str, Meta(max_length=2000)] = ""
+
+    def __post_init__(self) -> None:
+        require_visible("note", self.note, lines=True)
+
+
+class ApproveCall(ApprovalNote, frozen=True):
+    """A yes, and how far it goes: never further than the rule that asked lets it.
+
+    uses: How many calls it is good for; as many as the rule lets it if left out.
+    valid_seconds: How long it can be used, in seconds; as long as the rule lets it if left out.
+    accept_hidden: true says that the person knows that they do not see all that the approval is bound to.
+    """
+
+    aliases = {"validSeconds": "valid_seconds", "acceptHidden": "accept_hidden"}  # noqa: RUF012 - a ClassVar of Body
+
+    uses: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
+    valid_seconds: Seconds | UnsetType = UNSET
+    accept_hidden: bool = False
+
+
+@get("/v1/approvals", guards=[requires(Scope.READ, Scope.APPROVE)])
+async def list_approvals(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[list[Approval]]:
+    """Approvals that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
+    query = Query(request, known=("status", "agent_id", "limit", "cursor"), aliases=ALIASES)
+    status = query.choice("status", [each.value for each in ApprovalStatus])
+    found, before = await services.approvals.page(
+        caller.workspace_id,
+        ApprovalQuery(
+            status=None if status is None else ApprovalStatus(status),
+            agent_id=query.uuid("agent_id"),
+            limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,
+            before=query.uuid("cursor"),
+        ),
+    )
+    return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
+
+
+@get("/v1/approvals/{approval_id:str}", guards=[requires(Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)])
+async def get_approval(
+    approval_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[Approval]:
+    """One approval as it is now; with `wait`, as soon as it is not pending any more, or when so many seconds passed."""
+    wait_s = Query(request, known=("wait",)).number("wait", least=0, most=WAIT_MAX_S) or 0
+    wanted = _known(approval_id)
+    approval = await services.approvals.get(caller.workspace_id, wanted)
+    if wait_s and approval.status is ApprovalStatus.PENDING:
+        approval = await _decided(services, caller, wanted, wait_s)
+    return _answer(approval)
+
+
+@post(
+    "/v1/approvals/{approval_id:str}/approve",
+    guards=[requires(Scope.ADMIN, Scope.APPROVE)],
+    dto=BodyDTO,
+    status_code=200,
+)
+async def approve_call(
+    approval_id: FromPath[str],
+    data: JSONBody[ApproveCall],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+) -> Response[Approval]:
+    """The call may be made once the agent asks again, or one person fewer is missing."""
+    approval = await services.approvals.decide(
+        caller.workspace_id,
+        _known(approval_id),
+        ApprovalStatus.APPROVED,
+        key_id=caller.key_id,
+        note=data.note,
+        grant=Grant(uses=data.uses, valid_seconds=data.valid_seconds),
+        if_match=if_match,
+        accepts_hidden=data.accept_hidden,
+    )
+    return _answer(approval)
+
+
+@post(
+    "/v1/approvals/{approval_id:str}/deny", guards=[requires(Scope.ADMIN, Scope.APPROVE)], dto=BodyDTO, status_code=200
+)
+async def deny_call(
+    approval_id: FromPath[str],
+    data: JSONBody[ApprovalNote],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+) -> Response[Approval]:
+    """The call is refused; asked again, it is asked of people again."""
+    return await _refuse(services, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
+
+
+@post(
+    "/v1/approvals/{approval_id:str}/cancel",
+    guards=[requires(Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)],
+    dto=BodyDTO,
+    status_code=200,
+)
+async def cancel_approval(
+    approval_id: FromPath[str],
+    data: JSONBody[ApprovalNote],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+) -> Response[Approval]:
+    """Nobody needs to decide any more: the key that asked says so."""
+    return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
+
+
+@get("/v1/approvals/stream", guards=[requires(Scope.READ, Scope.APPROVE)])
+async def stream_approvals(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
+    """Every approval as it becomes another, from Last-Event-ID on, or from now on."""
+    Query(request, known=())
+    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    after = request.headers.get("last-event-id")
+    if after is not None and not _is_event_id(after):
+        raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return Stream(_messages(services, caller, raw_key, after), media_type="text/event-stream", headers=headers)
+
+
+async def _refuse(
+    services: Services,
+    caller: Caller,
+    approval_id: str,
+    verdict: ApprovalStatus,
+    data: ApprovalNote,
+    if_match: Versions,
+) -> Response[Approval]:
+    approval = await services.approvals.decide(
+        caller.workspace_id,
+        _known(approval_id),
+        verdict,
+        key_id=caller.key_id,
+        note=data.note,
+        if_match=if_match,
+    )
+    return _answer(approval)
+
+
+async def _decided(services: Services, caller: Caller, approval_id: str, wait_s: int) -> Approval:
+    """The approval once it is not pending, or as it is after `wait_s` seconds or when the replica stops."""
+    async with services.approval_follower.subscribed(caller.workspace_id) as events:
+        try:
+            async with asyncio.timeout(wait_s):
+                # What was decided before the subscription is seen by this read, what is decided after it by the queue.
+                approval = await services.approvals.get(caller.workspace_id, approval_id)
+                while approval.status is ApprovalStatus.PENDING and not services.stopping.is_set():
+                    event = await events.get()
+                    if event is None or event.approval_id == approval_id:
+                        approval = await services.approvals.get(caller.workspace_id, approval_id)
+        except TimeoutError:
+            approval = await services.approvals.get(caller.workspace_id, approval_id)
+    return approval
+
+
+async def _messages(services: Services, caller: Caller, raw_key: str, after: str | None) -> AsyncIterator[bytes]:
+    """It ends with the replica and with the key."""
+    async with services.approval_follower.subscribed(caller.workspace_id) as events:
+        sent = after or "0-0"
+        if after is not None:
+            for event in await services.approval_follower.missed(caller.workspace_id, after):
+                yield await _message(services, caller, event)
+                sent = event.id
+        yield b": listening\n\n"
+        while not services.stopping.is_set():
+            try:
+                async with asyncio.timeout(_SILENCE_S):
+                    coming = await events.get()
+            except TimeoutError:
+                coming = None
+            if await _is_revoked(services, raw_key):
+                return
+            if coming is None:
+                yield b": still here\n\n"
+            elif _place(coming.id) > _place(sent):
+                yield await _message(services, caller, coming)
+                sent = coming.id
+
+
+async def _message(services: Services, caller: Caller, event: ApprovalEvent) -> bytes:
+    try:
+        approval = await services.approvals.get(caller.workspace_id, event.approval_id)
+    except ApprovalNotFound:
+        return b"id: %b\n\n" % event.id.encode()
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        event.id.encode(),
+        event.status.encode(),
+        msgspec.json.encode(approval),
+    )
+
+
+async def _is_revoked(services: Services, raw_key: str) -> bool:
+    try:
+        await services.authenticator.authenticate(raw_key)
+    except Unauthorized:
+        return True
+    return False
+
+
+def _place(event_id: str) -> tuple[int, ...]:
+    return tuple(map(int, event_id.split("-")))
+
+
+def _answer(approval: Approval) -> Response[Approval]:
+    return Response(approval, headers={"ETag": f'"{approval.version}"'})
+
+
+def _known(approval_id: str) -> str:
+    """The id in its canonical form; what is no id names no approval."""
+    canonical = canonical_uuid(approval_id)
+    if canonical is None:
+        raise ApprovalNotFound("No approval has this id")
+    return canonical

@@ -1,0 +1,153 @@
+"""What a policy does beside the others that govern the same agents, and what of it is probably not meant."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+from msgspec import UNSET
+
+from app.lint.constraints import constraint_warnings
+from app.lint.time_windows import windows_meet
+from app.lint.tool_patterns import first_not_within, tools_meet
+from app.lint.warnings import Code, PolicyWarning
+from app.model.policies import (
+    ApprovalRequired,
+    Policy,
+    PolicyKind,
+    PolicyRule,
+    Rule,
+    TimeBased,
+    ToolAllowlist,
+    ToolDenylist,
+)
+
+_Rule = TypeVar("_Rule", bound=Rule)
+EVERY_TOOL = "*"
+_NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
+"""Rules whose author said which calls are right. The others say how often, when or in which order."""
+
+
+def lint_policies(policies: Sequence[Policy], known_tools: frozenset[str] = frozenset()) -> list[list[PolicyWarning]]:
+    """For each policy its warnings, by place. Together they are all that governs an agent, a group or a workspace.
+
+    known_tools: names that the log or the catalogue has; empty = nothing is known, so no pattern is suspected.
+    """
+    enabled = [policy for policy in policies if policy.enabled]
+    return [list(_warnings(policy, enabled, known_tools)) for policy in policies]
+
+
+def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: frozenset[str]) -> Iterator[PolicyWarning]:
+    if policy.kind is PolicyKind.GRANT:
+        yield from _grants_too_much(policy)
+        if policy.enabled:
+            yield from _against_lower_tiers(policy, enabled)
+            yield from _below_what_always_decides(policy, enabled)
+    yield from _contradictions(policy, [each for each in enabled if each.id != policy.id])
+    for index, rule in enumerate(policy.rules):
+        yield from constraint_warnings(f"$.rules[{index}]", rule)
+        yield from _refused_by_allowlist(policy, index, rule)
+        for place, pattern in enumerate(rule.tools):
+            if known_tools and pattern != EVERY_TOOL and not tools_meet([pattern], sorted(known_tools)):
+                message = f'"{pattern}" covers no tool that has been seen or catalogued; is it spelled right?'
+                yield PolicyWarning(Code.UNKNOWN_TOOL, f"$.rules[{index}].tools[{place}]", message)
+
+
+def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
+    """A grant that only restricts allows every call that keeps to the restriction."""
+    passing = [(index, rule) for index, rule in enumerate(policy.rules) if not _only_fails(rule)]
+    if passing and not any(_kind_of(rule) in _NAMES_TOOLS for _, rule in passing):
+        index, rule = passing[0]
+        message = (
+            f"this policy grants by restriction: a {_kind_of(rule)} rule that passes allows every tool it covers "
+            f'({", ".join(rule.tools[:3])}). Make the policy a guardrail ("kind": "guardrail"), or say in an allowlist '
+            "or a parameter_constraint which calls are right"
+        )
+        yield PolicyWarning(Code.GRANTS_BY_RESTRICTION, f"$.rules[{index}]", message)
+    for index, rule in enumerate(policy.rules):
+        if isinstance(rule, ToolAllowlist) and EVERY_TOOL in rule.tools and len(policy.rules) == 1:
+            message = "this policy allows every call of every tool, those that will exist included; name the tools"
+            yield PolicyWarning(Code.ALLOWS_EVERYTHING, f"$.rules[{index}].tools", message)
+
+
+def _against_lower_tiers(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """Where this policy allows, no lower one is asked, and so none denies or asks a person."""
+    allowed = [pattern for rule in policy.rules if not _only_fails(rule) for pattern in rule.tools]
+    guarded = [pattern for rule in policy.rules if _only_fails(rule) and _always(rule) for pattern in rule.tools]
+    for lower in enabled:
+        if lower.kind is not PolicyKind.GRANT or lower.priority >= policy.priority:
+            continue
+        for rule in lower.rules:
+            silenced = [pattern for pattern in rule.tools if tools_meet([pattern], allowed)]
+            if _only_fails(rule) and first_not_within(silenced, guarded) is not None:
+                what = "denial" if isinstance(rule, ToolDenylist) else "approval"
+                message = (
+                    f'where this policy allows, the {what} of "{first_not_within(silenced, guarded)}" in the policy '
+                    f'"{lower.name}" (priority {lower.priority}) is never asked for. Put that rule into a guardrail'
+                )
+                yield PolicyWarning(Code.SILENCES_BELOW, "$.priority", message)
+                break
+
+
+def _below_what_always_decides(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """An allowlist never abstains, so nothing below the tier of one is ever asked."""
+    for higher in enabled:
+        if higher.kind is PolicyKind.GRANT and higher.priority > policy.priority and _decides_always(higher):
+            message = (
+                f'this policy is never asked: "{higher.name}" (priority {higher.priority}) decides about every tool '
+                "before it. Give both one priority, or make one of them a guardrail"
+            )
+            yield PolicyWarning(Code.NEVER_DECIDES, "$.priority", message)
+            return
+
+
+def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """Rules of which no call can satisfy both."""
+    for (_, one), (index, other) in combinations(_of(policy, ToolAllowlist), 2):
+        if not tools_meet(one.tools, other.tools):
+            message = "no tool is on this allowlist and on the one before it, so the policy denies every call"
+            yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
+    for other_policy in others:
+        together = other_policy.kind is PolicyKind.GUARDRAIL or (
+            policy.kind is PolicyKind.GRANT and other_policy.priority == policy.priority
+        )
+        for index, rule in _of(policy, ToolAllowlist):
+            if together and any(not tools_meet(rule.tools, each.tools) for _, each in _of(other_policy, ToolAllowlist)):
+                message = f'no tool is on this allowlist and on that of "{other_policy.name}": together they deny all'
+                yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
+    for (_, first), (index, second) in combinations(_of(policy, TimeBased), 2):
+        if tools_meet(first.tools, second.tools) and not windows_meet(first.time_window, second.time_window):
+            message = "at no time are this window and the one before it both open, so their tools are never allowed"
+            yield PolicyWarning(Code.WINDOW_NEVER_OPENS, f"$.rules[{index}].timeWindow", message)
+
+
+def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
+    """What the policy's own allowlist refuses needs no other rule, and no other rule brings it back."""
+    if isinstance(rule, ToolAllowlist):
+        return
+    for _, allowlist in _of(policy, ToolAllowlist):
+        if _always(allowlist) and not tools_meet(rule.tools, allowlist.tools):
+            message = "the policy's own allowlist refuses every tool that this rule covers, so it never decides"
+            yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
+            return
+
+
+def _of(policy: Policy, kind: type[_Rule]) -> list[tuple[int, _Rule]]:
+    """The rules of one type, each with its place."""
+    return [(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, kind)]
+
+
+def _kind_of(rule: PolicyRule) -> str:
+    return str(rule.__struct_config__.tag)
+
+
+def _only_fails(rule: PolicyRule) -> bool:
+    return isinstance(rule, ToolDenylist | ApprovalRequired)
+
+
+def _always(rule: PolicyRule) -> bool:
+    """Whether the rule applies to every call of its tools."""
+    return getattr(rule, "when", UNSET) is UNSET and getattr(rule, "unless", UNSET) is UNSET
+
+
+def _decides_always(policy: Policy) -> bool:
+    return any(_always(rule) and (isinstance(rule, ToolAllowlist) or EVERY_TOOL in rule.tools) for rule in policy.rules)

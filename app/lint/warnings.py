@@ -1,0 +1,33 @@
+"""What lint says: a code for programs, a place, and a sentence that names what would be right."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Code(StrEnum):
+    """Kinds of warnings. The list may grow; a code keeps its meaning."""
+
+    GRANTS_BY_RESTRICTION = "grants_by_restriction"
+    ALLOWS_EVERYTHING = "allows_everything"
+    SILENCES_BELOW = "silences_below"
+    NEVER_DECIDES = "never_decides"
+    ALLOWLISTS_DISJOINT = "allowlists_disjoint"
+    REGEX_ON_PATH_OR_HOST = "regex_on_path_or_host"
+    REGEX_UNANCHORED = "regex_unanchored"
+    MIN_MISSING = "min_missing"
+    WINDOW_NEVER_OPENS = "window_never_opens"
+    UNKNOWN_TOOL = "unknown_tool"
+
+
+class PolicyWarning(Struct, frozen=True):
+    """One thing that a policy does and that its author may not have meant.
+
+    code: For programs.
+    path: Where: a JSON path below the policy, such as `$.rules[0].tools`.
+    message: For people: what happens, and what would be right.
+    """
+
+    code: Code
+    path: str
+    message: str

@@ -1,0 +1,79 @@
+"""One form of bytes for one call: what an approval is bound to.
+
+Two calls have the same form if and only if agent, tool, parameters and the bound part of the context are the same JSON
+values: the order of keys does not matter, everything else does. Strings are as they are (no Unicode normalisation),
+integers and other numbers are different things (1 is not 1.0), and both are exact however long they are. Not RFC 8785,
+which makes 1 and 1.0 one and rounds integers above 2^53. Every part is tagged and tells its length, so no two
+different values can be written alike.
+"""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+FORM = b"remit call 1"
+ALWAYS_BOUND = ("session", "user")
+"""Paths of the context that are bound whether a policy reads them or not."""
+
+
+class _Question(Struct):
+    """The two fields of a request that hold values of the caller's; what is left out is an empty object."""
+
+    parameters: Raw = Raw(b"{}")
+    context: Raw = Raw(b"{}")
+
+
+_question = msgspec.json.Decoder(_Question).decode
+_exact = msgspec.json.Decoder(float_hook=Decimal).decode
+
+
+def canonical_call(agent_id: str, tool_name: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
+    """The form of one call.
+
+    body: the request as it came, which `app.http` has found to be readable: no key in it stands twice.
+    bound: what of the context is bound, by path; decoded by `bound_context`.
+    """
+    parameters = _exact(_question(body).parameters)
+    return b"".join((FORM, *_parts([agent_id, tool_name, parameters, dict(bound)])))
+
+
+def exact_context(body: bytes) -> dict[str, Any]:
+    """The request's context with numbers as they were written."""
+    context: dict[str, Any] = _exact(_question(body).context)
+    return context
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    match value:
+        case None | True | False:
+            yield {None: b"n", True: b"t", False: b"f"}[value]
+        case str():
+            text = value.encode()
+            yield b"s%d:%b" % (len(text), text)
+        case int():
+            yield b"i%d;" % value
+        case Decimal():
+            yield _number(value)
+        case list():
+            yield b"l%d:" % len(value)
+            for item in value:
+                yield from _parts(item)
+        case dict():
+            yield b"o%d:" % len(value)
+            for name in sorted(value):
+                yield from _parts(name)
+                yield from _parts(value[name])
+        case _:
+            raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _number(value: Decimal) -> bytes:
+    """Sign, digits and exponent, exactly: `normalize` would round to 28 digits."""
+    sign, digits, exponent = value.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    kept = text.rstrip("0")
+    exponent = int(exponent) + len(text) - len(kept) if kept else 0
+    return b"d%d %b %d;" % (sign if kept else 0, kept.encode(), exponent)

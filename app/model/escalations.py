@@ -1,0 +1,55 @@
+"""Which rules ask for a person, what they ask of people, and what of a call's context they look at."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
+from app.model.policies import PolicyRule
+
+_OF_CONTEXT = "context"
+
+
+class Escalation(Struct, frozen=True):
+    """One rule that asks for a person.
+
+    fingerprint: of its policy and of the rule as it is; it is another once the rule has changed.
+    """
+
+    fingerprint: str
+    terms: ApprovalTerms
+
+
+def escalation_of(policy_id: str, rule: PolicyRule) -> Escalation:
+    """What a rule of a policy asks for when it escalates."""
+    digest = hashlib.sha256(policy_id.encode() + msgspec.json.encode(rule, order="sorted")).hexdigest()[:16]
+    return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval)
+
+
+def together(asked: tuple[Escalation, ...]) -> ApprovalTerms:
+    """What all of them ask: as many people as the strictest, for as long and as many calls as the shortest."""
+    return ApprovalTerms(
+        expires_seconds=min(each.terms.expires_seconds for each in asked),
+        approvals=max(each.terms.approvals for each in asked),
+        valid_seconds=min(each.terms.valid_seconds for each in asked),
+        max_uses=min(each.terms.max_uses for each in asked),
+    )
+
+
+def names_in_context(rule: Any) -> Iterator[str]:
+    """Every path of the context that a rule, as plain values, looks at; rather one too many than one too few."""
+    if isinstance(rule, dict):
+        for name, inner in rule.items():
+            if name == _OF_CONTEXT and isinstance(inner, dict):
+                yield from inner
+            elif name == _OF_CONTEXT and isinstance(inner, str):
+                yield inner
+            yield from names_in_context(inner)
+    elif isinstance(rule, list):
+        for inner in rule:
+            yield from names_in_context(inner)
+    elif isinstance(rule, str) and rule.startswith(f"{_OF_CONTEXT}."):
+        yield rule.removeprefix(f"{_OF_CONTEXT}.")

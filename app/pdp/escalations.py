@@ -1,0 +1,55 @@
+"""What people are asked about a call, and the plan that their yes makes of it."""
+
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.escalations import Escalation
+from app.pdp.compiled import CompiledAgent
+from app.pdp.quotas import open_quotas
+from app.pdp.relations import NOTHING
+from app.pdp.time_windows import MINUTE_US
+
+_NEVER_FULL = 1 << 31
+"""Calls: no quota holds as many, so one of this size is taken and never found full."""
+
+
+def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[Escalation, ...]:
+    """What every rule that asks for a person about this call asks, whatever its quotas hold; no rule twice."""
+    minute, context = now_us // MINUTE_US, request.context or NOTHING
+    asked = [
+        agent.escalation(Outcome(Result.ESCALATED, policy.policy_id, condition.ref, ""))
+        for policy in agent.view_of(request).asked
+        for condition in policy.conditions
+        if condition.when_failed is Result.ESCALATED
+        and condition.failed(request.parameters, context, minute) is not None
+    ]
+    return tuple({each.fingerprint: each for each in asked if each is not None}.values())
+
+
+def may_escalate(plan: Plan) -> bool:
+    """Whether a quota of the plan asks for a person when it is full."""
+    for quota in plan.quotas:  # noqa: SIM110 - a generator would cost every decision that has quotas
+        if quota.when_full.result is Result.ESCALATED:
+            return True
+    return False
+
+
+def approved_plan(
+    agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, covered: Collection[str], reason: str
+) -> Plan:
+    """The plan once people have said yes to the rules with these fingerprints.
+
+    It is allowed and takes every quota of all who are asked; those that would have asked for a person, and are covered,
+    are taken though they are full. What denies still denies.
+    """
+    asked = agent.view_of(request).asked
+    outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason)
+    quotas = tuple(_past(agent, quota, covered) for quota in open_quotas(asked, Result.ALLOWED, 0))
+    return Plan(outcome, quotas, plan.holds_from_us, plan.holds_until_us)
+
+
+def _past(agent: CompiledAgent, quota: Quota, covered: Collection[str]) -> Quota:
+    asked = agent.escalation(quota.when_full)
+    return quota if asked is None or asked.fingerprint not in covered else replace(quota, max_calls=_NEVER_FULL)

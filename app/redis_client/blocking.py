@@ -1,0 +1,48 @@
+"""Reads that wait in the store until there is something to read: waiting costs nothing."""
+
+from typing import Any
+
+from redis import exceptions
+
+from app.errors import StoreUnavailable
+from app.redis_client.client import describe_fault
+from app.redis_client.urls import StoreUrl, open_cluster, open_redis
+
+BLOCK_MS = 20_000
+_PATIENCE_S = 5.0
+_READERS_MAX = 1_024
+
+
+class BlockingReader:
+    """A client of its own: a read that waits would keep a connection of the others' busy."""
+
+    def __init__(self, url: str) -> None:
+        where = StoreUrl.parse(url)
+        timeout_s = BLOCK_MS / 1000 + _PATIENCE_S
+        opened = open_cluster if where.topology == "cluster" else open_redis
+        self._redis: Any = opened(where, timeout_s, _READERS_MAX)
+
+    async def last_id(self, stream: str) -> str:
+        """The id of the newest entry, `0-0` if there is none."""
+        entries = await self._asked(self._redis.xrevrange(stream, count=1))
+        return str(entries[0][0]) if entries else "0-0"
+
+    async def after(self, stream: str, last_id: str, *, wait: bool = True) -> list[tuple[str, dict[str, str]]]:
+        """Entries after `last_id`, oldest first, as soon as there are some; none if none came within 20 seconds."""
+        reply = await self._asked(self._redis.xread({stream: last_id}, block=BLOCK_MS if wait else None))
+        streams = reply.values() if isinstance(reply, dict) else [entries for _, entries in reply or ()]
+        return [(entry_id, fields) for entries in streams for entry_id, fields in _flat(entries)]
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def _asked(self, call: Any) -> Any:
+        try:
+            return await call
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
+            raise StoreUnavailable(describe_fault(error)) from error
+
+
+def _flat(entries: Any) -> Any:
+    """redis-py nests the entries of a stream once more under RESP3."""
+    return entries[0] if entries and isinstance(entries[0], list) else entries

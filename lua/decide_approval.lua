@@ -1,0 +1,130 @@
+#!lua flags=allow-oom
+--[[
+decide_approval: a person approves, denies or cancels what is pending; the log says so in the same step.
+
+KEYS[1]       caller_key      hash; the record of the key that decides: gone = revoked
+KEYS[2]       approval        hash; the approval's record
+KEYS[3]       commits         hash; its field sequence is the newest entry's
+KEYS[4]       audit_stream    stream; id = <sequence>-0
+KEYS[5]       open            sorted set; approvals that can still be decided or used, by the ms at which that ends
+KEYS[6]       agent_open      the same of the approval's agent
+KEYS[7]       approval_call   string; id of the approval that a call has now
+KEYS[8]       events          stream; what became of approvals, for those who wait
+
+ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[2]       entry_id        id of the entry in the log
+ARGV[3]       approval_id     of the record
+ARGV[4]       key_id          of the key that decides
+ARGV[5]       verdict         approved, denied, cancelled
+ARGV[6]       note            JSON string
+ARGV[7]       said            what the reason in the log ends with: the note as text, or ""
+ARGV[8]       expected        version that the person has seen; "" = any
+ARGV[9]       uses            how often it may be used, at most; "" = as often as the rules let it
+ARGV[10]      valid_ms        how long it may be used, at most; "" = as long as the rules let it
+ARGV[11]      keep_ms         how long the record stays once nothing can become of it any more
+ARGV[12]      backlog_max     entries the stream may hold unsealed
+
+RETURNS       {status, state, version}
+  done        the verdict is in the log; state is the approval's, pending while more people must approve
+  revoked     the key that decides is gone or has expired; nothing written
+  missing     there is no such approval; nothing written
+  stale       its version is another than `expected`; nothing written
+  decided     it is not pending any more; nothing written
+  expired     nobody decided in time; nothing written
+  own         the key that decides is the one that asked, or was made by it; nothing written
+  not_own     only the key that asked may cancel; nothing written
+  twice       the key has approved it already; nothing written
+  backlog     the stream is at backlog_max; nothing written
+WRITES        entry, commits, approval, open, agent_open, events; approval_call where nothing can become of it
+TIME          O(log N), N open approvals
+HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
+              used as often as it says
+]]
+assert(#KEYS == 8 and #ARGV == 12, 'ARITY')
+local call = redis.call
+local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local entry_id, approval_id, key_id, verdict = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local note, said, expected = ARGV[6], ARGV[7], ARGV[8]
+local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
+
+if not time_us then
+  local clock = call('TIME')
+  time_us = clock[1] * 1000000 + clock[2]
+end
+local time_ms = math.floor(time_us / 1000)
+local time_ms_text = string.format('%.0f', time_ms)
+
+local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
+local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'key_id', 'required', 'approvers', 'max_uses',
+  'valid_ms', 'agent_id', 'tool_name', 'policy_id', 'rule', 'uses_left', 'granted_ms', 'said',
+  'approved_by')
+local state, version = held[1], tonumber(held[2] or 0)
+local function refuse(status) return {status, state or '', version} end
+
+if not caller[1] or (caller[2] and time_ms >= tonumber(caller[2])) then return refuse('revoked') end
+if not state then return refuse('missing') end
+if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
+if state ~= 'pending' then return refuse('decided') end
+if time_ms >= tonumber(held[3]) then return refuse('expired') end
+local asked_by = held[4]
+if verdict == 'cancelled' then
+  if key_id ~= asked_by then return refuse('not_own') end
+elseif key_id == asked_by or string.find(' ' .. (caller[4] or '') .. ' ', ' ' .. asked_by .. ' ', 1, true) then
+  return refuse('own')
+end
+local approvers = held[6] or ''
+if string.find(approvers, ' ' .. key_id, 1, true) then return refuse('twice') end
+if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
+-- Scripts do not roll back: keys of another type must be errors before the first write.
+call('ZCARD', open)
+call('ZCARD', agent_open)
+call('XLEN', events)
+local is_current = call('GET', approval_call) == approval_id
+local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+
+version = version + 1
+local record = {'version', version, 'said', (held[15] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
+  .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. key_id or ''),
+  'name ' .. key_id, caller[3]}
+local function set(name, value)
+  record[#record + 1] = name
+  record[#record + 1] = value
+end
+state = verdict
+if verdict == 'approved' then
+  -- What one person has granted, the next can only narrow.
+  local uses_left = math.min(tonumber(held[13] or held[7]), uses or math.huge)
+  local granted_ms = math.min(tonumber(held[14] or held[8]), valid_ms or math.huge)
+  set('uses_left', uses_left)
+  set('approved_by', (held[16] and held[16] .. '", "' or '') .. caller[3])
+  set('granted_ms', string.format('%.0f', granted_ms))
+  local _, count = string.gsub(record[6], ' ', '')
+  if count < tonumber(held[5]) then
+    state = 'pending'
+  else
+    set('usable_until_ms', string.format('%.0f', time_ms + granted_ms))
+  end
+end
+set('status', state)
+
+call('XADD', audit_stream, sequence .. '-0',
+  'id', entry_id, 'timeMs', time_ms_text, 'agentId', held[9], 'keyId', key_id, 'action', 'approval',
+  'toolName', held[10], 'parameters', '{}', 'result', '', 'policyId', held[11], 'rule', held[12],
+  'reason', string.upper(string.sub(verdict, 1, 1)) .. string.sub(verdict, 2) .. ' by "' .. caller[3] .. '"' .. said,
+  'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. verdict, 'approvalId', approval_id)
+call('HSET', commits, 'sequence', sequence)
+call('HSET', approval, unpack(record))
+call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', state)
+if state == 'approved' then
+  local until_ms = string.format('%.0f', time_ms + tonumber(call('HGET', approval, 'granted_ms')))
+  call('ZADD', open, until_ms, approval_id)
+  call('ZADD', agent_open, until_ms, approval_id)
+elseif state ~= 'pending' then
+  call('ZREM', open, approval_id)
+  call('ZREM', agent_open, approval_id)
+  if is_current then call('DEL', approval_call) end
+  call('PEXPIRE', approval, keep_ms)
+end
+return {'done', state, version}

@@ -1,0 +1,69 @@
+#!lua flags=allow-oom
+--[[
+end_approval: nothing can become of an approval any more: its time has passed, or what it rests on is gone.
+
+KEYS[1]       approval        hash; the approval's record
+KEYS[2]       commits         hash; its field sequence is the newest entry's
+KEYS[3]       audit_stream    stream; id = <sequence>-0
+KEYS[4]       open            sorted set; approvals that can still be decided or used, by the ms at which that ends
+KEYS[5]       agent_open      the same of the approval's agent
+KEYS[6]       approval_call   string; id of the approval that a call has now
+KEYS[7]       events          stream; what became of approvals, for those who wait
+
+ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[2]       entry_id        id of the entry in the log
+ARGV[3]       approval_id     of the record
+ARGV[4]       ending          expired: only if its time has passed; cancelled: whatever the time
+ARGV[5]       reason          of the entry
+ARGV[6]       keep_ms         how long the record stays
+ARGV[7]       backlog_max     entries the stream may hold unsealed
+
+RETURNS       {status}
+  done        the approval has ended so, and the log says it
+  kept        it had ended before, or its time has not passed; nothing written
+  backlog     the stream is at backlog_max; nothing written
+WRITES        entry, commits, approval, open, agent_open, approval_call, events
+TIME          O(log N), N open approvals
+HOLDS         I2 no decision without its entry, I14 an approval is of one call, used as often as it says
+]]
+assert(#KEYS == 7 and #ARGV == 7, 'ARITY')
+local call = redis.call
+local approval, commits, audit_stream, open = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7]
+local entry_id, approval_id, ending, reason = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local keep_ms, backlog_max, time_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[1])
+
+if not time_us then
+  local clock = call('TIME')
+  time_us = clock[1] * 1000000 + clock[2]
+end
+local time_ms = math.floor(time_us / 1000)
+local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms', 'key_id', 'agent_id',
+  'tool_name', 'policy_id', 'rule')
+local state = held[1]
+if state ~= 'pending' and state ~= 'approved' then
+  if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
+  return {'kept'}
+end
+local ends_ms = tonumber(state == 'pending' and held[3] or held[4])
+if ending == 'expired' and time_ms < ends_ms then return {'kept'} end
+if call('XLEN', audit_stream) >= backlog_max then return {'backlog'} end
+-- Scripts do not roll back: keys of another type must be errors before the first write.
+call('ZCARD', open)
+call('ZCARD', agent_open)
+call('XLEN', events)
+local is_current = call('GET', approval_call) == approval_id
+local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+
+call('XADD', audit_stream, sequence .. '-0',
+  'id', entry_id, 'timeMs', string.format('%.0f', time_ms), 'agentId', held[6], 'keyId', held[5], 'action', 'approval',
+  'toolName', held[7], 'parameters', '{}', 'result', '', 'policyId', held[8], 'rule', held[9], 'reason', reason,
+  'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. ending, 'approvalId', approval_id)
+call('HSET', commits, 'sequence', sequence)
+call('HSET', approval, 'status', ending, 'version', tonumber(held[2]) + 1)
+call('ZREM', open, approval_id)
+call('ZREM', agent_open, approval_id)
+if is_current then call('DEL', approval_call) end
+call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', ending)
+call('PEXPIRE', approval, keep_ms)
+return {'done'}

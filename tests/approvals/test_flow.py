@@ -1,0 +1,261 @@
+"""Approvals over HTTP, from the question to the call that a person let through."""
+
+import concurrent.futures
+import uuid
+
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+SECRET = "0123456789abcdef0123456789abcdef"
+ASK = {"type": "approval_required", "tools": ["refund.create"]}
+ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
+
+
+@pytest.fixture(scope="module")
+def replicas(store):
+    """Two replicas with one secret: without it nothing can be bound."""
+    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_AUTH_FAILURES_PER_MINUTE="0") for _ in range(2)]
+    yield running
+    for each in running:
+        each.stop()
+
+
+@pytest.fixture
+def tenant(store, replicas):
+    made = Tenant(store.url, replicas[0])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent_id(tenant):
+    """An agent whose refunds need a person's yes."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK)
+    return agent["id"]
+
+
+@pytest.fixture
+def person(tenant):
+    """A client with a key that may approve, and did not ask."""
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    with tenant.replica.client(key) as client:
+        yield client
+
+
+def ask(tenant, agent_id, amount=5, **fields):
+    return tenant.authorize(agent_id, "refund.create", parameters={"amount": amount}, **fields)
+
+
+def approve(person, approval_id, **body):
+    answer = person.post(f"/v1/approvals/{approval_id}/approve", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_an_approved_call_is_allowed_once(tenant, agent_id, person):
+    """Asked, shown, approved, used; the next one asks again."""
+    first = ask(tenant, agent_id)
+    assert (first["result"], first["approval"]["status"]) == ("escalated", "pending")
+    approval = person.get(f"/v1/approvals/{first['approval']['id']}").json()
+    assert (approval["parameters"], approval["requests"], approval["usesLeft"]) == ({"amount": 5}, 1, 1)
+    assert approve(person, approval["id"], note="fine")["status"] == "approved"
+
+    second = ask(tenant, agent_id)
+    third = ask(tenant, agent_id)
+
+    assert (second["result"], second["reason"]) == ("allowed", 'Approved by "ann"')
+    assert third["result"] == "escalated"
+    assert third["approval"]["id"] != first["approval"]["id"]
+    consumed = person.get(f"/v1/approvals/{first['approval']['id']}").json()
+    assert (consumed["status"], consumed["decisions"]) == ("consumed", [first["id"], second["id"]])
+
+
+def test_the_same_call_attaches_and_never_makes_a_second(tenant, agent_id, person):
+    """However often, in whatever order its names come, from whatever replica."""
+    first = ask(tenant, agent_id)
+    again = [ask(tenant, agent_id) for _ in range(3)]
+    assert {each["approval"]["id"] for each in again} == {first["approval"]["id"]}
+    assert person.get(f"/v1/approvals/{first['approval']['id']}").json()["requests"] == 4
+    assert len(person.get("/v1/approvals?status=pending").json()) == 1
+
+
+@pytest.mark.parametrize("amount", [5.0, "5", 6, [5], None, True], ids=str)
+def test_a_near_miss_is_not_let_through(tenant, agent_id, person, amount):
+    """An approval is for these very arguments."""
+    approve(person, ask(tenant, agent_id, 5)["approval"]["id"])
+    assert ask(tenant, agent_id, amount)["result"] == "escalated"
+    assert ask(tenant, agent_id, 5)["result"] == "allowed"
+
+
+def test_another_user_or_session_is_another_call(tenant, agent_id, person):
+    """What the runtime vouches for is bound, too; what no policy reads is not."""
+    of_ann = {"user": "ann", "session": "s1", "trace": "1"}
+    approve(person, ask(tenant, agent_id, context=of_ann)["approval"]["id"])
+    assert ask(tenant, agent_id, context={**of_ann, "user": "bob"})["result"] == "escalated"
+    assert ask(tenant, agent_id, context={**of_ann, "session": "s2"})["result"] == "escalated"
+    assert ask(tenant, agent_id, context={**of_ann, "trace": "2"})["result"] == "allowed"
+
+
+def test_the_key_that_asked_never_decides(tenant, agent_id):
+    """Not even as an admin; it may cancel, and nobody else may."""
+    approval_id = tenant.admin.post(
+        "/v1/authorize", json={"agent_id": agent_id, "tool_name": "refund.create", "parameters": {}}
+    ).json()["approval"]["id"]
+    for verdict in ("approve", "deny"):
+        answer = tenant.admin.post(f"/v1/approvals/{approval_id}/{verdict}", json={})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "OWN_APPROVAL")
+    assert tenant.reader.post(f"/v1/approvals/{approval_id}/cancel", json={}).status_code == 403
+    cancelled = tenant.admin.post(f"/v1/approvals/{approval_id}/cancel", json={})
+    assert cancelled.json()["status"] == "cancelled"
+
+
+def test_four_eyes_are_two_keys(tenant, person):
+    """One person twice is one person."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, {**ASK, "approval": {"approvals": 2}})
+    approval_id = ask(tenant, agent["id"])["approval"]["id"]
+    assert approve(person, approval_id)["status"] == "pending"
+    again = person.post(f"/v1/approvals/{approval_id}/approve", json={})
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "APPROVAL_DECIDED")
+    assert ask(tenant, agent["id"])["result"] == "escalated"
+    with tenant.replica.client(tenant.new_key(["approve"], name="bob")["key"]) as other:
+        assert approve(other, approval_id)["status"] == "approved"
+    assert ask(tenant, agent["id"])["reason"] == 'Approved by "ann", "bob"'
+
+
+def test_an_approver_may_grant_less_and_never_more(tenant, person):
+    """The rule's terms are the most there is."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, {**ASK, "approval": {"maxUses": 3, "validSeconds": 600}})
+    approval_id = ask(tenant, agent["id"])["approval"]["id"]
+    for more in ({"uses": 4}, {"validSeconds": 601}):
+        answer = person.post(f"/v1/approvals/{approval_id}/approve", json=more)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+    approve(person, approval_id, uses=2)
+    assert [ask(tenant, agent["id"])["result"] for _ in range(3)] == ["allowed", "allowed", "escalated"]
+
+
+def test_a_denial_wins_over_an_approval(tenant, agent_id, person):
+    """The policies of the moment decide; an approval only answers what they ask."""
+    approve(person, ask(tenant, agent_id)["approval"]["id"])
+    tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
+    assert ask(tenant, agent_id)["result"] == "denied"
+
+
+def test_a_rule_that_was_not_asked_about_needs_its_own(tenant, agent_id, person):
+    """A one-person approval never passes a guardrail that came later."""
+    first = ask(tenant, agent_id)
+    approve(person, first["approval"]["id"])
+    tenant.new_policy(agent_id, {**ASK, "approval": {"approvals": 2}}, kind="guardrail", name="two")
+    second = ask(tenant, agent_id)
+    assert (second["result"], second["approval"]["id"] == first["approval"]["id"]) == ("escalated", False)
+    assert person.get(f"/v1/approvals/{second['approval']['id']}").json()["required"] == 2
+
+
+def test_an_approved_call_goes_past_a_limit_that_asks_and_is_counted(tenant, person):
+    """And never past one that denies."""
+    agent = tenant.new_agent()
+    limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
+    tenant.new_policy(agent["id"], ALLOW, {**limit, "effect": "escalate"})
+    assert ask(tenant, agent["id"])["result"] == "allowed"
+    over = ask(tenant, agent["id"])
+    assert over["result"] == "escalated"
+    approve(person, over["approval"]["id"])
+    assert ask(tenant, agent["id"])["result"] == "allowed"
+
+    tenant.new_policy(agent["id"], {**limit, "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}, name="hard")
+    again = ask(tenant, agent["id"])
+    approve(person, again["approval"]["id"])
+    assert ask(tenant, agent["id"])["result"] == "allowed"
+    third = ask(tenant, agent["id"])
+    assert third["result"] == "denied"
+
+
+def test_racing_repeats_of_a_single_use_approval_give_one_yes(tenant, agent_id, person, replicas):
+    """A hundred on two replicas."""
+    approve(person, ask(tenant, agent_id)["approval"]["id"])
+    clients = [each.client(tenant.read_key) for each in replicas]
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda n: clients[n % 2].post("/v1/authorize", json=call), range(100)))
+    for client in clients:
+        client.close()
+    results = [answer.json().get("result") for answer in answers]
+    assert (results.count("allowed"), results.count("escalated")) == (1, 99)
+    assert len(person.get("/v1/approvals?status=pending").json()) == 1
+
+
+def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, person, replicas):
+    """Within the time of a round trip; nobody polls."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, replicas[1].client(tenant.read_key) as other:
+        waiting = pool.submit(other.get, f"/v1/approvals/{approval_id}?wait=30")
+        approve(person, approval_id)
+        assert waiting.result(timeout=20).json()["status"] == "approved"
+
+
+def test_what_was_read_must_still_be_so(tenant, agent_id, person):
+    """A person decides about what they have seen."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    answer = person.post(f"/v1/approvals/{approval_id}/approve", json={}, headers={"If-Match": '"7"'})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_CHANGED")
+    assert approve(person, approval_id)["status"] == "approved"
+
+
+def test_what_is_hidden_must_be_accepted(tenant, agent_id, person):
+    """Secrets are redacted, so a person does not see all that is bound."""
+    made = tenant.authorize(agent_id, "refund.create", parameters={"password": "hunter2"})
+    approval = person.get(f"/v1/approvals/{made['approval']['id']}").json()
+    assert (approval["parameters"], approval["hides"]) == ({"password": "[REDACTED]"}, True)
+    assert person.post(f"/v1/approvals/{approval['id']}/approve", json={}).status_code == 400
+    assert approve(person, approval["id"], acceptHidden=True)["status"] == "approved"
+    other = tenant.authorize(agent_id, "refund.create", parameters={"password": "hunter3"})
+    assert other["result"] == "escalated"
+
+
+def test_every_step_is_in_the_log(tenant, agent_id, person):
+    """Asked, approved and used, all with the approval's id."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    approve(person, approval_id, note="call me\nfirst")
+    ask(tenant, agent_id)
+    used, approved, asked = tenant.log(agent_id=agent_id)
+    assert {each["approvalId"] for each in (used, approved, asked)} == {approval_id}
+    assert (asked["result"], approved["result"], used["result"]) == ("escalated", None, "allowed")
+    assert (approved["type"], approved["code"]) == ("approval", "approval_approved")
+    assert approved["reason"] == 'Approved by "ann": call me first'
+
+
+def test_a_read_key_decides_nothing(tenant, agent_id):
+    """The scope is `approve`, and admin has it."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    answer = tenant.reader.post(f"/v1/approvals/{approval_id}/approve", json={})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "INSUFFICIENT_SCOPE")
+    assert tenant.admin.post(f"/v1/approvals/{approval_id}/deny", json={"note": "no"}).json()["status"] == "denied"
+    assert tenant.admin.post(f"/v1/approvals/{approval_id}/deny", json={}).status_code == 409
+
+
+def test_another_workspaces_approval_is_unknown(tenant, agent_id, store):
+    """As everything of another workspace."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    stranger = Tenant(store.url, tenant.replica)
+    for path in (approval_id, str(uuid.uuid4()), "nonsense"):
+        answer = stranger.admin.get(f"/v1/approvals/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "APPROVAL_NOT_FOUND")
+    assert stranger.admin.get("/v1/approvals").json() == []
+    stranger.close()
+
+
+def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, agent_id, person):
+    """Once somebody has decided, the client asks again with a new one."""
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again = (tenant.reader.post("/v1/authorize", json=call, headers=headers) for _ in range(2))
+    assert again.json()["approval"] == first.json()["approval"]
+    assert again.headers["Idempotency-Replayed"] == "true"
+    approve(person, first.json()["approval"]["id"])
+    stale = tenant.reader.post("/v1/authorize", json=call, headers=headers)
+    assert (stale.status_code, stale.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
+    new = tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": str(uuid.uuid4())})
+    assert new.json()["result"] == "allowed"

@@ -1,0 +1,193 @@
+"""Each warning has policies that earn it and policies that do not."""
+
+import msgspec
+import pytest
+
+from app.lint import Code, lint_policies
+from app.lint.tool_patterns import pattern_within, patterns_meet
+from app.model.policies import Policy, PolicyKind, PolicyRule
+
+KNOWN = frozenset({"refund.create", "refund.delete", "refund.list", "mail.send", "t"})
+ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
+BOUNDED = {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 1, "max": 500}}}
+DENY = {"type": "tool_denylist", "tools": ["refund.delete"]}
+ASK = {"type": "approval_required", "tools": ["refund.create"]}
+
+
+def limit(*tools):
+    return {"type": "rate_limit", "tools": list(tools), "rateLimit": {"maxCalls": 5, "windowSeconds": 60}}
+
+
+def window(*tools, **fields):
+    return {"type": "time_based", "tools": list(tools), "timeWindow": fields}
+
+
+def constrained(name, **constraint):
+    return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
+
+
+def policy(*rules, name="p", priority=0, kind="grant", enabled=True, at=0):
+    return Policy(
+        id=f"{name}-{at}",
+        agent_id="a",
+        name=name,
+        kind=PolicyKind(kind),
+        rules=tuple(msgspec.convert(rule, PolicyRule) for rule in rules),
+        priority=priority,
+        enabled=enabled,
+        created_ms=at,
+        updated_ms=at,
+        version=1,
+    )
+
+
+def found(*policies, **known):
+    """Codes and places of the first policy's warnings."""
+    return [(each.code, each.path) for each in lint_policies(policies, **known)[0]]
+
+
+EARNED = {
+    "a cap on everything grants everything": (
+        [policy(limit("*"), priority=900)],
+        (Code.GRANTS_BY_RESTRICTION, "$.rules[0]"),
+    ),
+    "business hours grant what they cover": (
+        [policy(DENY, window("refund.*", allowedHours=[9]))],
+        (Code.GRANTS_BY_RESTRICTION, "$.rules[1]"),
+    ),
+    "an allowlist of everything": (
+        [policy({"type": "tool_allowlist", "tools": ["*"]})],
+        (Code.ALLOWS_EVERYTHING, "$.rules[0].tools"),
+    ),
+    "a higher grant silences an approval": (
+        [policy(BOUNDED, priority=10), policy(ASK, ALLOW, name="low")],
+        (Code.SILENCES_BELOW, "$.priority"),
+    ),
+    "a higher grant silences a denial": (
+        [policy(ALLOW, priority=10), policy(DENY, name="low")],
+        (Code.SILENCES_BELOW, "$.priority"),
+    ),
+    "nothing below an allowlist is asked": (
+        [policy(BOUNDED), policy(ALLOW, name="high", priority=10)],
+        (Code.NEVER_DECIDES, "$.priority"),
+    ),
+    "what the own allowlist refuses": (
+        [policy(ALLOW, {"type": "approval_required", "tools": ["mail.send"]})],
+        (Code.NEVER_DECIDES, "$.rules[1]"),
+    ),
+    "two allowlists without a tool in common": (
+        [policy(ALLOW, {"type": "tool_allowlist", "tools": ["mail.send"]})],
+        (Code.ALLOWLISTS_DISJOINT, "$.rules[1].tools"),
+    ),
+    "a boundary without a tool of the grant": (
+        [policy(ALLOW), policy({"type": "tool_allowlist", "tools": ["mail.*"]}, name="wall", kind="guardrail")],
+        (Code.ALLOWLISTS_DISJOINT, "$.rules[0].tools"),
+    ),
+    "a regex on a path": (
+        [policy(constrained("path", regex="^/repo/.*$"))],
+        (Code.REGEX_ON_PATH_OR_HOST, "$.rules[0].parameters.path.regex"),
+    ),
+    "a regex on a URL": (
+        [policy(constrained("request.callbackUrl", regex="^https://corp.com$"))],
+        (Code.REGEX_ON_PATH_OR_HOST, "$.rules[0].parameters.request.callbackUrl.regex"),
+    ),
+    "a regex without anchors": (
+        [policy(constrained("customer", regex="C-[0-9]+"))],
+        (Code.REGEX_UNANCHORED, "$.rules[0].parameters.customer.regex"),
+    ),
+    "a maximum that every negative number keeps": (
+        [policy(constrained("payment.amount", max=500))],
+        (Code.MIN_MISSING, "$.rules[0].parameters.payment.amount"),
+    ),
+    "hours that never meet": (
+        [policy(ALLOW, window("refund.*", allowedHours=[9]), window("refund.create", allowedHours=[10]))],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[2].timeWindow"),
+    ),
+    "hours that never meet over zones": (
+        [
+            policy(
+                ALLOW,
+                window("refund.*", allowedHours=[9], timezone="Europe/Paris"),
+                window("refund.*", allowedHours=[9], timezone="Asia/Tokyo"),
+            )
+        ],
+        (Code.WINDOW_NEVER_OPENS, "$.rules[2].timeWindow"),
+    ),
+    "a tool that nobody knows": (
+        [policy({"type": "tool_allowlist", "tools": ["refund.create", "refnud.*"]})],
+        (Code.UNKNOWN_TOOL, "$.rules[0].tools[1]"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EARNED)
+def test_a_policy_earns_its_warning(name):
+    """At its place, and no other one."""
+    policies, warning = EARNED[name]
+    assert found(*policies, known_tools=KNOWN) == [warning]
+
+
+NOT_EARNED = {
+    "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
+    "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
+    "denials alone grant nothing": [policy(DENY)],
+    "an allowlist of everything beside denials": [policy({"type": "tool_allowlist", "tools": ["*"]}, DENY)],
+    "a higher grant of other tools": [
+        policy(BOUNDED, priority=10),
+        policy({"type": "approval_required", "tools": ["mail.send"]}, name="low"),
+    ],
+    "a higher grant that asks as well": [policy(ASK, BOUNDED, priority=10), policy(ASK, name="low")],
+    "a lower policy that is off": [policy(BOUNDED, priority=10), policy(ASK, name="low", enabled=False)],
+    "approvals in a guardrail are not silenced": [
+        policy(BOUNDED, priority=10),
+        policy(ASK, name="wall", kind="guardrail"),
+    ],
+    "one tier": [policy(BOUNDED), policy(ALLOW, name="other")],
+    "below what abstains": [policy(ALLOW), policy(BOUNDED, name="high", priority=10)],
+    "a number with both bounds": [policy(constrained("amount", min=0, max=500))],
+    "a maximum of something that may be negative": [policy(constrained("temperature", max=30))],
+    "an anchored regex": [policy(constrained("customer", regex="^C-[0-9]+$"))],
+    "hours that meet": [policy(ALLOW, window("refund.*", allowedHours=[9, 10]), window("*", allowedHours=[10]))],
+    "hours that meet over zones": [
+        policy(
+            ALLOW,
+            window("refund.*", allowedHours=[9], timezone="Europe/Paris"),
+            window("refund.*", allowedHours=[17], timezone="Asia/Tokyo"),
+        )
+    ],
+    "windows of different tools": [
+        policy(ALLOW, window("refund.create", allowedHours=[9]), window("refund.list", allowedHours=[10]))
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NOT_EARNED)
+def test_a_policy_that_is_meant_so_earns_none(name):
+    """A warning that cries wolf is switched off by the second policy."""
+    assert found(*NOT_EARNED[name], known_tools=KNOWN) == []
+
+
+def test_every_code_has_a_policy_that_earns_it():
+    """A kind of warning that nothing earns would be a promise."""
+    assert {code for _, (code, _) in EARNED.values()} == set(Code)
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "within", "meet"),
+    [
+        ("a.b", "a.b", True, True),
+        ("a.b", "a.*", True, True),
+        ("a.*", "a.b", False, True),
+        ("a.b.*", "a.*", True, True),
+        ("a.*", "*", True, True),
+        ("a.", "a.*", False, False),
+        ("a", "a.*", False, False),
+        ("b.*", "a.*", False, False),
+        ("*", "*", True, True),
+        ("*", "a", False, True),
+    ],
+)
+def test_patterns_relate_as_the_tools_they_cover(inner, outer, within, meet):
+    """Within: every tool of the one is covered by the other; meet: some tool is covered by both."""
+    assert pattern_within(inner, outer) is within
+    assert patterns_meet(inner, outer) is patterns_meet(outer, inner) is meet

@@ -1,0 +1,112 @@
+"""What an approval is bound to: the call itself, and nothing that merely looks like it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.model.canonical_call import canonical_call, exact_context
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.decimals(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+
+
+def written(value):
+    """JSON in which a decimal always has a point or an exponent."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{written(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    if value is None or isinstance(value, bool | int | str):
+        return json.dumps(value, ensure_ascii=False)
+    sign, digits, exponent = value.as_tuple()
+    return f"{'-' * sign}{int(''.join(map(str, digits)))}.0e{exponent}"
+
+
+def form(parameters, agent="a", tool="t", bound=()):
+    """The form of a call with these parameters, given as JSON text."""
+    return canonical_call(agent, tool, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
+
+
+def same(one, other):
+    """Equal in value and, as JSON has it, in type; 1 and 1.0 are two things, 1.0 and 1.00 one."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+@given(VALUES, VALUES)
+def test_two_values_have_one_form_exactly_if_they_are_the_same(one, other):
+    """The form is injective: no two different calls share an approval."""
+    assert (form(written({"x": one})) == form(written({"x": other}))) == same(one, other)
+
+
+@given(VALUES)
+def test_the_order_of_keys_does_not_matter(value):
+    """A runtime that writes them otherwise asks the same question."""
+
+    def turned(value):
+        if isinstance(value, dict):
+            return {name: turned(value[name]) for name in reversed(value)}
+        return [turned(each) for each in value] if isinstance(value, list) else value
+
+    assert form(written({"x": value, "y": 1})) == form(written(turned({"x": value, "y": 1})))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"x": 1}', '{"x": 1.0}'),
+        ('{"x": 1}', '{"x": "1"}'),
+        ('{"x": 1}', '{"x": true}'),
+        ('{"x": 9007199254740992}', '{"x": 9007199254740993}'),
+        ('{"x": 123456789012345678901234567890}', '{"x": 123456789012345678901234567891}'),
+        ('{"x": 0.1}', '{"x": 0.10000000000000000555}'),
+        ('{"x": 1234567890123456789012345678901234.5}', '{"x": 1234567890123456789012345678901234.6}'),
+        ('{"x": "\u00e9"}', '{"x": "e\u0301"}'),
+        ('{"x": "a"}', '{"x": "a "}'),
+        ('{"x": "a"}', '{"x": "\u0430"}'),
+        ('{"x": []}', '{"x": {}}'),
+        ('{"x": null}', "{}"),
+        ('{"x": [1, 2]}', '{"x": [2, 1]}'),
+        ('{"x": ["a", "b"]}', '{"x": ["a,b"]}'),
+        ('{"ab": "c"}', '{"a": "bc"}'),
+        ('{"x": {"y": 1}}', '{"x": 1, "y": 1}'),
+    ],
+)
+def test_a_near_miss_is_another_call(one, other):
+    """Each of these has passed for the other somewhere."""
+    assert form(one) != form(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [('{"x": 1.0}', '{"x": 1.00}'), ('{"x": 1e2}', '{"x": 100.0}'), ('{"x": "\u0061"}', '{"x": "a"}')],
+)
+def test_another_spelling_of_a_value_is_the_same_call(one, other):
+    """JSON has many spellings of a number and of a string."""
+    assert form(one) == form(other)
+
+
+def test_agent_tool_and_bound_context_are_of_the_call():
+    """An approval of one is none of another."""
+    forms = [
+        form("{}"),
+        form("{}", agent="b"),
+        form("{}", tool="u"),
+        form("{}", bound={"user": "ann"}),
+        form("{}", bound={"user": "bob"}),
+        form("{}", bound={"session": "ann"}),
+        form("{}", bound={"user": None}),
+    ]
+    assert len(set(forms)) == len(forms)
+
+
+def test_numbers_of_the_context_are_exact():
+    """As they were written, not as a float holds them."""
+    assert str(exact_context(b'{"context": {"limit": 0.10000000000000000555}}')["limit"]) == "0.10000000000000000555"
