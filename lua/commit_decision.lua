@@ -122,11 +122,17 @@ local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms'
 if not key[1] then return refuse('revoked') end
 if key[2] and time_ms >= tonumber(key[2]) then return refuse('expired') end
 if call('HGET', agent, 'version') ~= version then return refuse('stale') end
-local groups = {}
-for field in string.gmatch(group_fields, '%S+') do groups[#groups + 1] = field end
-local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace', unpack(groups))
-local shared = last[4] or ''
-for i = 5, 4 + #groups do shared = shared .. ' ' .. (last[i] or '') end
+local last, shared
+if group_fields == '' then
+  last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace')
+  shared = last[4] or ''
+else
+  local fields = {'sequence', 'time_us', 'skew_us', 'workspace'}
+  for field in string.gmatch(group_fields, '%S+') do fields[#fields + 1] = field end
+  last = call('HMGET', commits, unpack(fields))
+  shared = last[4] or ''
+  for i = 5, #fields do shared = shared .. ' ' .. (last[i] or '') end
+end
 if shared ~= shared_version then return refuse('stale') end
 if first_answer then
   local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version')
