@@ -2,12 +2,17 @@
 --[[
 commit_decision: close a plan: take its quotas or none of them, append the audit entry, answer.
 
+One script, because all that it decides is decided in one step; what plain quotas do not need is made only where it is needed.
+
 KEYS[1]       caller_key      hash; the key's record: gone = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
 KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us; and the version tokens of the
                               workspace's policies and of each group's
 KEYS[4]       audit_stream    stream; id = <sequence>-0
-KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
+KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first; of a budget `<time> <spent>`,
+                              spent = all that was ever taken, in millionths and modulo 2^52, and last the newest
+                              entry that has left the window, or `0 0`. After them, for each quota with a bucket, the
+                              rule's live buckets of this agent: sorted set; score = when a bucket's window is over
 KEYS[#KEYS]   approval        hash; only with an approval_step, like the next five: the approval that it is about
 KEYS[#KEYS]   approval_call   string; id of the approval that this very call has now
 KEYS[#KEYS]   approvals       sorted set; every approval, by id
@@ -39,12 +44,14 @@ ARGV[19]      result          outcome if every quota has room: allowed, denied, 
 ARGV[20]      policy_id       "" = none
 ARGV[21]      rule            "<index> <type>", "" = none
 ARGV[22]      reason          a sentence
-ARGV[17+6i]   max_calls       quota i: calls in the window
-ARGV[18+6i]   window_us       quota i: us
-ARGV[19+6i]   full_result     outcome if quota i is the first that is full
-ARGV[20+6i]   full_policy_id
-ARGV[21+6i]   full_rule
-ARGV[22+6i]   full_reason
+ARGV[16+7i]   max_calls       quota i: calls in the window; of a budget, millionths
+ARGV[17+7i]   window_us       quota i: us
+ARGV[18+7i]   takes           quota i: "" = one call of the rule's one bucket; else `<amount> <bucket>`: millionths of a
+                              budget, none = one call; its name among the rule's live buckets, none = the only one
+ARGV[19+7i]   full_result     outcome if quota i is the first that is full
+ARGV[20+7i]   full_policy_id
+ARGV[21+7i]   full_rule
+ARGV[22+7i]   full_reason
 ARGV[#ARGV]   approval_step   only where a person may be asked: ask = make an approval, attach = to the pending one,
                               use = the approved one, probe = say `escalates` and write nothing; this and what follows
 ARGV[#ARGV]   approval_id     of `approval`
@@ -63,8 +70,8 @@ ARGV[#ARGV]   agent_max       ask: approvals that an agent may have open
 ARGV[#ARGV]   workspace_max   ask: approvals that the workspace may have open
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
-  committed   the entry is in the log; full = first quota without room, 0 = none;
-              retry_us until every full quota has room again, 0 = none is full;
+  committed   the entry is in the log; full = first quota without room, 0 = none, negative = its rule has too many
+              live buckets; retry_us until every full quota has room again, 0 = none is full, or one never will;
               approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
@@ -79,7 +86,7 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
   overtaken   the call's approval is not as the replica read it; nothing written
 WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
               first_answer for 24 hours; approval and the sets that it stands in
-TIME          O(Q), Q quotas; LINDEX is O(1) while max_calls stays as it is
+TIME          O(Q log N), Q quotas of N live entries; O(1) each while max_calls stays as it is and few entries expire
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
               nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds, I14 an approval is of
               one call, used as often as it says
@@ -95,13 +102,14 @@ local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
 local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
-local quotas = #KEYS - (first_answer and 5 or 4)
-local with_approval = #ARGV ~= 22 + 6 * quotas
-if with_approval then quotas = quotas - 6 end
-assert(quotas >= 0 and #ARGV == 22 + 6 * quotas + (with_approval and 15 or 0), 'ARITY')
-local approval, approval_call, approvals, open, agent_open, events = unpack(KEYS, 5 + quotas)
+local with_approval = (#ARGV - 22) % 7 == 1
+local quotas = (#ARGV - 22 - (with_approval and 15 or 0)) / 7
+local last_key = #KEYS - (first_answer and 1 or 0)
+assert(quotas == math.floor(quotas) and last_key >= 4 + quotas + (with_approval and 6 or 0), 'ARITY')
+local approval, approval_call, approvals, open, agent_open, events
+if with_approval then approval, approval_call, approvals, open, agent_open, events = unpack(KEYS, last_key - 5) end
 local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, bound,
-  hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 6 * quotas)
+  hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -151,25 +159,111 @@ local behind_us = tonumber(last[2] or 0) - time_us
 if behind_us > 0 then skew_us = skew_us + behind_us end
 local quota_us = time_us + skew_us
 
-local full, retry_us = 0, 0
+local full, crowded, retry_us, lives = 0, false, 0, 4 + quotas
+local budgets, varying_wait
 for i = 1, quotas do
-  local max_calls, window_us = tonumber(ARGV[17 + 6 * i]), tonumber(ARGV[18 + 6 * i])
-  -- With LLEN in place of this element, lowering max_calls would admit too many.
-  local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
-  if oldest then
+  local at = 16 + 7 * i
+  local max_calls, window_us, takes = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2]
+  local wait, no_bucket = 0, false
+  if takes == '' then
+    -- With LLEN in place of this element, lowering max_calls would admit too many.
+    local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
-    local wait = tonumber(oldest) + window_us - quota_us
-    if wait > 0 then
-      if full == 0 then full = i end
-      all_full = (all_full or '') .. i .. ' '
-      if wait > retry_us then retry_us = wait end
+    if oldest then wait = tonumber(oldest) + window_us - quota_us end
+  else
+    if not varying_wait then
+      -- Made for the first quota that needs it, so that no other pays for it.
+      -- A budget's totals are compared modulo 2^52: its window never holds so much.
+      local TOTALS, LIVE_MAX = 4503599627370496, 10000
+      budgets = {}
+
+      local function entry_of(quota, index)
+        local time, total = string.match(call('LINDEX', quota, index), '^(%d+) (%d+)$')
+        return tonumber(time), tonumber(total)
+      end
+
+      local function total_of(quota, index)
+        local _, total = entry_of(quota, index)
+        return total
+      end
+
+      -- The place of the first of entries 0 to `last` for which `holds`; it holds for the last one, and for all after
+      -- the first. From the old end, by steps that double: it is mostly there.
+      local function first_that(quota, last, holds)
+        local found, fails, step = last, -1, 1
+        while found > 0 do
+          local probe = math.max(0, found - step)
+          if not holds(entry_of(quota, probe)) then
+            fails = probe
+            break
+          end
+          found, step = probe, step * 2
+        end
+        while found - fails > 1 do
+          local middle = math.floor((found + fails) / 2)
+          if holds(entry_of(quota, middle)) then found = middle else fails = middle end
+        end
+        return found
+      end
+
+      -- How long until the amount fits into the budget: 0 = it does, math.huge = it never will.
+      local function budget_wait(n, quota, max, span_us, amount)
+        local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
+        if length > 0 then
+          live = first_that(quota, length - 1, function(time) return time + span_us <= quota_us end)
+          newest, oldest = total_of(quota, 0), total_of(quota, live)
+        end
+        budgets[n] = {amount = amount, total = (newest + amount) % TOTALS, spare = length - 1 - live, length = length}
+        if amount > max then return math.huge end
+        local leaves
+        if (newest - oldest) % TOTALS + amount > max then
+          -- The newest of the entries that must leave before there is room.
+          local function too_much(_, total) return (newest - total) % TOTALS + amount > max end
+          leaves = first_that(quota, live, too_much) - 1
+        elseif amount > 0 and live >= LIVE_MAX then
+          leaves = live - 1
+        end
+        return leaves and entry_of(quota, leaves) + span_us - quota_us or 0
+      end
+
+      -- How long until the agent may have another live bucket of this rule: 0 = it may, or it has this one.
+      local function live_wait(place, bucket)
+        local until_us = call('ZSCORE', KEYS[place], bucket)
+        if until_us and tonumber(until_us) > quota_us then return 0 end
+        local after = '(' .. string.format('%.0f', quota_us)
+        if call('ZCOUNT', KEYS[place], after, '+inf') < LIVE_MAX then return 0 end
+        return tonumber(call('ZRANGEBYSCORE', KEYS[place], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) - quota_us
+      end
+
+      varying_wait = function(n, max, span_us, amount, bucket)
+        local for_bucket, for_room = 0, 0
+        if bucket ~= '' then
+          lives = lives + 1
+          for_bucket = live_wait(lives, bucket)
+        end
+        if amount ~= '' then
+          for_room = budget_wait(n, KEYS[4 + n], max, span_us, tonumber(amount))
+        else
+          local oldest = call('LINDEX', KEYS[4 + n], max - 1)
+          if oldest then for_room = tonumber(oldest) + span_us - quota_us end
+        end
+        return math.max(for_bucket, for_room), for_bucket > 0
+      end
     end
+    wait, no_bucket = varying_wait(i, max_calls, window_us, string.match(takes, '^(%d*) (%x*)$'))
+  end
+  if wait > 0 then
+    if full == 0 then full, crowded = i, no_bucket end
+    all_full = (all_full or '') .. i .. ' '
+    if wait > retry_us then retry_us = wait end
   end
 end
+if retry_us == math.huge then retry_us = 0 end
 
 if full > 0 then
-  local at = 19 + 6 * full
+  local at = 19 + 7 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  if crowded then reason = 'This limit counts 10000 different values for the agent already' end
 end
 
 local became, ends_ms = '', ''
@@ -225,18 +319,39 @@ if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', ske
 
 if result == 'allowed' and quotas > 0 then
   local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
+  lives = 4 + quotas
   for i = 1, quotas do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[18 + 6 * i])
-    local length = call('LPUSH', quota, quota_text)
-    -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
-    if length % 8 == 0 then
-      for _ = 1, 16 do
-        if tonumber(call('LINDEX', quota, -1)) > quota_us - window_us then break end
-        call('RPOP', quota)
-      end
-    end
+    local at = 16 + 7 * i
+    local quota, window_us, takes, budget = KEYS[4 + i], tonumber(ARGV[at + 1]), ARGV[at + 2], budgets and budgets[i]
     -- In a century: a clock that runs ahead for a moment would take a quota that still counts (decision 0003).
-    call('PEXPIRE', quota, '3153600000000')
+    local life_ms = '3153600000000'
+    local bucket = takes ~= '' and string.match(takes, '%x*$') or ''
+    if bucket ~= '' then
+      -- Of these there may be very many, so they go by the store's timer, with a window in hand.
+      lives = lives + 1
+      life_ms = tostring(math.ceil(window_us / 1000) * 2 + 1000)
+      call('ZADD', KEYS[lives], string.format('%.0f', quota_us + window_us), bucket)
+      for _, over in ipairs(call('ZRANGEBYSCORE', KEYS[lives], '-inf', quota_text, 'LIMIT', 0, 2)) do
+        call('ZREM', KEYS[lives], over)
+      end
+      call('PEXPIRE', KEYS[lives], life_ms)
+    end
+    if not budget then
+      local length = call('LPUSH', quota, quota_text)
+      -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
+      if length % 8 == 0 then
+        for _ = 1, 16 do
+          if tonumber(call('LINDEX', quota, -1)) > quota_us - window_us then break end
+          call('RPOP', quota)
+        end
+      end
+      call('PEXPIRE', quota, life_ms)
+    elseif budget.amount > 0 then
+      if budget.length == 0 then call('LPUSH', quota, '0 0') end
+      call('LPUSH', quota, quota_text .. ' ' .. string.format('%.0f', budget.total))
+      if budget.spare > 0 then call('RPOP', quota, math.min(64, budget.spare)) end
+      call('PEXPIRE', quota, life_ms)
+    end
   end
 end
 if became == 'asked' then
@@ -279,4 +394,4 @@ if since_ms >= 1000 or since_ms < 0 then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
 local approval_text = became == '' and '' or became .. ' ' .. ends_ms
-return {'committed', decision_id, time_text, latency_us, full, math.ceil(retry_us), approval_text}
+return {'committed', decision_id, time_text, latency_us, crowded and -full or full, math.ceil(retry_us), approval_text}

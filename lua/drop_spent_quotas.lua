@@ -21,7 +21,8 @@ local quota_us = tonumber(last[1] or 0) + tonumber(last[2] or 0)
 local dropped = 0
 for i = 2, #KEYS do
   local newest = redis.call('LINDEX', KEYS[i], 0)
-  if newest and tonumber(newest) + tonumber(ARGV[i - 1]) <= quota_us then
+  -- Of a budget, the time is followed by a sum.
+  if newest and tonumber(string.match(newest, '^%d+')) + tonumber(ARGV[i - 1]) <= quota_us then
     redis.call('DEL', KEYS[i])
     dropped = dropped + 1
   end

@@ -52,9 +52,9 @@ class Authorizer:
                 held = await self._agents.load(caller.workspace_id, request.agent_id)
             agent = held.compiled
             if agent.is_quick(request):
-                plan = decide(agent, request, now_us)
+                plan = decide(agent, request, now_us, caller.key_id)
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
-                plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us)
+                plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
             at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
             if plan.outcome.result is Result.ESCALATED or may_escalate(plan):
                 answer: Answer = await self._ask(caller, request, held, plan, now_us, decision_id, at_us, waited_us)
@@ -88,5 +88,5 @@ class Authorizer:
             )
 
         return await self._escalated.commit(
-            caller.workspace_id, request, held.compiled, plan, now_us, decision_id, commit
+            caller.workspace_id, request, held.compiled, plan, now_us, decision_id, caller.key_id, commit
         )

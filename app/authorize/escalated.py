@@ -48,6 +48,7 @@ class Asked(Struct, frozen=True):
     plan: Plan
     now_ms: int
     decision_id: str
+    key_id: str
     bound: tuple[str, ...]
     digest: str
 
@@ -87,6 +88,7 @@ class EscalatedCalls:
         plan: Plan,
         now_us: int,
         decision_id: str,
+        key_id: str,
         commit: Commit,
     ) -> Decision | Stale:
         """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed."""
@@ -101,7 +103,7 @@ class EscalatedCalls:
             if not isinstance(answer, Escalates):
                 return _final(answer)
             full = answer.full
-        asked = Asked(workspace_id, request, agent, plan, now_us // 1000, decision_id, tuple(bound), digest)
+        asked = Asked(workspace_id, request, agent, plan, now_us // 1000, decision_id, key_id, tuple(bound), digest)
         return await self._settle(asked, escalations(agent, request, now_us), full, commit)
 
     async def _settle(
@@ -116,10 +118,14 @@ class EscalatedCalls:
             plan = asked.plan
             if step.step == "use":
                 reason = f'Approved by "{held.record["approved_by"]}"'
-                plan = approved_plan(asked.agent, asked.request, plan, held.record["rules"].split(), reason)
+                plan = approved_plan(
+                    asked.agent, asked.request, plan, held.record["rules"].split(), reason, asked.key_id
+                )
             answer = await commit(plan, step)
             if isinstance(answer, Escalates) and step.step == "use":  # a quota is full that nobody was asked about
                 beyond = _asking(asked.agent, plan, answer.full)
+                if held.covers(beyond):  # or one that no yes can let the call past: it has no room for another value
+                    return _final(await commit(asked.plan, None))
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):

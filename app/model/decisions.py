@@ -70,10 +70,13 @@ class Outcome(Struct, frozen=True):
 
 
 class Quota(Struct, frozen=True):
-    """One rate limit applied in one decision.
+    """One rate limit, or one budget, applied in one decision.
 
     fingerprint: names the bucket within its policy; it survives edits that leave tools and window as they are.
+    max_calls: admitted calls that the window may hold; of a budget, millionths.
     when_full: the outcome if the quota has no room.
+    amount: millionths that the call takes of a budget; None = one call of a rate limit.
+    bucket: of a rule that has a bucket for each value of something: names this call's, within the rule; "" = the one.
     """
 
     policy_id: str
@@ -81,6 +84,8 @@ class Quota(Struct, frozen=True):
     max_calls: int
     window_us: int
     when_full: Outcome
+    amount: int | None = None
+    bucket: str = ""
 
 
 class Tokens(Struct, frozen=True):

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approval_terms import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.quotas import Budget, RateLimit
 from app.model.schemas import SchemaError, compile_schema
 from app.model.text import HIDDEN, FieldError
 
@@ -130,28 +131,25 @@ class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
             raise FieldError(".".join(("schema", *error.path)), error.message) from None
 
 
-class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """At most `max_calls` admitted calls in any span of `window_seconds`.
-
-    The window ends now; it does not start on the minute. Only admitted calls count,
-    so a client that keeps retrying while denied does not extend its own penalty.
-
-    max_calls: Admitted calls that any span may hold, 1 to 1,000,000.
-    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
-    """
-
-    max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
-    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
-
-
 class RateLimited(Rule, frozen=True, tag="rate_limit"):
-    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers.
+    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers, or one per value.
 
     rate_limit: How many calls in which span.
     effect: What a failure asks for; `deny` if left out.
     """
 
     rate_limit: RateLimit
+    effect: Effect | UnsetType = UNSET
+
+
+class Budgeted(Rule, frozen=True, tag="budget"):
+    """Passes if the amount fits into what is left of the budget, else fails.
+
+    budget: How much of which parameter in which span.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    budget: Budget
     effect: Effect | UnsetType = UNSET
 
 
@@ -186,7 +184,14 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
 
 
 PolicyRule = (
-    ToolAllowlist | ToolDenylist | ApprovalRequired | ParameterConstraint | ParameterSchema | RateLimited | TimeBased
+    ToolAllowlist
+    | ToolDenylist
+    | ApprovalRequired
+    | ParameterConstraint
+    | ParameterSchema
+    | RateLimited
+    | Budgeted
+    | TimeBased
 )
 Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
@@ -234,26 +239,44 @@ def evaluation_order(policies: Iterable[Policy]) -> list[Policy]:
 
 
 def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
-    """For each rule the name of its bucket within the policy, None if it is no rate limit.
+    """For each rule the name of its bucket within the policy, None if it is neither rate limit nor budget.
 
-    Made of the tools (in any order), the window and, among rules alike in both, the place: so it stays when
-    max_calls, effect or anything else of the policy changes, and no two rules share a bucket.
+    Made of the tools (in any order), the window, what the limit is per, a budget's parameter and, among rules alike
+    in all that, the place: so it stays when the maximum, the effect or anything else of the policy changes, and no
+    two rules share a bucket.
     """
     seen: dict[str, int] = {}
     names: list[str | None] = []
     for rule in rules:
-        if not isinstance(rule, RateLimited):
+        limit = limit_of(rule)
+        if limit is None:
             names.append(None)
             continue
-        text = f"{rule.rate_limit.window_seconds}\n" + "\n".join(sorted(set(rule.tools)))
+        text = f"{limit.window_seconds}\n" + "\n".join(sorted(set(rule.tools)))
+        # No pattern begins with a line feed, so none of these is taken for the tools of another rule.
+        if isinstance(limit, Budget):
+            text += f"\n\nbudget {limit.parameter}"
+        if limit.per is not UNSET:
+            text += "\n\nper " + "\n".join(limit.per)
         nth = seen[text] = seen.get(text, -1) + 1
         names.append(hashlib.sha256(f"{nth}\n{text}".encode()).hexdigest()[:16])
     return names
 
 
+def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
+    """What the rule counts; None if it counts nothing."""
+    match rule:
+        case RateLimited():
+            return rule.rate_limit
+        case Budgeted():
+            return rule.budget
+        case _:
+            return None
+
+
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many of the rules are rate limits: what one commit may have to take for the policy, at most."""
-    return sum(isinstance(rule, RateLimited) for rule in rules)
+    """How many of the rules are rate limits or budgets: what one commit may have to take for the policy, at most."""
+    return sum(limit_of(rule) is not None for rule in rules)
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:

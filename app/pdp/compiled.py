@@ -14,6 +14,7 @@ from app.model.policies import ApprovalRequired, Policy, PolicyKind, ToolAllowli
 from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
+from app.pdp.limits import VaryingQuota
 from app.pdp.quotas import open_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.tools import covers
@@ -35,7 +36,7 @@ class PolicyView(Struct, frozen=True):
 
     policy_id: str
     conditions: tuple[Condition, ...]
-    quotas: tuple[Quota, ...]
+    quotas: tuple[Quota | VaryingQuota, ...]
     allowed: Outcome
 
 
@@ -49,6 +50,7 @@ class ToolView(Struct, frozen=True):
     quick_size: a call of up to so many bytes is decided in a few milliseconds; -1 = none is.
     judged: the rules of which a `when` or `unless` says whether they apply; () = all do, whatever the call. Otherwise
     only quick_size counts besides: a call has the view that is made of the rules that apply to it.
+    varying: the quotas of when_all_pass, where a call says which bucket it takes from or how much; () = none does.
     """
 
     asked: tuple[PolicyView, ...]
@@ -56,6 +58,7 @@ class ToolView(Struct, frozen=True):
     when_all_pass: Plan
     quick_size: int = ANY_SIZE
     judged: tuple[CompiledRule, ...] = ()
+    varying: tuple[Quota | VaryingQuota, ...] = ()
 
 
 _ViewName = str | tuple[str, tuple[Verdict, ...]]
@@ -166,7 +169,9 @@ class CompiledAgent:
                 outcome = asked[0].allowed
                 quotas = open_quotas(asked, outcome.result, 0)
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)
-                return ToolView(asked, timed, Plan(outcome, quotas), quick)
+                settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
+                varying = quotas if len(settled) < len(quotas) else ()
+                return ToolView(asked, timed, Plan(outcome, settled), quick, varying=varying)
         return ToolView((), False, DEFAULT_DENY)
 
 

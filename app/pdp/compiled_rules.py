@@ -8,6 +8,7 @@ from app.model.constraints import named_constraints
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.policies import (
     ApprovalRequired,
+    Budgeted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
@@ -18,9 +19,11 @@ from app.model.policies import (
     ToolAllowlist,
     quota_fingerprints,
 )
+from app.model.quotas import Budget
 from app.model.schemas import compile_schema
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
 from app.pdp.costs import Cost, cost_of, cost_of_schema
+from app.pdp.limits import VaryingQuota, varying_quota
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
@@ -66,7 +69,7 @@ class CompiledRule(Struct, frozen=True):
     ref: RuleRef
     when_failed: Result
     condition: Condition | None = None
-    quota: Quota | None = None
+    quota: Quota | VaryingQuota | None = None
     judge: Judge | None = None
     costs: tuple[Cost, ...] = ()
 
@@ -92,7 +95,7 @@ def _compile_rule(
     policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret
 ) -> CompiledRule:
     condition: Condition | None = None
-    quota: Quota | None = None
+    quota: Quota | VaryingQuota | None = None
     when_failed = _result(rule)
     match rule:
         case ParameterConstraint():
@@ -106,17 +109,28 @@ def _compile_rule(
             condition = Condition(ref, when_failed, checks=(schema_check(schema),), cost=cost_of_schema(schema))
         case TimeBased():
             condition = Condition(ref, when_failed, time=compile_time_window(rule.time_window))
-        case RateLimited():
-            limit = rule.rate_limit
-            spent = f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
-            when_full = Outcome(when_failed, policy.id, ref, spent)
-            quota = Quota(policy.id, fingerprint or "", limit.max_calls, limit.window_seconds * 1_000_000, when_full)
+        case RateLimited() | Budgeted():
+            quota = _quota(policy, rule, ref, fingerprint or "", when_failed)
+            if isinstance(quota, VaryingQuota):
+                condition = Condition(ref, when_failed, checks=(quota.failed,))
         case _:
             pass
     judge, costs = _judge(rule, is_secret)
     if condition is not None:
         costs = (*costs, condition.cost)
     return CompiledRule(rule, ref, when_failed, condition, quota, judge, costs)
+
+
+def _quota(
+    policy: Policy, rule: RateLimited | Budgeted, ref: RuleRef, fingerprint: str, when_failed: Result
+) -> Quota | VaryingQuota:
+    limit = rule.budget if isinstance(rule, Budgeted) else rule.rate_limit
+    if isinstance(limit, Budget):
+        most, spent = limit.max_micros, f'Budget spent: {limit.max} of "{limit.parameter}" in {limit.window_seconds} s'
+    else:
+        most, spent = limit.max_calls, f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
+    when_full = Outcome(when_failed, policy.id, ref, spent)
+    return varying_quota(Quota(policy.id, fingerprint, most, limit.window_seconds * 1_000_000, when_full), limit)
 
 
 def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:

@@ -2,15 +2,16 @@
 
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, PolicyView
-from app.pdp.quotas import open_quotas
+from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.time_windows import MINUTE_US
 
 
-def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan:
+def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
     """The plan for one tool call.
 
     now_us: the store's time as far as it is known; a plan that depends on it says for how long it holds.
+    key_id: the API key that asks, for limits that are per key.
 
     The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed,
     and the first of those asked that gave the result is the one named. Quotas come in the order in which a full one
@@ -23,9 +24,11 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> Plan
     failure = _failure(view.asked, request, minute)
     if failure is None:
         plan = view.when_all_pass
+        if view.varying:
+            plan = Plan(plan.outcome, settled_quotas(view.varying, request, key_id))
     else:
         outcome, deciding = failure
-        plan = Plan(outcome, open_quotas(view.asked, outcome.result, deciding))
+        plan = Plan(outcome, settled_quotas(open_quotas(view.asked, outcome.result, deciding), request, key_id))
     if view.timed:
         return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
     return plan

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.decisions import Quota, Result
+from app.model.decisions import AuthorizeRequest, Quota, Result
+from app.pdp.limits import VaryingQuota
 
 
 class HasQuotas(Protocol):
     """A policy as one tool sees it."""
 
     @property
-    def quotas(self) -> tuple[Quota, ...]: ...
+    def quotas(self) -> tuple[Quota | VaryingQuota, ...]: ...
 
 
-def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[Quota, ...]:
+def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[Quota | VaryingQuota, ...]:
     """The quotas that can still change `result`, given by the policy at place `deciding` of those asked.
 
     A denial can only be named after an earlier policy's denying quota; an escalation gives way to any denying
@@ -28,3 +29,9 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
         for quota in policy.quotas
         if quota.when_full.result is full
     )
+
+
+def settled_quotas(quotas: Sequence[Quota | VaryingQuota], request: AuthorizeRequest, key_id: str) -> tuple[Quota, ...]:
+    """The same for one call: each with its bucket and its amount; what cannot be told has failed its rule."""
+    found = (quota if isinstance(quota, Quota) else quota.of(request, key_id) for quota in quotas)
+    return tuple(quota for quota in found if quota is not None)

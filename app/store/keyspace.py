@@ -109,6 +109,14 @@ class Keyspace:
         """Sorted set: ids of the agent's open approvals, by the ms at which that ends."""
         return f"{self._prefix}agent:{agent_id}:approvals"
 
+    def bucket(self, policy_id: str, fingerprint: str, bucket: str) -> str:
+        """List: the same for one value of what a rate limit or a budget is per."""
+        return f"{self._prefix}quota:{policy_id}:{fingerprint}:{bucket}"
+
+    def live_buckets(self, policy_id: str, fingerprint: str, agent_id: str) -> str:
+        """Sorted set: the values of which an agent has a bucket that still counts."""
+        return f"{self._prefix}live:{policy_id}:{fingerprint}:{agent_id}"
+
     def audit_segment(self, number: int) -> str:
         """Hash: one sealed segment, without its entries."""
         return f"{self._prefix}audit:segment:{number}"

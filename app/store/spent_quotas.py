@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 import msgspec
+from msgspec import UNSET
 
-from app.model.policies import RateLimited
+from app.model.policies import limit_of
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SPENT_QUOTAS
 from app.store.keyspace import Keyspace
@@ -33,13 +34,17 @@ async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
 
 
 def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The buckets of a policy's rate limits with their windows, us; none where only a later release can read it."""
-    if "rate_limit" not in record["rules"]:
+    """The buckets of a policy's limits with their windows, us; none where only a later release can read it.
+
+    Not those of limits per value, of which there may be very many: they go by the store's timer.
+    """
+    if "rate_limit" not in record["rules"] and "budget" not in record["rules"]:
         return
     try:
         rules = policy_of(record).rules
     except msgspec.ValidationError:
         return
-    limits = [rule for rule in rules if isinstance(rule, RateLimited)]
-    for key, rule in zip(quota_keys(keyspace, record["id"], rules), limits, strict=True):
-        yield key, rule.rate_limit.window_seconds * 1_000_000
+    limits = [limit for rule in rules if (limit := limit_of(rule)) is not None]
+    for key, limit in zip(quota_keys(keyspace, record["id"], rules), limits, strict=True):
+        if limit.per is UNSET:
+            yield key, limit.window_seconds * 1_000_000

@@ -71,7 +71,7 @@ def decided(monkeypatch):
     """Every decision that is made: in which thread, at which time."""
     made = []
 
-    def decide(agent, request, now_us):
+    def decide(agent, request, now_us, key_id):
         made.append((threading.current_thread(), now_us))
         return Plan(DENIED)
 

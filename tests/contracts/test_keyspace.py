@@ -115,8 +115,11 @@ def deployment(tmp_path_factory, program):
         stack.callback(replica.stop)
         client = stack.enter_context(replica.client())
         agent_id = client.post("/v1/agents", json={"name": "booking agent", "groups": ["crew"]}).json()["id"]
+        per_tool = {"maxCalls": 9, "windowSeconds": 60, "per": ["tool"]}
         for owner in ({"group": "crew"}, {}):
-            never = {"kind": "guardrail", "name": "never", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
+            rules = [{"type": "tool_denylist", "tools": ["rm"]}]
+            rules += [{"type": "rate_limit", "tools": ["*"], "rateLimit": per_tool}] if owner else []
+            never = {"kind": "guardrail", "name": "never", "rules": rules}
             assert client.post("/v1/policies", json=never | owner).status_code == 201
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
         rules = [{"type": "tool_allowlist", "tools": ["booking.*"]}, limit]
@@ -196,6 +199,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         seen.add(row[0])
         assert kind == TYPES.get(row[1], row[1]), name
         expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
+        expires |= {"two windows and a second after the last admitted call": 121_000}
         if row[5] in expires:
             assert 0 < life_ms <= expires[row[5]], name
         else:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.model.decisions import Quota, Result
+from app.model.decisions import AuthorizeRequest, Quota, Result
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
 from app.pdp import compile_agent, decide
 from app.store.policies import Policies
@@ -226,7 +226,7 @@ async def test_a_bucket_survives_edits_of_the_policy(scene):
     async def ask() -> str:
         governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
         scene.agent = governed.agent
-        request = type("Asked", (), {"tool_name": "file.read", "parameters": {}, "context": None})
+        request = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
         plan = decide(compile_agent(governed.agent, governed.policies, lambda _: False), request, START)
         return (await scene.commit(plan=plan)).outcome.result[0]
 

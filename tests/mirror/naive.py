@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -18,9 +19,10 @@ import msgspec
 import re2
 
 Json = Any
-Bucket = tuple[str, int, tuple[str, ...], int]
-"""A rate limit's calls: policy id, window, tools in order, and the place among rules alike in both."""
+Bucket = tuple[Any, ...]
+"""A limit's calls: policy id, what makes rules alike, the place among rules alike, and the values that it is per."""
 
+NEVER = float("inf")
 PASS, ABSTAIN, DENY, ESCALATE = "pass", "abstain", "deny", "escalate"
 STRICTNESS = {"allowed": 0, "escalated": 1, "denied": 2}
 FAIL = "fail"
@@ -42,11 +44,12 @@ def evaluate(
     policies: Collection[Json],
     call: Json,
     now_us: int,
-    admitted: Mapping[Bucket, Collection[int]],
+    admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
 ) -> Answer:
     """The answer to one call.
 
-    policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls.
+    policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls and what
+    they took of it.
     """
     if status != "active":
         return Answer("denied")
@@ -54,7 +57,8 @@ def evaluate(
     for policy in policies:
         for index, rule in enumerate(policy["rules"]):
             if is_limit(rule, call):
-                wait = wait_us(rule["rateLimit"], admitted.get(bucket(policy, index), ()), now_us)
+                values, amount = reading(rule, call)
+                wait = wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
                 if wait > 0:
                     waits[policy["id"], index] = wait
 
@@ -64,14 +68,14 @@ def evaluate(
     # Worth waiting for: every full rate limit that changes the answer by itself.
     with_room = decide(policies, call, now_us, ())
     counts = [wait for limit, wait in waits.items() if decide(policies, call, now_us, {limit}) != with_room]
-    return answer._replace(retry_us=max(counts))
+    return answer._replace(retry_us=None if max(counts) == NEVER else max(counts))
 
 
-def takes(policies: Collection[Json], call: Json) -> list[Bucket]:
-    """The buckets that an allowed call takes from: rate limits that pass in the deciding tier and in guardrails."""
+def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
+    """The buckets that an allowed call takes from, and how much: limits of the deciding tier and of guardrails."""
     tier = [policy for policy, _ in deciding_tier(policies, call, 0, ())]
     return [
-        bucket(policy, index)
+        (bucket(policy, index, reading(rule, call)[0]), reading(rule, call)[1])
         for policy in tier + guardrails(policies)
         for index, rule in enumerate(policy["rules"])
         if is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
@@ -141,7 +145,46 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
 
 def is_limit(rule: Json, call: Json) -> bool:
     """Whether its quota alone says if it passes."""
-    return rule["type"] == "rate_limit" and verdict_of_circumstances(rule, call) == PASS
+    return (
+        limit_of(rule) is not None and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
+    )
+
+
+def limit_of(rule: Json) -> Json:
+    return rule.get("rateLimit", rule.get("budget"))
+
+
+def reading(rule: Json, call: Json) -> Json:
+    """The values that the limit is per and how much the call takes of it; None where the call does not say it."""
+    limit, values = limit_of(rule), []
+    for name in limit.get("per", ()):
+        of, _, rest = name.partition(".")
+        found = (
+            [{"tool": call["tool_name"], "agent": "this one", "key": "this one"}[of]]
+            if not rest
+            else there(call, of, rest)
+        )
+        if found is None or len(found) != 1 or found[0] is None or isinstance(found[0], list | dict):
+            return None
+        values.append((json_type(found[0]), found[0]))
+    if "budget" not in rule:
+        return tuple(values), 1
+    found = there(call, "parameters", limit["parameter"])
+    if found is None or (len(found) != 1 and "[*]" not in limit["parameter"]):
+        return None
+    amounts = [Fraction(repr(each)) if json_type(each) == "number" else None for each in found]
+    if any(each is None or not 0 <= each <= 10**9 or (each * 10**6).denominator != 1 for each in amounts):
+        return None
+    return (tuple(values), sum(amounts)) if sum(amounts) <= 10**9 else None
+
+
+def there(call: Json, of: str, name: str) -> Json:
+    """Every value that the name means, None where one is lacking or cannot be told."""
+    try:
+        outcomes = meanings(call.get(of) or {}, name)
+    except BlockedError:
+        return None
+    return None if not outcomes or LACKING in outcomes else [each for each in outcomes if each is not EMPTY]
 
 
 def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
@@ -166,7 +209,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     elif rule["type"] == "time_based":
         ok = inside(rule["timeWindow"], now_us)
     else:
-        ok = not full
+        ok = reading(rule, call) is not None and not full
     return PASS if ok else fails
 
 
@@ -427,18 +470,23 @@ def inside(window: Json, now_us: int) -> bool:
     )
 
 
-def wait_us(limit: Json, times: Collection[int], now_us: int) -> int:
-    """Until fewer than `maxCalls` of the admitted calls are in the window that ends then; 0 if that is now."""
+def wait_us(limit: Json, entries: Collection[Json], now_us: int, takes: Any) -> Any:
+    """Until what is in the window that ends then leaves room for what the call takes; 0 if that is now."""
     window_us = limit["windowSeconds"] * 1_000_000
-    counted = sorted(time for time in times if time + window_us > now_us)
-    leaving = len(counted) - limit["maxCalls"]
-    return counted[leaving] + window_us - now_us if leaving >= 0 else 0
+    most = limit["maxCalls"] if "maxCalls" in limit else Fraction(repr(limit["max"]))
+    if takes > most:
+        return NEVER
+    counted = sorted((entry for entry in entries if entry[0] + window_us > now_us), key=lambda entry: entry[0])
+    wait = 0
+    while sum(amount for _, amount in counted) + takes > most:
+        wait = counted.pop(0)[0] + window_us - now_us
+    return wait
 
 
-def bucket(policy: Json, index: int) -> Bucket:
+def bucket(policy: Json, index: int, values: Json) -> Bucket:
     alike = [
-        (rule["rateLimit"]["windowSeconds"], tuple(sorted(set(rule["tools"]))))
+        (limit["windowSeconds"], tuple(sorted(set(rule["tools"]))), tuple(limit.get("per", ())), limit.get("parameter"))
         for rule in policy["rules"][: index + 1]
-        if rule["type"] == "rate_limit"
+        if (limit := limit_of(rule)) is not None
     ]
-    return policy["id"], *alike[-1], alike[:-1].count(alike[-1])
+    return policy["id"], alike[-1], alike[:-1].count(alike[-1]), values

@@ -1,5 +1,6 @@
 """One agent judged twice: by the decision point, its plans closed in plain Python, and by the mirror."""
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -64,7 +65,7 @@ class Ledger:
     """What the commit does with a plan: the first full quota decides, and only an allowed call takes all of them."""
 
     def __init__(self) -> None:
-        self.admitted: dict[tuple[str, str], list[int]] = {}
+        self.admitted: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the wait of the longest if a quota is full."""
@@ -72,15 +73,22 @@ class Ledger:
         waits = []
         outcome = None
         for quota in plan.quotas:
-            times = self.admitted.get((quota.policy_id, quota.fingerprint), [])
-            if len(times) >= quota.max_calls and (wait := times[-quota.max_calls] + quota.window_us - now_us) > 0:
+            entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
+            held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
+            takes = 1 if quota.amount is None else quota.amount
+            if sum(amount for _, amount in held) + takes > quota.max_calls:
+                rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
+                gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
+                wait = math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
                 outcome = outcome or quota.when_full
                 waits.append(wait)
         outcome = outcome or plan.outcome
         if outcome.result is Result.ALLOWED:
             for quota in plan.quotas:
-                self.admitted.setdefault((quota.policy_id, quota.fingerprint), []).append(now_us)
-        return outcome, max(waits, default=None)
+                entry = (now_us, 1 if quota.amount is None else quota.amount)
+                self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
+        longest = max(waits, default=None)
+        return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
 
 class BothSides:
@@ -90,7 +98,7 @@ class BothSides:
         self.status = status
         self.bodies = {body["id"]: DEFAULTS | body for body in policies if governs(body, groups)}
         self.ledger = Ledger()
-        self.mirror_admitted: dict[naive.Bucket, list[int]] = {}
+        self.mirror_admitted: dict[naive.Bucket, list[Any]] = {}
         self._compile()
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
@@ -100,10 +108,10 @@ class BothSides:
     def fill(self, policy_id: str, index: int, now_us: int) -> None:
         """The rate limit has admitted as many calls as it may, just now."""
         body = self.bodies[policy_id]
-        times = [now_us] * body["rules"][index]["rateLimit"]["maxCalls"]
+        entries = [(now_us, 1)] * body["rules"][index]["rateLimit"]["maxCalls"]
         fingerprint = quota_fingerprints(policy_of(body).rules)[index]
-        self.ledger.admitted.setdefault((policy_id, fingerprint), []).extend(times)
-        self.mirror_admitted.setdefault(naive.bucket(body, index), []).extend(times)
+        self.ledger.admitted.setdefault((policy_id, fingerprint or "", ""), []).extend(entries)
+        self.mirror_admitted.setdefault(naive.bucket(body, index, ()), []).extend(entries)
 
     def judge(
         self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
@@ -121,8 +129,8 @@ class BothSides:
         policies = list(self.bodies.values())
         answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted)
         if answer.result == "allowed":
-            for bucket in naive.takes(policies, call):
-                self.mirror_admitted.setdefault(bucket, []).append(now_us)
+            for bucket, amount in naive.takes(policies, call):
+                self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
         return answer
 
     def _compile(self) -> None:

@@ -35,7 +35,9 @@ td, th { text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-
 .method { display: inline-block; min-width: 4em; font: 600 12px ui-monospace, monospace; color: light-dark(#0a5, #5d9) }
 .method.post, .method.patch { color: light-dark(#a60, #fb5) } .method.delete { color: light-dark(#b22, #f77) }
 summary { cursor: pointer; font-size: 13px }
-@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; max-height: 35vh } main { padding: 1rem } }
+@media (max-width: 50rem) {
+  body { display: block } nav { position: static; height: auto; max-height: 35vh } main { padding: 1rem }
+}
 """
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # The page needs its own style and nothing else; whatever else stood in it would not be run.

@@ -1,0 +1,92 @@
+"""Limits over a sliding window: so many calls, or so much of an argument; each value of `per` has one of its own."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.constraints import require_name
+from app.model.text import FieldError
+
+MAX_LIVE = 10_000
+"""Live buckets of one rule that one agent may have, and live entries of one budget's bucket."""
+
+MICRO = 1_000_000
+MAX_AMOUNT = 1_000_000_000
+_WORDS = ("tool", "key", "agent")
+_HOLDERS = ("parameters.", "context.")
+Per = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=266)]],
+    Meta(min_length=1, max_length=3, description="A limit for each value of these: tool, key, agent, or paths."),
+]
+
+
+class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max_calls` admitted calls in any span of `window_seconds`.
+
+    The window ends now; it does not start on the minute. Only admitted calls count,
+    so a client that keeps retrying while denied does not extend its own penalty.
+
+    max_calls: Admitted calls that any span may hold, 1 to 1,000,000.
+    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
+    """
+
+    max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
+    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
+    per: Per | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        require_per("per", self.per)
+
+
+class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`.
+
+    parameter: The amount's name; with `[*]` the sum of all elements.
+    max: The sum that any span may hold, up to 1,000,000,000 with six decimal places.
+    window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now.
+    """
+
+    parameter: Annotated[str, Meta(min_length=1, max_length=255)]
+    max: Annotated[int, Meta(ge=0, le=MAX_AMOUNT)] | Annotated[float, Meta(ge=0, le=MAX_AMOUNT)]
+    window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
+    per: Per | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        require_name("parameter", self.parameter)
+        if micros_of(self.max) is None:
+            raise FieldError("max", f"{self.max} has more than six decimal places")
+        require_per("per", self.per)
+
+    @property
+    def max_micros(self) -> int:
+        return micros_of(self.max) or 0
+
+
+def micros_of(value: float) -> int | None:
+    """The whole number or double in millionths; None where it is no multiple of one.
+
+    Exact: a double means the shortest decimal that reads as it.
+    """
+    exact = Decimal(repr(value)) * MICRO
+    return int(exact) if exact == exact.to_integral_value() else None
+
+
+def require_per(field: str, per: Iterable[str] | UnsetType) -> None:
+    """Raise FieldError unless each entry names something that a call has one value of, once."""
+    if isinstance(per, UnsetType):
+        return
+    seen: set[str] = set()
+    for index, name in enumerate(per):
+        place = f"{field}[{index}]"
+        if name in seen:
+            raise FieldError(place, f'"{name}" is named twice')
+        seen.add(name)
+        holder = next((each for each in _HOLDERS if name.startswith(each)), None)
+        if holder is None and name not in _WORDS:
+            raise FieldError(place, f'"{name}" is none of tool, key, agent, parameters.<path> and context.<path>')
+        if holder is not None:
+            require_name(place, name.removeprefix(holder))
+            if "[*]" in name:
+                raise FieldError(place, "`[*]` stands for many values; a limit is for one")

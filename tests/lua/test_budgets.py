@@ -1,0 +1,147 @@
+"""Budgets and limits per value: exact over any history, on every store, and bounded."""
+
+import asyncio
+
+from deciding import ALLOWED, MINUTE, POLICY, SECOND, START, Scene
+from fake_store import FakeClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from profiles import examples
+
+from app.authorize.commit import CROWDED
+from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.ids import Ids
+from app.model.quotas import MAX_LIVE
+
+WINDOW = MINUTE
+FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "budget"), "spent")
+
+
+def budget(amount, most=100, bucket=""):
+    return Quota(POLICY, "budget", most, WINDOW, FULL, amount, bucket)
+
+
+def one_of(bucket, max_calls=1):
+    return Quota(POLICY, "per", max_calls, WINDOW, FULL, None, bucket)
+
+
+def wait_of(entries, now_us, amount, most):
+    """Until the amount fits, by adding up; None = never."""
+    held = [entry for entry in entries if entry[0] + WINDOW > now_us]
+    for gone in range(len(held) + 1):
+        if sum(spent for _, spent in held[gone:]) + amount <= most:
+            return held[gone - 1][0] + WINDOW - now_us if gone else 0
+    return None
+
+
+calls = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 1, SECOND, WINDOW // 3, WINDOW - 1, WINDOW, 3 * WINDOW, -5 * SECOND]),
+        st.sampled_from([0, 1, 7, 30, 50, 100, 101]),
+        st.sampled_from([100, 100, 100, 60, 250]),
+    ),
+    min_size=4,
+    max_size=40,
+)
+
+
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), deadline=None)
+@given(history=calls)
+def test_any_history_of_amounts_maxima_and_clock_steps_is_as_a_list_says(history):
+    """I3: what is admitted, and how long it takes until there is room; time goes on from a step back."""
+
+    async def run():
+        client, ids = FakeClient(), Ids()
+        scene = await Scene(client, client, ids.new(0)).enter()
+        entries, clock, quota_us, last = [], START, START, START
+        for later, amount, most in history:
+            clock += later
+            quota_us += max(0, clock - last)
+            last = clock
+            answer = await scene.commit(budget(amount, most), at=clock)
+            wait = wait_of(entries, quota_us, amount, most)
+            assert (answer.outcome.result is Result.ALLOWED) == (wait == 0)
+            assert answer.retry_after_us == (wait or None)
+            if wait == 0 and amount:
+                entries.append((quota_us, amount))
+        await client.close()
+
+    asyncio.run(run())
+
+
+async def test_however_many_expire_at_once_none_of_them_counts(scene):
+    """Three thousand amounts leave together; the next call is judged by what is left, and the bucket shrinks."""
+    for number in range(300):
+        await scene.commit(budget(1, 10_000), at=START + number)
+    await scene.commit(budget(50, 10_000), at=START + MINUTE - 1)
+
+    late = START + MINUTE + 299
+    assert (await scene.commit(budget(51), at=late)).outcome == FULL
+    assert (await scene.commit(budget(50), at=late)).outcome == ALLOWED
+    for number in range(5):
+        await scene.commit(budget(0, 1), at=late + number)
+        await scene.commit(budget(1, 500), at=late + number)
+    length = await scene.client.call("LLEN", scene.keyspace.quota(POLICY, "budget"))
+    assert length <= 8 + 64
+
+
+async def test_totals_go_round_without_a_trace(scene):
+    """More than 2^52 millionths in all, never more than the maximum at once."""
+    most = 10**15
+    for turn in range(12):
+        at = START + turn * MINUTE
+        assert (await scene.commit(budget(most, most), at=at)).outcome == ALLOWED
+        assert (await scene.commit(budget(1, most), at=at)).outcome == FULL
+
+
+async def test_a_window_holds_no_more_than_ten_thousand_amounts(scene):
+    """The next one waits until the oldest has left."""
+    name = scene.keyspace.quota(POLICY, "budget")
+    entries = [f"{START + n} {n + 1}" for n in range(MAX_LIVE)]
+    await scene.client.call("LPUSH", name, "0 0", *entries)
+
+    answer = await scene.commit(budget(1, 10**9), at=START + SECOND)
+
+    assert (answer.outcome, answer.retry_after_us) == (FULL, MINUTE - SECOND)
+    assert (await scene.commit(budget(1, 10**9), at=START + MINUTE)).outcome == ALLOWED
+
+
+async def test_each_value_has_a_bucket_that_the_store_drops(scene):
+    """Two windows and a second after its last call."""
+    assert [(await scene.commit(one_of(value), at=START)).outcome for value in "aab"] == [ALLOWED, FULL, ALLOWED]
+    live = scene.keyspace.live_buckets(POLICY, "per", scene.agent.id)
+    assert await scene.client.call("ZRANGE", live, 0, -1) == ["a", "b"]
+    for name in (live, scene.keyspace.bucket(POLICY, "per", "a")):
+        assert MINUTE // 1_000 < await scene.client.call("PTTL", name) <= 2 * MINUTE // 1_000 + 1_000
+
+
+async def test_past_ten_thousand_live_values_the_rule_fails_and_says_so(scene):
+    """For this agent alone; a value that it has already goes on, and room comes when the first has left."""
+    live = scene.keyspace.live_buckets(POLICY, "per", scene.agent.id)
+    scores = [word for n in range(MAX_LIVE) for word in (START + MINUTE + n, f"{n:x}")]
+    await scene.client.call("ZADD", live, *scores)
+
+    answer = await scene.commit(one_of("abcdef", 5), at=START + SECOND)
+
+    assert answer.outcome.reason == CROWDED
+    assert (await scene.entries())[-1]["reason"] == CROWDED
+    assert answer.retry_after_us == MINUTE - SECOND
+    assert (await scene.commit(one_of("7", 5), at=START + SECOND)).outcome == ALLOWED
+    assert (await scene.commit(one_of("abcdef", 5), at=START + MINUTE)).outcome == ALLOWED
+    assert await scene.client.call("ZSCORE", live, "0") is None
+
+
+async def test_limits_of_all_kinds_are_taken_together_or_not_at_all(scene):
+    """I3, I4: whichever is full."""
+    wide = Quota(POLICY, "wide", 10, MINUTE, FULL)
+    await scene.commit(wide, one_of("a"), budget(60, bucket="b"))
+    for refused in ((wide, one_of("a"), budget(1, bucket="b")), (wide, one_of("c"), budget(41, bucket="b"))):
+        before = {
+            name: held for name, held in (await scene.everything()).items() if ":quota:" in name or ":live:" in name
+        }
+        assert (await scene.commit(*refused, at=START + 1)).outcome == FULL
+        after = {
+            name: held for name, held in (await scene.everything()).items() if ":quota:" in name or ":live:" in name
+        }
+        assert before == after
+    assert (await scene.commit(wide, one_of("c"), budget(40, bucket="b"), at=START + 2)).outcome == ALLOWED
