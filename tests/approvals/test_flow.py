@@ -259,3 +259,18 @@ def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, age
     assert (stale.status_code, stale.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
     new = tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": str(uuid.uuid4())})
     assert new.json()["result"] == "allowed"
+
+
+def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, person):
+    """What was spent past it counts for those that come after."""
+    agent = tenant.new_agent()
+    budget = {"parameter": "amount", "max": 10, "windowSeconds": 3600}
+    tenant.new_policy(
+        agent["id"], ALLOW, {"type": "budget", "tools": ["refund.*"], "budget": budget, "effect": "escalate"}
+    )
+    assert ask(tenant, agent["id"], 8)["result"] == "allowed"
+    over = ask(tenant, agent["id"], 5)
+    assert over["result"] == "escalated"
+    approve(person, over["approval"]["id"])
+    assert ask(tenant, agent["id"], 5)["result"] == "allowed"
+    assert ask(tenant, agent["id"], 1)["result"] == "escalated"

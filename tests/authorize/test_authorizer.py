@@ -80,7 +80,7 @@ def decided(monkeypatch):
 
 
 def authorizer(cache, commit):
-    return Authorizer(cache, commit, StoreClock(), Ids(), Metrics())
+    return Authorizer(cache, commit, None, StoreClock(), Ids(), Metrics())
 
 
 @pytest.mark.parametrize("quick", [True, False])
