@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy, tool_statuses
 from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
 
-POLL_S = 30.0
+POLL_S = 30
 
 
 def authorize(
@@ -44,18 +45,21 @@ def report_outcome(decision_id: str, status: str) -> Call[Any]:
 
 
 def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
-    """An approval as it is; with `wait`, as it is once somebody has decided, or after so many seconds."""
-    wait = max(0.0, min(wait, POLL_S))
-    query = {"wait": f"{wait:g}"} if wait else {}
+    """An approval as it is; with `wait`, as it is once somebody has decided, or after so many seconds.
+
+    wait: 30 at most; the service counts whole seconds, so a part of one becomes one.
+    """
+    seconds = math.ceil(max(0.0, min(wait, POLL_S)))
     path = f"/v1/approvals/{segment(approval_id)}"
-    return Call("GET", path, Approval.read, query=query, wait_seconds=wait, repeatable=True)
+    query = {"wait": seconds} if seconds else {}
+    return Call("GET", path, Approval.read, query=query, wait_seconds=seconds, repeatable=True)
 
 
 def list_approvals(
-    status: str | None = None, agent: str | None = None, limit: int | None = None
+    status: str | None = None, agent: str | None = None, limit: int | None = None, cursor: str | None = None
 ) -> Call[list[Approval]]:
-    """The workspace's approvals."""
-    query = given(status=status, agent_id=agent, limit=limit)
+    """The workspace's approvals, newest first; `cursor` is the id of the last one that is known."""
+    query = given(status=status, agent_id=agent, limit=limit, cursor=cursor)
     return Call("GET", "/v1/approvals", listed(Approval.read), query=query, repeatable=True)
 
 
@@ -76,9 +80,9 @@ def deny(approval_id: str, note: str | None = None) -> Call[Approval]:
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/deny", Approval.read, body=given(note=note))
 
 
-def cancel(approval_id: str) -> Call[Approval]:
+def cancel(approval_id: str, note: str | None = None) -> Call[Approval]:
     """The question is taken back, by the key that asked it."""
-    return Call("POST", f"/v1/approvals/{segment(approval_id)}/cancel", Approval.read, body={})
+    return Call("POST", f"/v1/approvals/{segment(approval_id)}/cancel", Approval.read, body=given(note=note))
 
 
 def create_agent(name: str, **fields: Any) -> Call[Agent]:

@@ -130,9 +130,9 @@ class AsyncRemit:
         """The call may not run."""
         return await self.send(calls.deny(approval_id, note))
 
-    async def cancel(self, approval_id: str) -> Approval:
+    async def cancel(self, approval_id: str, *, note: str | None = None) -> Approval:
         """The question is taken back."""
-        return await self.send(calls.cancel(approval_id))
+        return await self.send(calls.cancel(approval_id, note))
 
     async def report_outcome(self, decision: Decision | str, status: str) -> None:
         """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""

@@ -131,9 +131,9 @@ class Remit:
         """The call may not run."""
         return self.send(calls.deny(approval_id, note))
 
-    def cancel(self, approval_id: str) -> Approval:
+    def cancel(self, approval_id: str, *, note: str | None = None) -> Approval:
         """The question is taken back."""
-        return self.send(calls.cancel(approval_id))
+        return self.send(calls.cancel(approval_id, note))
 
     def report_outcome(self, decision: Decision | str, status: str) -> None:
         """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""

@@ -1,0 +1,94 @@
+"""A person's answer with a key of their own, while the agent's call waits: against a real service."""
+
+import pytest
+
+from remit_client import ApprovalPending, AsyncRemit, Denied, Remit, calls
+
+MAIL = {"to": "ann@example.com"}
+
+
+@pytest.fixture(scope="session")
+def person(service, admin):
+    """A client with a key that may do nothing but decide."""
+    key = admin.send(calls.create_api_key("Eve", ["approve"])).key
+    with Remit(service.url, key, timeout=20) as remit:
+        yield remit
+
+
+def when_waiting(decide):
+    """A hook for httpx that decides an approval at the moment when its status is asked for."""
+
+    def hook(request):
+        _, found, approval_id = request.url.path.partition("/v1/approvals/")
+        if found:
+            decide(approval_id)
+
+    return {"event_hooks": {"request": [hook]}}
+
+
+def test_a_tool_runs_once_a_person_has_approved_it(service, asking_key, agent, person):
+    sent = []
+    with Remit(service.url, asking_key, timeout=20, http_options=when_waiting(person.approve)) as remit:
+
+        @remit.guard(agent, "mail.send", wait=9.5)
+        def send_mail(to):
+            sent.append(to)
+
+        send_mail("ann@example.com")
+    assert sent == ["ann@example.com"]
+    [approval] = person.send(calls.list_approvals(agent=agent))
+    assert approval.status == "consumed"
+    assert [verdict.by_name for verdict in approval.approvals] == ["Eve"]
+
+
+async def test_an_async_tool_runs_once_a_person_has_approved_it(service, asking_key, agent, person):
+    approve = when_waiting(person.approve)["event_hooks"]["request"][0]
+
+    async def hook(request):
+        approve(request)
+
+    sent, options = [], {"event_hooks": {"request": [hook]}}
+    async with (
+        AsyncRemit(service.url, asking_key, timeout=20, http_options=options) as remit,
+        remit.guard(agent, "mail.send", MAIL, wait=9.5) as decision,
+    ):
+        sent.append(decision.result)
+    assert sent == ["allowed"]
+
+
+def test_what_a_person_denies_does_not_run_and_says_who_and_why(service, asking_key, agent, person):
+    options = when_waiting(lambda approval_id: person.deny(approval_id, note="not today"))
+    with (
+        Remit(service.url, asking_key, timeout=20, http_options=options) as remit,
+        pytest.raises(Denied, match=r"Eve.*not today"),
+        remit.guard(agent, "mail.send", MAIL, wait=9.5),
+    ):
+        raise AssertionError
+
+
+def test_the_wait_for_a_person_ends(remit, agent):
+    """A part of a second is waited for, too, as a whole one."""
+    with pytest.raises(ApprovalPending) as pending, remit.guard(agent, "mail.send", MAIL, wait=0.5):
+        raise AssertionError
+    assert remit.approval(pending.value.approval_id, wait=0.5).status == "pending"
+
+
+def test_a_yes_is_for_the_very_same_call(remit, agent, person):
+    asked = remit.authorize(agent, "mail.send", MAIL)
+    granted = person.approve(asked.approval.id, note="go on", uses=1, valid_seconds=60)
+    assert granted.status == "approved"
+    assert remit.authorize(agent, "mail.send", {"to": "bob@example.com"}).result == "escalated"
+    assert remit.authorize(agent, "mail.send", MAIL).allowed
+    assert remit.authorize(agent, "mail.send", MAIL).result == "escalated"
+
+
+def test_a_question_is_taken_back_by_the_key_that_asked(remit, agent):
+    asked = remit.authorize(agent, "mail.send", MAIL)
+    assert remit.cancel(asked.approval.id, note="not needed").status == "cancelled"
+
+
+def test_approvals_are_listed_in_pages(remit, agent, person):
+    asked = [remit.authorize(agent, "mail.send", {"to": f"{name}@b.c"}).approval.id for name in "abc"]
+    first = person.send(calls.list_approvals("pending", agent, limit=2))
+    rest = person.send(calls.list_approvals("pending", agent, limit=2, cursor=first[-1].id))
+    assert [one.id for one in first + rest] == asked[::-1]
