@@ -6,7 +6,10 @@ import pytest
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
-RULE_TYPES = "tool_allowlist, tool_denylist, approval_required, parameter_constraint, rate_limit, time_based"
+RULE_TYPES = (
+    "tool_allowlist, tool_denylist, approval_required, parameter_constraint, parameter_schema, rate_limit, budget, "
+    "time_based"
+)
 
 
 def nested(levels):
@@ -93,12 +96,12 @@ POLICIES = {
     "unknown field in a rule": (
         {"rules": [{**DENY, "effect": "deny"}]},
         "$.rules[0].effect",
-        "is not a field here; there are type, tools, when, unless",
+        "is not a field here; there are type, tools, when, unless, approval",
     ),
     "unknown field of a later type": (
         {"rules": [{"type": "time_based", "tools": ["*"], "timewindow": {"allowedHours": [1]}}]},
         "$.rules[0].timewindow",
-        "is not a field here; there are type, timeWindow, effect, tools, when, unless",
+        "is not a field here; there are type, timeWindow, effect, tools, when, unless, approval",
     ),
     "missing field of a later type": (
         {"rules": [{"type": "rate_limit", "tools": ["*"]}]},

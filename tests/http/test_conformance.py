@@ -38,6 +38,8 @@ CONFIG = {
         {"include-path-regex": "^/v1/policies", "phases": {"fuzzing": {"generation": {"mode": "positive"}}}},
         # A checkpoint can be well-formed and of another workspace; no schema tells.
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
+        # It leads to the page.
+        {"include-path": "/", "checks": {"positive_data_acceptance": {"expected-statuses": ["302"]}}},
         # Whatever is wrong with a hook's question, its answer is 200 and a denial.
         {
             "include-path": "/v1/hooks/claude-code",
@@ -90,8 +92,8 @@ def filter_body(context, body):
     return True
 
 
-# An event stream has no end that a test could wait for; tests/audit has its own.
-ENDING = API.exclude(path="/v1/audit-logs/stream")
+# An event stream has no end that a test could wait for; those who read them have theirs.
+ENDING = API.exclude(path_regex="/stream$")
 
 
 @ENDING.parametrize()

@@ -23,7 +23,8 @@ class LoggedReplica(Replica):
 
     def __init__(self, store_url, path, style):
         self._path = path
-        super().__init__(store_url, REMIT_LOG_LEVEL="debug", REMIT_LOG_FORMAT=style, REMIT_COMPACT="false")
+        settings = {"REMIT_LOG_LEVEL": "debug", "REMIT_LOG_FORMAT": style, "REMIT_COMPACT": "false"}
+        super().__init__(store_url, REMIT_SECRET="0123456789abcdef" * 2, **settings)
 
     def start(self):
         with self._path.open("wb") as file:
@@ -83,6 +84,7 @@ class Session:
             "policy_id": policy,
             "key_id": key["id"],
             "entry_id": self.tenant.authorize(agent)["id"],
+            "approval_id": self._held(),
         }
         for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
@@ -97,8 +99,14 @@ class Session:
         self._send("PUT", f"/v1/agents/{STRAY}")
         admin.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}, headers={"Idempotency-Key": STRAY})
 
+    def _held(self):
+        """The id of an approval that waits."""
+        asking = self.tenant.new_agent()["id"]
+        self.tenant.new_policy(asking, {"type": "approval_required", "tools": ["*"]})
+        return self.tenant.authorize(asking)["approval"]["id"]
+
     def _send(self, method, path, **how):
-        if method == "GET" and path == "/v1/audit-logs/stream":
+        if method == "GET" and path.endswith("/stream"):
             return
         answer = self.tenant.admin.request(method, path, **how)
         assert answer.status_code < 500, (method, path, answer.text)

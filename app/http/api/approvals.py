@@ -21,7 +21,7 @@ from app.model.approval_terms import Seconds
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
-from app.model.text import require_visible
+from app.model.text import VisibleLines, require_visible
 from app.model.versions import Versions
 from app.replica import Services
 
@@ -38,7 +38,7 @@ class ApprovalNote(Body, frozen=True):
     note: For the log and for who asked; line breaks may stand in it.
     """
 
-    note: Annotated[str, Meta(max_length=2000)] = ""
+    note: Annotated[VisibleLines, Meta(max_length=2000)] = ""
 
     def __post_init__(self) -> None:
         require_visible("note", self.note, lines=True)
