@@ -52,7 +52,12 @@ CHANGES = {
 }
 """What each operation that changes something is sent; `...` stands for the id of an agent."""
 
-CHANGING = [each for each in OPERATIONS if each.scope is Scope.ADMIN and each.method != "GET"]
+# What people say of approvals is in the log, not in the trail.
+CHANGING = [
+    each
+    for each in OPERATIONS
+    if each.scope is Scope.ADMIN and each.method != "GET" and not each.path.startswith("/v1/approvals")
+]
 
 
 @pytest.mark.parametrize("operation", CHANGING, ids=lambda each: f"{each.method} {each.path}")

@@ -89,7 +89,7 @@ def test_without_the_extra_the_start_stops_and_says_what_to_install(tmp_path):
     env |= {"REMIT_TRACING": "true", "REMIT_DATA_DIR": str(tmp_path / "data")}
     ran = subprocess.run([sys.executable, "-m", "app.cli", "serve"], env=env, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == "Error: REMIT_TRACING needs the extra `otel`: pip install 'remit[otel]'\n"
+    assert ran.stderr == "Error: REMIT_TRACING needs the extra `otel`: pip install -e '.[otel]' in a checkout\n"
     assert not (tmp_path / "data").exists()
 
     import_all = [sys.executable, "-c", "import app.serve.supervisor, app.serve.worker"]
