@@ -18,17 +18,14 @@ def authorize(
     parameters: Json | None = None,
     context: Json | None = None,
     action: str | None = None,
-    approval_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Decision]:
-    """May this call be made? `agent` is an id or an alias."""
+    """May this call be made? `agent` is its id."""
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": parameters or {}}
     if context:
         body["context"] = context
     if action is not None:
         body["action"] = action
-    if approval_id is not None:
-        body["approval_id"] = approval_id
     return Call(
         "POST",
         "/v1/authorize",
@@ -40,7 +37,10 @@ def authorize(
 
 
 def report_outcome(decision_id: str, status: str) -> Call[Any]:
-    """What became of an allowed call: `executed`, `failed` or `not_executed`; once."""
+    """What became of an allowed call: `executed`, `failed` or `not_executed`; once.
+
+    404 where the service keeps no outcomes.
+    """
     return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body={"status": status})
 
 
@@ -86,7 +86,7 @@ def cancel(approval_id: str, note: str | None = None) -> Call[Approval]:
 
 
 def create_agent(name: str, **fields: Any) -> Call[Agent]:
-    """A new agent, active and without policies; `alias`, `groups`, `description` as the API has them."""
+    """A new agent, active and without policies; `groups`, `description` as the API has them."""
     return Call("POST", "/v1/agents", Agent.read, body={"name": name, **fields})
 
 
@@ -112,7 +112,10 @@ def delete_agent(agent: str) -> Call[None]:
 
 
 def list_agent_tools(agent: str) -> Call[dict[str, str]]:
-    """What the agent may call, by tool: `allowed`, `conditional`, `escalated` or `denied`, whatever the parameters."""
+    """What the agent may call, by tool: `allowed`, `conditional`, `escalated` or `denied`, whatever the parameters.
+
+    404 where the service cannot say.
+    """
     return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 

@@ -134,12 +134,11 @@ class Approval:
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent; `alias` stands wherever its id does."""
+    """An agent."""
 
     id: str
     name: str
     status: str
-    alias: str | None
     description: str | None
     version: int | None
     raw: Json = field(repr=False, compare=False)
@@ -152,7 +151,6 @@ class Agent:
             _text(got, "id"),
             _text(got, "name"),
             _text(got, "status"),
-            got.get("alias"),
             got.get("description"),
             got.get("version"),
             got,

@@ -75,15 +75,14 @@ class AsyncRemit:
         *,
         context: Json | None = None,
         action: str | None = None,
-        approval_id: str | None = None,
     ) -> Decision:
         """The decision on one call of a tool, whatever it is: run the tool only if `.allowed`.
 
-        agent: its id or alias. context: what the caller vouches for and the agent cannot choose, such as
+        agent: its id. context: what the caller vouches for and the agent cannot choose, such as
         {"session": …, "user": …}. Raises Unavailable, Refused, MalformedAnswer; TypeError where something is not JSON.
         """
         key = new_idempotency_key() if self.settings.retries else None
-        return await self.send(calls.authorize(agent, tool, parameters, context, action, approval_id, key))
+        return await self.send(calls.authorize(agent, tool, parameters, context, action, key))
 
     def guard(
         self,

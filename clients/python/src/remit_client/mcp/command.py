@@ -94,12 +94,12 @@ def _pairs(given: Sequence[str], separator: str, option: str) -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="remit-mcp",
-        usage="remit-mcp --agent NAME [options] (--url URL | -- COMMAND …)",
+        usage="remit-mcp --agent ID [options] (--url URL | -- COMMAND …)",
         description="Stands between an MCP client and an MCP server, and asks Remit before each call of a tool.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--agent", required=True, metavar="NAME", help="whose calls these are: its id or alias")
+    parser.add_argument("--agent", required=True, metavar="ID", help="whose calls these are")
     parser.add_argument("--url", help="the server's address, for streamable HTTP")
     parser.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="for the server at --url")
     parser.add_argument("--wait", type=float, default=0.0, metavar="S", help="seconds to wait for a person's approval")
