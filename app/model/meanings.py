@@ -11,7 +11,8 @@ from app.canonical.hosts import canonical_domain, canonical_pattern
 from app.canonical.paths import canonical_path
 from app.model.text import FieldError
 
-Texts = Annotated[list[Annotated[str, Meta(min_length=1, max_length=4096)]], Meta(min_length=1, max_length=100)]
+_Text = Annotated[str, Meta(min_length=1, max_length=4096)]
+_Several = Meta(min_length=1, max_length=100)
 
 
 class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,7 +21,7 @@ class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
     under: Absolute paths of the directories.
     """
 
-    under: Texts
+    under: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "posix-path"})]], _Several]
 
     def __post_init__(self) -> None:
         _require_each("under", self.under, canonical_path)
@@ -35,7 +36,7 @@ class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"a
     among: Hosts; `*.corp.com` is every name below corp.com.
     """
 
-    among: Texts
+    among: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "host-pattern"})]], _Several]
 
     def __post_init__(self) -> None:
         _require_each("in", self.among, canonical_pattern)
@@ -47,7 +48,7 @@ class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, ren
     among: Domains; `*.corp.com` is every domain below corp.com.
     """
 
-    among: Texts
+    among: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "domain-pattern"})]], _Several]
 
     def __post_init__(self) -> None:
         _require_each("in", self.among, lambda text: canonical_domain(text.removeprefix("*.")))
@@ -59,7 +60,7 @@ class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"a
     among: Networks such as 10.0.0.0/8.
     """
 
-    among: Texts
+    among: Annotated[list[Annotated[_Text, Meta(extra_json_schema={"format": "cidr"})]], _Several]
 
     def __post_init__(self) -> None:
         _require_each("in", self.among, canonical_network)

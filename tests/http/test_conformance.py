@@ -62,6 +62,10 @@ INSTANT = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31))  # noqa: DT
 # Formats that JSON Schema does not have, and instants that are not before 1970: how to make values of them.
 schemathesis.openapi.format("re2", st.sampled_from(["^a", "[0-9]+$", "a|b", r"\d{4}-\d\d", "(?i)eur", r"^\pL+$"]))
 schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(zoneinfo.available_timezones())))
+schemathesis.openapi.format("posix-path", st.sampled_from(["/", "/srv/data", "/home/me"]))
+schemathesis.openapi.format("host-pattern", st.sampled_from(["api.example.com", "*.corp.com", "192.0.2.1"]))
+schemathesis.openapi.format("domain-pattern", st.sampled_from(["example.com", "*.corp.com"]))
+schemathesis.openapi.format("cidr", st.sampled_from(["10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32"]))
 schemathesis.openapi.format("date-time", INSTANT.map(lambda each: f"{each.isoformat()}Z"))
 schemathesis.openapi.format(
     "checkpoint",

@@ -15,50 +15,17 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
-from app.http.api.api_keys import CreateApiKey
-from app.http.api.policies import CreatePolicy
+from app.http.openapi.beyond_fields import BEYOND_FIELDS, without_terms
 from app.http.openapi.docstrings import field_lines, first_lines, structs_of
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
-from app.model.constraints import Circumstances, Constraint, Operand
-from app.model.policies import ParameterConstraint, PolicyKind, TimeWindow
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
 _KEY_SCHEME = "apiKey"
-_ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
-_EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
-_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
-    Constraint.__name__: {"minProperties": 1},
-    CreateApiKey.__name__: {
-        "anyOf": [
-            {"properties": {"agents": {"type": "null"}}},
-            {"properties": {"scopes": {"contains": _ASKS, "items": {"not": _ASKS_FOR_ALL}}}},
-        ]
-    },
-    CreatePolicy.__name__: {
-        "oneOf": [
-            {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
-            {"required": ["group"], "properties": {"agent_id": {"type": "null"}, "group": {"type": "string"}}},
-            {
-                "required": ["kind"],
-                "properties": {
-                    "kind": {"const": PolicyKind.GUARDRAIL.value},
-                    "agent_id": {"type": "null"},
-                    "group": {"type": "null"},
-                },
-            },
-        ]
-    },
-    Operand.__name__: {"minProperties": 1, "maxProperties": 1},
-    Circumstances.__name__: _EITHER,
-    ParameterConstraint.__name__: _EITHER,
-    TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
-}
-"""What a struct asks for that no field of it can say."""
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 
@@ -230,7 +197,8 @@ def _schemas() -> dict[str, Any]:
         schema["description"] = first_lines(schema.get("description", ""))
         if "enum" in schema:
             schema["type"] = "string"
-        schema.update(_BEYOND_FIELDS.get(name, {}))
+        schema.update(BEYOND_FIELDS.get(name, {}))
+        without_terms(name, schema)
         if name in structs:
             _describe_fields(structs[name], schema)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
