@@ -12,6 +12,9 @@ from service import answer, problem
 
 from remit_client import ApprovalPending, Denied, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
 
+HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
+PATIENT = {"timeout": 20, "connect_timeout": 20}
+UNANSWERED = ("down", "unresolvable", "slow", "stops in the middle")
 YES = {"id": "1", "allowed": True, "result": "allowed", "reason": "fine", "policyId": None, "rule": None}
 NO = YES | {"allowed": False, "result": "denied", "reason": "it is late", "nextAction": "none"}
 ASK = YES | {"allowed": False, "result": "escalated", "reason": "a person must see this"}
@@ -28,6 +31,11 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Short where no answer comes; else so long that a busy machine answers within them."""
+        return HURRY if self.name in UNANSWERED else PATIENT
 
 
 CASES = [

@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+from cases import PATIENT
 from service import ADMIN_KEY, FaultyServer, Service
 
 from remit_client import AsyncRemit, Remit, calls
@@ -24,7 +25,7 @@ def service(tmp_path_factory):
 @pytest.fixture(scope="session")
 def admin(service):
     """A client that may do everything."""
-    with Remit(service.url, ADMIN_KEY, timeout=20) as remit:
+    with Remit(service.url, ADMIN_KEY, **PATIENT) as remit:
         yield remit
 
 
@@ -36,13 +37,13 @@ def asking_key(admin):
 
 @pytest.fixture
 def remit(service, asking_key):
-    with Remit(service.url, asking_key, timeout=20) as client:
+    with Remit(service.url, asking_key, **PATIENT) as client:
         yield client
 
 
 @pytest.fixture
 async def async_remit(service, asking_key):
-    async with AsyncRemit(service.url, asking_key, timeout=20) as client:
+    async with AsyncRemit(service.url, asking_key, **PATIENT) as client:
         yield client
 
 

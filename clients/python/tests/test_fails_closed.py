@@ -12,13 +12,12 @@ from service import answer, problem
 from remit_client import AsyncRemit, Denied, Remit, RemitError, Unavailable
 
 KEY = "svc_" + "0" * 32
-HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_tool_does_not_run_without_a_yes(case, faulty):
     ran = []
-    with Remit(address(case, faulty), KEY, **HURRY) as remit:
+    with Remit(address(case, faulty), KEY, **case.limits) as remit:
         guarded = remit.guard("bot", "tool")(lambda: ran.append(1))
         with pytest.raises(case.raised, match=case.says) as raised:
             guarded()
@@ -35,7 +34,7 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, faulty):
     async def tool():
         ran.append(1)
 
-    async with AsyncRemit(address(case, faulty), KEY, **HURRY) as remit:
+    async with AsyncRemit(address(case, faulty), KEY, **case.limits) as remit:
         with pytest.raises(case.raised, match=case.says) as raised:
             await remit.guard("bot", "tool")(tool)()
         with pytest.raises(case.raised):
@@ -49,7 +48,7 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, faulty):
 def test_only_a_missing_decision_is_let_through_on_request(case, faulty, caplog):
     """`on_unavailable="allow"` is for outages: not for 4xx, not for 429, not for answers nobody understands."""
     ran = []
-    with Remit(address(case, faulty), KEY, **HURRY) as remit, caplog.at_level(logging.WARNING, "remit_client"):
+    with Remit(address(case, faulty), KEY, **case.limits) as remit, caplog.at_level(logging.WARNING, "remit_client"):
         guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
         if case.raised is Unavailable:
             guarded()

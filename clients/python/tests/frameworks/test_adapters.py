@@ -4,7 +4,7 @@ import json
 
 import pytest
 import scripted
-from cases import CASES, YES, address
+from cases import CASES, PATIENT, YES, address
 from service import answer
 
 from remit_client import AsyncRemit, NotAllowed, Remit, calls
@@ -51,7 +51,7 @@ async def test_a_denied_call_does_not_run_and_the_model_reads_why(framework, rem
 @pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
 async def test_the_session_of_the_framework_is_in_the_context(framework, faulty):
     server, ran = faulty(answer(200, YES)), []
-    await framework(AsyncRemit(server.url, KEY), "desk", ran, context={"user": "ann"})
+    await framework(AsyncRemit(server.url, KEY, **PATIENT), "desk", ran, context={"user": "ann"})
     asked = [one for one in server.asked if one.startswith(b"POST")]
     sent = json.loads(asked[-1].partition(b"\r\n\r\n")[2])["context"]
     assert sent.pop("user") == "ann"
@@ -66,7 +66,7 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
 async def test_a_tool_does_not_run_without_a_yes(framework, case, faulty):
     """The table of test_fails_closed.py: without an answer the run ends; a refusal the model reads."""
     ran = []
-    remit = Remit(address(case, faulty), KEY, timeout=0.3, connect_timeout=0.3)
+    remit = Remit(address(case, faulty), KEY, **case.limits)
     if framework in scripted.RAISING and not issubclass(case.raised, NotAllowed):
         with pytest.raises(Exception) as raised:  # noqa: PT011 - some frameworks wrap it
             await framework(remit, "desk", ran)
@@ -96,7 +96,7 @@ def approved_later(faulty):
 @pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
 async def test_with_wait_an_approved_call_runs_after_the_yes(framework, faulty):
     ran = []
-    await framework(Remit(approved_later(faulty), KEY), "desk", ran, wait=5)
+    await framework(Remit(approved_later(faulty), KEY, **PATIENT), "desk", ran, wait=20)
     assert len(ran) == 1
 
 
@@ -104,7 +104,9 @@ async def test_with_wait_an_approved_call_runs_after_the_yes(framework, faulty):
 async def test_what_a_person_denies_does_not_run(framework, faulty):
     denial = {"id": "a1", "status": "denied", "approvals": [{"by": {"name": "Eve"}, "note": "not today"}]}
     ran = []
-    said = await framework(Remit(faulty(answer(200, ESCALATED), answer(200, denial)).url, KEY), "desk", ran, wait=5)
+    said = await framework(
+        Remit(faulty(answer(200, ESCALATED), answer(200, denial)).url, KEY, **PATIENT), "desk", ran, wait=20
+    )
     assert not ran
     assert "Eve" in said
     assert "not today" in said
@@ -118,7 +120,7 @@ class TestTheFrameworksOwnInterrupts:
         from langgraph.types import Command
 
         server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
-        remit, config = Remit(server.url, KEY), {"configurable": {"thread_id": "s1"}}
+        remit, config = Remit(server.url, KEY, **PATIENT), {"configurable": {"thread_id": "s1"}}
         keeps = {"checkpointer": InMemorySaver()}
         graph = scripted.langchain_agent(remit, "desk", ran, middleware=keeps, interrupt=True)
         paused = await graph.ainvoke({"messages": ["refund"]}, config)
@@ -132,7 +134,7 @@ class TestTheFrameworksOwnInterrupts:
         from langgraph.types import Command
 
         server, ran = faulty(answer(200, ESCALATED)), []
-        remit, config = Remit(server.url, KEY), {"configurable": {"thread_id": "s1"}}
+        remit, config = Remit(server.url, KEY, **PATIENT), {"configurable": {"thread_id": "s1"}}
         keeps = {"checkpointer": InMemorySaver()}
         graph = scripted.langchain_agent(remit, "desk", ran, middleware=keeps, interrupt=True)
         await graph.ainvoke({"messages": ["refund"]}, config)
@@ -146,7 +148,7 @@ class TestTheFrameworksOwnInterrupts:
         from remit_client.openai_agents import RemitGuardrail
 
         server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
-        tool = RemitGuardrail(Remit(server.url, KEY), "desk").protect(scripted.openai_tool(ran))
+        tool = RemitGuardrail(Remit(server.url, KEY, **PATIENT), "desk").protect(scripted.openai_tool(ran))
         agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
         quiet = RunConfig(tracing_disabled=True)
         paused = await Runner.run(agent, "refund", run_config=quiet)
@@ -162,7 +164,7 @@ class TestTheFrameworksOwnInterrupts:
         from remit_client.openai_agents import RemitGuardrail
 
         server, ran = faulty(answer(200, ESCALATED)), []
-        tool = RemitGuardrail(Remit(server.url, KEY), "desk").protect(scripted.openai_tool(ran))
+        tool = RemitGuardrail(Remit(server.url, KEY, **PATIENT), "desk").protect(scripted.openai_tool(ran))
         agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
         quiet = RunConfig(tracing_disabled=True)
         state = (paused := await Runner.run(agent, "refund", run_config=quiet)).to_state()
@@ -176,7 +178,7 @@ class TestTheFrameworksOwnInterrupts:
 
         server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
         agent = scripted.pydantic_agent(
-            Remit(server.url, KEY), "desk", ran, output_type=[str, DeferredToolRequests], defer=True
+            Remit(server.url, KEY, **PATIENT), "desk", ran, output_type=[str, DeferredToolRequests], defer=True
         )
         paused = await agent.run("refund")
         [call] = paused.output.approvals
@@ -191,7 +193,7 @@ async def test_fastmcp_hides_what_can_never_be_allowed(faulty):
     from fastmcp import Client
 
     tools = {"tools": [{"name": "refund_create", "status": "denied"}, {"name": "other", "status": "allowed"}]}
-    server = scripted.fastmcp_server(Remit(faulty(answer(200, tools)).url, KEY), "desk", [])
+    server = scripted.fastmcp_server(Remit(faulty(answer(200, tools)).url, KEY, **PATIENT), "desk", [])
     async with Client(server) as client:
         assert await client.list_tools() == []
 
