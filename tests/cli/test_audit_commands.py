@@ -106,7 +106,7 @@ async def test_an_export_that_fails_leaves_the_file_as_it_was(remit, writer, tmp
     path.write_text("the good export of yesterday\n")
     done = remit("export", "-o", path)
     assert done.returncode == 1
-    assert "Segment 2 was dropped" in done.stderr
+    assert "Segment 2 of the audit log is missing" in done.stderr
     assert path.read_text() == "the good export of yesterday\n"
     assert list(tmp_path.iterdir()) == [path]
 

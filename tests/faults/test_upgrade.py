@@ -13,6 +13,8 @@ from servers import Replica, Store, wait_until_ready
 from topologies import SEALING_FAST, until
 from witness import Witness
 
+from app.redis_client.scripts import PUT_POLICY
+
 ROOT = Path(__file__).parents[2]
 MAX_CALLS = 60
 MORE = "of_another_release"
@@ -43,7 +45,10 @@ def make_release(folder: Path) -> Path:
     for path in (folder / "lua").glob("*.lua"):
         edit(path, "\n]]\n", f"\n]]\n-- {MORE}\n")
     edit(folder / "app/store/policies.py", "self._limits.policies,\n        ]", f'self._limits.policies, "{MORE}"]')
-    edit(folder / "lua/put_policy.lua", "\nreturn {'done'", f"\nredis.call('HSET', policy, '{MORE}', ARGV[18])\\g<0>")
+    put_policy, words = folder / "lua/put_policy.lua", len(PUT_POLICY.args)
+    edit(put_policy, "\n\nRETURNS", f"\nARGV[{words + 1}]      more            {MORE}\\g<0>")
+    edit(put_policy, f"#ARGV == {words},", f"#ARGV == {words + 1},")
+    edit(put_policy, "\nreturn {'done'", f"\nredis.call('HSET', policy, '{MORE}', ARGV[{words + 1}])\\g<0>")
     edit(folder / "lua/commit_decision.lua", "\nreturn {'committed'", f"\ncall('HSET', commits, '{MORE}', '1')\\g<0>")
     return folder
 

@@ -65,7 +65,7 @@ class Runner:
         async def call(*given):
             assert len(given) == varying
             self.called.append((keys, dict(zip(script.args, [*given, *settled], strict=False))))
-            return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0]
+            return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0, ""]
 
         return call
 
