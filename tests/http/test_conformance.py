@@ -135,7 +135,10 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica
     """Ids of one answer go into the next call: what was created is there, what was deleted is not."""
     seen = set()
 
-    class Session(ENDING.as_state_machine()):
+    # Those whose ids lead on to others; with all that only reads, the sequences would be made of little else.
+    leading_on = ENDING.include(path_regex="^/v1/(agents|policies|authorize|api-keys)")
+
+    class Session(leading_on.as_state_machine()):
         def setup(self):
             # A workspace for each sequence, or what one finds would depend on what others left.
             self.tenant = Tenant(store.url, replica)
@@ -150,7 +153,7 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica
             seen.add((case.method, case.path, response.status_code))
 
     bounds = settings(
-        max_examples=60,
+        max_examples=30,
         stateful_step_count=20,
         derandomize=True,
         deadline=None,
