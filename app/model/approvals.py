@@ -52,7 +52,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     status: What has become of it.
     tool_name: The tool that the agent wants to call.
     action: What is attempted.
-    parameters: The call's parameters as the log has them: secrets redacted, long texts shortened.
+    parameters: The call's parameters as the log has them: secrets redacted.
     context: What the caller vouched for, as the log has it.
     bound_context: Paths of the context that the approval is bound to, beside agent, tool and all parameters.
     hides: True if a person does not see all that is bound: something is redacted or shortened.

@@ -75,7 +75,7 @@ def _secret(*, has_secret: bool) -> Finding:
     if has_secret:
         return Finding("secret", Severity.OK, "What must not be guessed is signed with REMIT_SECRET")
     sentence = (
-        "REMIT_SECRET is not set: long texts stand in the log without the MAC that proves what they were; "
+        "REMIT_SECRET is not set: nothing can be bound to a call, so what escalates asks nobody; "
         "give every replica the same (`openssl rand -hex 32` makes one)"
     )
     return Finding("secret", Severity.RISK, sentence)
