@@ -62,6 +62,9 @@ class ApiKeys:
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
         args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max]
         args += _record(key, digest)
+        if actor_id != CONSOLE:  # who made a key, and who made that one: none of them is another person
+            makers = await self._client.call("HGET", keyspace.key(actor_id), "made_by")
+            args += ("made_by", f"{makers} {actor_id}" if makers else actor_id)
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
         status = check_reply(PUT_KEY, reply)[0]
         if status in {"revoked", "full"}:

@@ -274,3 +274,17 @@ def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, pe
     approve(person, over["approval"]["id"])
     assert ask(tenant, agent["id"], 5)["result"] == "allowed"
     assert ask(tenant, agent["id"], 1)["result"] == "escalated"
+
+
+def test_a_key_that_the_asking_key_made_never_decides(tenant, agent_id):
+    """Nor one that such a key made: an agent that may make keys is one person all the same."""
+    maker = tenant.new_key(["admin"], name="maker")["key"]
+    with tenant.replica.client(maker) as asking:
+        asked = asking.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "refund.create"}).json()
+        child = asking.post("/v1/api-keys", json={"name": "child", "scopes": ["admin"]}).json()["key"]
+    with tenant.replica.client(child) as made:
+        grandchild = made.post("/v1/api-keys", json={"name": "grandchild", "scopes": ["approve"]}).json()["key"]
+    for key in (child, grandchild):
+        with tenant.replica.client(key) as client:
+            answer = client.post(f"/v1/approvals/{asked['approval']['id']}/approve", json={})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "OWN_APPROVAL")
