@@ -22,9 +22,9 @@ from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import overtaken, require_room, require_version
+from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
-from app.store.policies import ATTEMPTS, contended, policies_of, quota_keys
+from app.store.policies import policies_of, quota_keys
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
 
 

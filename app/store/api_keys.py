@@ -15,9 +15,8 @@ from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace, key_pointer
-from app.store.optimistic import require_room
+from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_page, read_records
-from app.store.policies import ATTEMPTS, contended
 
 
 class ApiKeys:

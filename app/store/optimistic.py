@@ -1,9 +1,13 @@
 """Changes that hold only if no other came first: version numbers, limits, another try."""
 
 import asyncio
+from typing import NoReturn
 
-from app.errors import LimitReached, VersionConflict
+from app.errors import LimitReached, StoreUnavailable, VersionConflict
 from app.model.versions import Versions
+
+ATTEMPTS = 8
+"""How often a change is tried while others change the same record in between."""
 
 _THAW_S = 0.15
 
@@ -22,6 +26,11 @@ async def overtaken(status: str) -> bool:
     if status == "frozen":
         await asyncio.sleep(_THAW_S)
     return status in {"stale", "frozen"}
+
+
+def contended() -> NoReturn:
+    """Give up a change that others keep overtaking."""
+    raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
 
 
 def require_room(status: str, owner: str, things: str, limit: int) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import NoReturn
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from app.errors import Invalid, PolicyNotFound, StoreUnavailable
+from app.errors import Invalid, PolicyNotFound
 from app.fair_pool import FairPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
@@ -32,12 +31,9 @@ from app.redis_client.scripts import DELETE_POLICY, PUT_POLICY
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import overtaken, require_room, require_version
+from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_owners import Owner, owner_of
-
-ATTEMPTS = 8
-"""How often a change is tried while others change the same record in between."""
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
@@ -280,11 +276,6 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
 def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
     """The buckets of a policy's rate limits."""
     return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]
-
-
-def contended() -> NoReturn:
-    """Give up a change that others keep overtaking."""
-    raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
 
 
 def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) -> list[str]:
