@@ -150,14 +150,14 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     if scope["method"] == "OPTIONS":
         await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
     elif scope["method"] == "POST":
-        await send_answer(send, await respond(services, _AsgiCall(scope, receive)))
+        await send_answer(send, await respond(services, AsgiCall(scope, receive)))
     else:
         problem = not_allowed(scope["method"], _ALLOW)
         services.metrics.refused(problem.code)
         await send_answer(send, error_answer(problem))
 
 
-class _AsgiCall:
+class AsgiCall:
     """A call that an ASGI server hands over."""
 
     def __init__(self, scope: HTTPScope, receive: Receive) -> None:

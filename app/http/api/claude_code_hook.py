@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from app.errors import Invalid
 from app.http.answers import JSON, Answer, Header, send_answer
-from app.http.api.authorize import Call, respond
-from app.http.authentication import peer_of
-from app.http.bodies import read_body, require_readable
+from app.http.api.authorize import AsgiCall, respond
+from app.http.bodies import require_readable
 from app.http.methods import not_allowed
 from app.http.problems import error_answer
 from app.model.decisions import Result
@@ -109,20 +108,11 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     return await send_answer(send, Answer(200, [JSON, *kept], _encode(HookAnswer(hook_specific_output=said))))
 
 
-class _HookedCall(Call):
+class _HookedCall(AsgiCall):
     """The hook's request, as a request of /v1/authorize."""
 
-    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
-        self.headers: list[Header] = list(scope["headers"])
-        self._scope = scope
-        self._receive = receive
-
-    @property
-    def peer(self) -> str | None:
-        return peer_of(self._scope)
-
     async def body(self) -> bytes:
-        return authorize_body(await read_body(self._receive), self.headers)
+        return authorize_body(await super().body(), self.headers)
 
 
 def authorize_body(raw: bytes, headers: list[Header]) -> bytes:
