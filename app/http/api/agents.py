@@ -12,10 +12,10 @@ from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
+from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import Agent, AgentStatus, Groups, require_groups
 from app.model.fields import AgentDescription, DisplayName
-from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.text import require_visible
 from app.model.versions import Versions
@@ -112,10 +112,7 @@ def _answer(agent: Agent) -> Response[AgentView]:
 
 def _known(agent_id: str) -> str:
     """The id in its canonical form; what is no id names no agent."""
-    canonical = canonical_uuid(agent_id)
-    if canonical is None:
-        raise AgentNotFound("No agent has this id")
-    return canonical
+    return id_in_path(agent_id, AgentNotFound("No agent has this id"))
 
 
 def _require_visible(name: str | UnsetType, description: str | UnsetType | None, groups: list[str] | UnsetType) -> None:

@@ -11,6 +11,7 @@ from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.json_array import answer_list
+from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.fields import DisplayName, Id, Timestamp
 from app.model.ids import canonical_uuid
@@ -75,10 +76,8 @@ async def revoke_key(
 ) -> None:
     """The key is gone: every request sent from now on with it is answered 401, by every replica."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
-    canonical = canonical_uuid(key_id)
-    if canonical is None:
-        raise ApiKeyNotFound("No API key has this id")
-    await services.api_keys.revoke(caller.workspace_id, canonical, force=force, actor_id=caller.key_id)
+    known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
+    await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id)
 
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:

@@ -16,10 +16,11 @@ from app.approvals.following import ApprovalEvent
 from app.errors import ApprovalNotFound, Invalid, Unauthorized
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import Body, BodyDTO
+from app.http.etag import version_header
+from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.approval_terms import Seconds
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
-from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.text import VisibleLines, require_visible
 from app.model.versions import Versions
@@ -247,12 +248,9 @@ def _place(event_id: str) -> tuple[int, ...]:
 
 
 def _answer(approval: Approval) -> Response[Approval]:
-    return Response(approval, headers={"ETag": f'"{approval.version}"'})
+    return Response(approval, headers=version_header(approval.version))
 
 
 def _known(approval_id: str) -> str:
     """The id in its canonical form; what is no id names no approval."""
-    canonical = canonical_uuid(approval_id)
-    if canonical is None:
-        raise ApprovalNotFound("No approval has this id")
-    return canonical
+    return id_in_path(approval_id, ApprovalNotFound("No approval has this id"))

@@ -8,11 +8,11 @@ from litestar.params import FromPath
 
 from app.errors import AuditEntryNotFound, Invalid
 from app.http.authentication import requires
+from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.audit import AuditQuery, Backlog
 from app.model.checkpoints import Checkpoint
 from app.model.decisions import Result
-from app.model.ids import canonical_uuid
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
@@ -52,9 +52,7 @@ async def get_audit_entry(
     entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
     """One entry, as the log keeps it."""
-    known = canonical_uuid(entry_id)
-    if known is None:
-        raise AuditEntryNotFound("No audit entry has this id")
+    known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
     return Response(await services.audit.entry(caller.workspace_id, known), media_type=MediaType.JSON)
 
 

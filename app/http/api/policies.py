@@ -12,6 +12,7 @@ from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.etag import version_header
 from app.http.json_array import answer_list
+from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import GroupName
 from app.model.fields import AgentId, DisplayName
@@ -161,7 +162,4 @@ def _answer(policy: Policy) -> Response[PolicyView]:
 
 def _known(policy_id: str) -> str:
     """The id in its canonical form; what is no id names no policy."""
-    canonical = canonical_uuid(policy_id)
-    if canonical is None:
-        raise PolicyNotFound("No policy has this id")
-    return canonical
+    return id_in_path(policy_id, PolicyNotFound("No policy has this id"))
