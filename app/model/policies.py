@@ -13,15 +13,17 @@ from app.model.approval_terms import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
 from app.model.quotas import Budget, RateLimit
 from app.model.schemas import SchemaError, compile_schema
-from app.model.text import HIDDEN, FieldError
+from app.model.text import NOT_IN_TOOLS, FieldError
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
+_CHARACTER = f"[^*{NOT_IN_TOOLS}]"
 ToolPattern = Annotated[
-    str, Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|[^*{HIDDEN}]+\*?)$"})
+    str,
+    Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|{_CHARACTER}( ?{_CHARACTER})*( ?\*)?)$"}),
 ]
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]

@@ -17,7 +17,20 @@ HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
 VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
 """What the schema of a name says; `require_visible` is what decides."""
 
+NOT_IN_TOOLS = HIDDEN + r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000"
+"""`HIDDEN` and every space: a tool's name has only single ones, each between two other characters."""
+
 Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE)]
+ToolName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        extra_json_schema={"pattern": f"^[^{NOT_IN_TOOLS}]( ?[^{NOT_IN_TOOLS}])*$"},
+    ),
+]
+"""What the schema of a tool's name says; `require_tool_name` is what decides."""
+
 VisibleLines = Annotated[str, Meta(extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"})]
 
 

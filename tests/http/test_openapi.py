@@ -24,7 +24,7 @@ from app.http.openapi.document import all_errors, document, sentence_of
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operations import OPERATIONS, errors_of
 from app.model.redaction import Redactor
-from app.model.text import HIDDEN, FieldError, require_visible
+from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()
@@ -254,3 +254,35 @@ def test_the_pattern_of_visible_text_refuses_only_what_the_service_refuses():
         if hidden.match(chr(code)):
             with pytest.raises(FieldError):
                 require_visible("name", chr(code))
+
+
+TOOLS = {
+    "a name": SCHEMAS["AuthorizeBody"]["properties"]["tool_name"],
+    "a pattern": SCHEMAS["ToolDenylist"]["properties"]["tools"]["items"],
+}
+
+
+@pytest.mark.parametrize("schema", TOOLS.values(), ids=TOOLS)
+def test_the_document_takes_the_spaces_in_tools_that_the_service_takes(schema):
+    """Of every character that is a space to Unicode, at either end, in the middle and twice."""
+    valid = jsonschema_rs.Draft202012Validator(schema).is_valid
+    spaces = [chr(code) for code in range(0x10000) if chr(code).isspace()]
+    texts = [text for space in spaces for text in (space, f"{space}a", f"a{space}", f"a{space}b", f"a{space}{space}b")]
+    for text in [*texts, "a b c", "a bc  d", "get"]:
+        assert valid(text) == is_tool_name(text), repr(text)
+
+
+def test_the_document_takes_a_space_before_the_star_as_the_service_does():
+    valid = jsonschema_rs.Draft202012Validator(TOOLS["a pattern"]).is_valid
+    for text in ["*", "a*", "a *", "a b*", "a b *", "a  *", " *", "a\u00a0*", "a* "]:
+        assert valid(text) == is_tool_name(text), repr(text)
+    assert not valid("a*b")
+    assert not valid("**")
+
+
+def is_tool_name(text):
+    try:
+        require_tool_name("tools[0]", text)
+    except FieldError:
+        return False
+    return True

@@ -21,7 +21,7 @@ from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
-from app.model.text import FieldError, Name, require_tool_name, require_visible
+from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.validation_messages import explain
 
 MAX_PARAMETERS_BYTES = 64 * 1024
@@ -52,8 +52,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
 
     agent_id: AgentId | UnsetType = UNSET
     agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
-    tool_name: Name | UnsetType = UNSET
-    toolName: Name | UnsetType = UNSET  # noqa: N815 - the other spelling
+    tool_name: ToolName | UnsetType = UNSET
+    toolName: ToolName | UnsetType = UNSET  # noqa: N815 - the other spelling
     action: Name | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     context: dict[str, Any] | UnsetType = UNSET
