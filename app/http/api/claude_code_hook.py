@@ -4,12 +4,12 @@ The hook's call becomes the body of /v1/authorize, so a decision is made, bound 
 answer is 200: for the coding agent any other status is an error of the hook, after which it runs the tool all the same.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
-from msgspec import Struct
+from msgspec import Meta, Raw, Struct
 
 from app.errors import Invalid
 from app.http.answers import JSON, Answer, Header, send_answer
@@ -32,7 +32,7 @@ class HookCall(Struct, frozen=True, kw_only=True):
     hook_event_name: `PreToolUse`; other events are not judged here.
     session_id: Becomes `context.session`.
     tool_name: Such as `Bash`, `Write` or `mcp__github__create_issue`.
-    tool_input: Become the parameters.
+    tool_input: Become the parameters, as they were written: what is given twice in them is still seen.
     cwd: The folder it works in, as `context.cwd`.
     permission_mode: Its own permissions, such as `default` or `plan`, as `context.permission_mode`.
     agent_type: The kind of subagent that calls, as `context.agent_type`.
@@ -44,7 +44,7 @@ class HookCall(Struct, frozen=True, kw_only=True):
     hook_event_name: str
     session_id: str
     tool_name: str
-    tool_input: dict[str, Any]
+    tool_input: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
     cwd: str | None = None
     permission_mode: str | None = None
     agent_type: str | None = None
@@ -142,18 +142,6 @@ def authorize_body(raw: bytes, headers: list[Header]) -> bytes:
     )
 
 
-class _Call(Struct, frozen=True, kw_only=True):
-    """A HookCall whose tool_input is not decoded here, so that names that are given twice in it are still seen."""
-
-    hook_event_name: str
-    session_id: str
-    tool_name: str
-    tool_input: msgspec.Raw
-    cwd: str | None = None
-    permission_mode: str | None = None
-    agent_type: str | None = None
-
-
 _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
     Result.ALLOWED: "allow",
     Result.DENIED: "deny",
@@ -161,6 +149,6 @@ _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
 }
 _OF_THE_BODY = {JSON[0], b"www-authenticate", b"retry-after"}
 _encode = msgspec.json.Encoder().encode
-_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_call = msgspec.json.Decoder(HookCall).decode
 _decode_judged = msgspec.json.Decoder(_Judged).decode
 _decode_problem = msgspec.json.Decoder(_Problem).decode
