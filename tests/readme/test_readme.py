@@ -16,6 +16,8 @@ ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "end of block"
+RUN = {"sh": str, "python": "python3 - <<'END OF PYTHON'\n{}END OF PYTHON\n".format}
+"""The blocks that are run, as shell; `pip install clients/python` is PYTHONPATH here."""
 WHERE = f"127.0.0.1:{Settings().port}"
 """Where the service listens by default; here it gets a port that no other test has."""
 
@@ -38,14 +40,14 @@ def newcomer(tmp_path):
 
 
 def test_the_session_prints_what_the_readme_says(newcomer):
-    """Every shell block of the first session, in one shell, followed by the answer printed below it."""
+    """Every block of shell and Python of the first session, in one shell, followed by the answer printed below it."""
     folder, port = newcomer
     session = README.split("## A first session")[1].split("## The hot path")[0]
     assert WHERE in session
     blocks = BLOCK.findall(session.replace(WHERE, f"127.0.0.1:{port}"))
-    script = "".join(f"{text}echo '{MARK}'\n" for kind, text in blocks if kind == "sh")
+    script = "".join(f"{RUN[kind](text)}echo '{MARK}'\n" for kind, text in blocks if kind in RUN)
 
-    env = clean_env() | {"REMIT_URL": f"http://127.0.0.1:{port}"}
+    env = clean_env() | {"REMIT_URL": f"http://127.0.0.1:{port}", "PYTHONPATH": str(ROOT / "clients/python/src")}
     ran = subprocess.run(["bash", "-eu"], input=script, cwd=folder, env=env, capture_output=True, text=True)
 
     assert ran.returncode == 0, ran.stderr
@@ -59,7 +61,7 @@ def expected(blocks):
     return [
         after.strip() if after_kind in {"json", "text"} else ""
         for (kind, _), (after_kind, after) in zip(blocks, following, strict=True)
-        if kind == "sh"
+        if kind in RUN
     ]
 
 

@@ -76,8 +76,9 @@ class ApprovalPending(NotAllowed):
         self.approval_id = decision.approval.id if decision.approval else None
         self.expires_at = decision.approval.expires_at if decision.approval else None
         where = f" Approval {self.approval_id} is pending." if self.approval_id else ""
-        message = f'"{tool}" needs a person\'s approval: {_sentence(decision.reason)}{where}'
-        super().__init__(f"{message} Repeat the same call once it is approved.", tool, decision)
+        said = _sentence(decision.reason)
+        why = said if f'"{tool}"' in said else f'"{tool}" needs a person\'s approval: {said}'
+        super().__init__(f"{why}{where} Repeat the same call once it is approved.", tool, decision)
 
     def advice(self) -> str:
         waits = f"Approval {self.approval_id} waits for a person. " if self.approval_id else ""
