@@ -31,7 +31,8 @@ ARGV[7]       action          of the entry
 ARGV[8]       tool_name       of the entry
 ARGV[9]       parameters      of the entry: JSON, passed through as bytes
 ARGV[10]      context         of the entry: JSON that the caller vouches for; "" = none
-ARGV[11]      body_digest     SHA-256 of what is asked, with an idempotency key; "" = without
+ARGV[11]      body_digest     with an idempotency key: MACs of what is asked, the newest first and a space between
+                              them; "" = without
 ARGV[12]      version         version token of the agent that the plan was made from
 ARGV[13]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
                               none = without policies
@@ -144,7 +145,7 @@ end
 if shared ~= shared_version then return refuse('stale') end
 if first_answer then
   local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version')
-  if first[1] and first[1] ~= body_digest then return refuse('conflict') end
+  if first[1] and not string.find(body_digest, first[1], 1, true) then return refuse('conflict') end
   -- What was allowed then may be forbidden now: never a stale yes, and never a second call in a quota.
   if first[1] and (first[2] ~= version or first[3] ~= shared_version) then return refuse('outdated') end
   if first[1] then return refuse('repeated') end
@@ -382,7 +383,7 @@ if became == 'used' then
   end
 end
 if first_answer then
-  call('HSET', first_answer, 'body_digest', body_digest, 'version', version, 'shared_version', shared_version,
+  call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%S+'), 'version', version, 'shared_version', shared_version,
     'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule, 'reason', reason,
     'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us), 'retryUs',
     string.format('%.0f', math.ceil(retry_us)))

@@ -152,7 +152,7 @@ class CommitDecision:
             request.tool_name,
             request.recorded_parameters,
             request.recorded_context,
-            "" if request.idempotency is None else request.idempotency.body_digest,
+            "" if request.idempotency is None else _digests(request.idempotency),
         )
         # Replies that are one off would hand this caller another's answer, and go on doing so.
         if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
@@ -245,7 +245,7 @@ class CommitDecision:
         # The script found the answer to this question there; what answers another is another command's reply.
         is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
         record = as_record(reply) if is_record else {}
-        if record.get("body_digest") != idempotency.body_digest:
+        if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
         decision = _decision_of(record)
@@ -313,6 +313,10 @@ def _final(plan: Plan, full: int) -> Outcome:
         return plan.outcome
     outcome = plan.quotas[abs(full) - 1].when_full
     return outcome if full > 0 else replace(outcome, reason=CROWDED)
+
+
+def _digests(idempotency: Idempotency) -> str:
+    return " ".join((idempotency.body_digest, *idempotency.former_digests))
 
 
 def _takes(quota: Quota) -> str:

@@ -20,10 +20,15 @@ class Result(StrEnum):
 
 
 class Idempotency(Struct, frozen=True):
-    """What makes a request the same as one before: the SHA-256 of its Idempotency-Key and of what it asks."""
+    """What makes a request the same as one before: the SHA-256 of its Idempotency-Key, and a MAC of what it asks.
+
+    body_digest: under the newest secret; without one the SHA-256, of which short questions can be guessed.
+    former_digests: the same under older secrets, which requests before it may have been kept with.
+    """
 
     key_digest: str
     body_digest: str
+    former_digests: tuple[str, ...] = ()
 
 
 class AuthorizeRequest(Struct, frozen=True):

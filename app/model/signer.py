@@ -12,6 +12,7 @@ class Purpose(StrEnum):
 
     LONG_TEXT = "long text"
     CALL = "call"
+    QUESTION = "question"
 
 
 class Signer:
@@ -33,9 +34,17 @@ class Signer:
         keys = self._keys[purpose]
         return hmac.digest(keys[0], message, "sha256").hex() if keys else None
 
+    def macs(self, purpose: Purpose, message: bytes) -> list[str]:
+        """What `mac` gives with each of the secrets, newest first; none without a secret."""
+        return [hmac.digest(key, message, "sha256").hex() for key in self._keys[purpose]]
+
     def made(self, mac: str, purpose: Purpose, message: bytes) -> bool:
         """Whether one of the secrets gave this MAC to the message, for this purpose."""
         return any(
             hmac.compare_digest(hmac.digest(key, message, "sha256").hex().encode(), mac.encode())
             for key in self._keys[purpose]
         )
+
+
+UNSIGNED = Signer(())
+"""Of a service without a secret."""

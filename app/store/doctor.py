@@ -75,7 +75,8 @@ def _secret(*, has_secret: bool) -> Finding:
     if has_secret:
         return Finding("secret", Severity.OK, "What must not be guessed is signed with REMIT_SECRET")
     sentence = (
-        "REMIT_SECRET is not set: nothing can be bound to a call, so what escalates asks nobody; "
+        "REMIT_SECRET is not set: nothing can be bound to a call, so what escalates asks nobody, and digests in the "
+        "store can be guessed at; "
         "give every replica the same (`openssl rand -hex 32` makes one)"
     )
     return Finding("secret", Severity.RISK, sentence)

@@ -2,6 +2,12 @@
 
 import pytest
 
+from app.http.api.authorize_body import decode_tool_call
+from app.model.redaction import Redactor
+from app.model.signer import Signer
+
+QUESTION = b'{"agent_id":"018bcfe5-6800-7000-8000-00000000000a","tool_name":"pay","parameters":{"pin":"%b"}}'
+
 
 @pytest.fixture
 def ask(replica, other_replica):
@@ -47,6 +53,27 @@ def test_another_body_with_the_same_key_is_409(ask):
 
     assert answer.status_code == 409
     assert answer.json()["error"]["code"] == "IDEMPOTENCY_CONFLICT"
+
+
+def asked(pin, *secrets):
+    """What is kept of this question."""
+    return decode_tool_call(QUESTION % pin, b"key", Redactor(["pin"]), Signer(secrets)).idempotency
+
+
+def test_a_pin_cannot_be_found_by_trying_all_of_them():
+    """C2: who reads the store has digests of what was asked, but not the secret under which they are made."""
+    kept = asked(b"4711", b"n" * 32)
+    tried = {asked(b"%04d" % pin).body_digest for pin in (*range(10), 4711)}
+    assert kept.body_digest not in tried
+    assert kept.body_digest != asked(b"4711", b"o" * 32).body_digest
+    assert kept.body_digest != asked(b"4712", b"n" * 32).body_digest
+
+
+def test_while_secrets_are_replaced_a_question_has_a_digest_under_each():
+    """A retry is then known by the one that its first answer was kept with."""
+    both = asked(b"1", b"n" * 32, b"o" * 32)
+    assert both.body_digest == asked(b"1", b"n" * 32).body_digest
+    assert both.former_digests == (asked(b"1", b"o" * 32).body_digest,)
 
 
 @pytest.mark.parametrize(

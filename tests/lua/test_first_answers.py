@@ -74,6 +74,26 @@ async def test_another_key_is_another_call(scene):
     assert len(await scene.entries()) == 2
 
 
+async def test_a_retry_is_known_while_secrets_are_replaced(scene):
+    """The digest under the new secret comes first; the answer was kept under the old one."""
+    first = await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "0" * 64))
+    replaced = Idempotency("a" * 64, "1" * 64, ("0" * 64,))
+
+    assert (await commit(scene, Plan(DENIED), replaced)).id == first.id
+    with pytest.raises(IdempotencyConflict):
+        await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "1" * 64, ("2" * 64,)))
+
+
+async def test_only_the_newest_digest_is_kept(scene):
+    """What an old secret signs is of no use once that secret is gone."""
+    asked = Idempotency("a" * 64, "1" * 64, ("0" * 64,))
+    first = await commit(scene, Plan(ALLOWED), asked)
+
+    name = scene.keyspace.first_answer(scene.key.id, asked.key_digest)
+    assert await scene.client.call("HGET", name, "body_digest") == "1" * 64
+    assert (await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "1" * 64))).id == first.id
+
+
 async def test_twenty_at_once_are_one_call(scene):
     """The check and the write are one script, so retries that overlap cannot both be first."""
     one = quota("one", 10, 60 * SECOND)

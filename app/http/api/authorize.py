@@ -109,7 +109,9 @@ async def respond(services: Services, call: Call) -> Answer:
         try:
             if not caller.asks_for_all:
                 require_asking(caller)
-            request = decode_tool_call(await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor)
+            request = decode_tool_call(
+                await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor, services.signer
+            )
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)

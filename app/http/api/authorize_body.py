@@ -21,6 +21,7 @@ from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
+from app.model.signer import UNSIGNED, Purpose, Signer
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.validation_messages import explain
 
@@ -63,7 +64,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AuthorizeBody).decode
 
 
-def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redactor) -> AuthorizeRequest:
+def decode_tool_call(
+    raw: bytes, idempotency_key: bytes | None, redactor: Redactor, signer: Signer = UNSIGNED
+) -> AuthorizeRequest:
     """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
     require_readable(raw)
     if len(raw) > MAX_PARAMETERS_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
@@ -97,7 +100,7 @@ def decode_tool_call(raw: bytes, idempotency_key: bytes | None, redactor: Redact
     idempotency = None
     if idempotency_key is not None:
         asked = (canonical, tool_name, action, parameters)
-        idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context))
+        idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context), signer)
     if context is None:
         return AuthorizeRequest(
             canonical, tool_name, action, parameters, recorded, idempotency, size=len(raw), body=raw
@@ -142,12 +145,14 @@ def _require_short(parameters: bytes) -> None:
         raise PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
 
 
-def _idempotency(key: bytes, asked: tuple[Any, ...]) -> Idempotency:
+def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempotency:
     """The digests of the header and of what is asked; the order of names in an object does not matter."""
     if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
         raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
     question = msgspec.json.encode(asked, order="deterministic")
-    return Idempotency(hashlib.sha256(key).hexdigest(), hashlib.sha256(question).hexdigest())
+    # What is asked holds what redaction keeps out of the log, so nobody may try values on its digest.
+    newest, *former = signer.macs(Purpose.QUESTION, question) or [hashlib.sha256(question).hexdigest()]
+    return Idempotency(hashlib.sha256(key).hexdigest(), newest, tuple(former))
 
 
 def _fields_given(body: AuthorizeBody) -> int:
