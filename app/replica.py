@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec import Struct, field
 
 from app.approvals.approvals import Approvals
+from app.approvals.endings import Endings
 from app.approvals.following import ApprovalFollower
 from app.audit.backlog import SealingWatch
 from app.audit.follow import watch_newest
@@ -69,6 +70,7 @@ class Services(Struct, frozen=True, kw_only=True):
     authorizer: Authorizer
     approvals: Approvals
     approval_follower: ApprovalFollower
+    endings: Endings
     metrics: Metrics
     pool: FairPool
     open_answers: OpenAnswers
@@ -163,6 +165,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),
             approvals=Approvals(client, ids, settings.audit_backlog_max),
             approval_follower=follower,
+            endings=Endings(client, ids, settings.audit_backlog_max),
             metrics=metrics,
             pool=pool,
             open_answers=OpenAnswers(settings.streams_per_key),

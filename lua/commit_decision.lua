@@ -13,12 +13,13 @@ KEYS[4+i]     quota           list; times of admitted calls (us, quota time), ne
                               spent = all that was ever taken, in millionths and modulo 2^52, and last the newest
                               entry that has left the window, or `0 0`. After them, for each quota with a bucket, the
                               rule's live buckets of this agent: sorted set; score = when a bucket's window is over
-KEYS[#KEYS]   approval        hash; only with an approval_step, like the next five: the approval that it is about
+KEYS[#KEYS]   approval        hash; only with an approval_step, like the next six: the approval that it is about
 KEYS[#KEYS]   approval_call   string; id of the approval that this very call has now
 KEYS[#KEYS]   approvals       sorted set; every approval, by id
 KEYS[#KEYS]   open            sorted set; approvals that can still be decided or used, by the ms at which that ends
 KEYS[#KEYS]   agent_open      the same of this agent
 KEYS[#KEYS]   events          stream; what became of approvals, for those who wait
+KEYS[#KEYS]   asker           hash; the record of the key that asked for `approval`: gone = revoked
 KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
@@ -64,6 +65,7 @@ ARGV[#ARGV]   required        ask: how many people must approve
 ARGV[#ARGV]   valid_ms        ask: how long a yes can be used
 ARGV[#ARGV]   max_uses        ask: for how many calls
 ARGV[#ARGV]   rules           ask: fingerprints of the rules that escalate
+ARGV[#ARGV]   policies        ask: ids of their policies
 ARGV[#ARGV]   bound           ask: JSON list of the paths of the context that are bound
 ARGV[#ARGV]   hides           ask: "1" = a person does not see all that is bound
 ARGV[#ARGV]   digest          ask: MAC of the call
@@ -85,6 +87,8 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
   escalates   a person must be asked, and the approval_step does not fit that; nothing written,
               approval = numbers of the full quotas, a space after each
   overtaken   the call's approval is not as the replica read it; nothing written
+  ended       since the call's approval was asked for, the agent was not active or the key that asked was revoked;
+              nothing written
 WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
               first_answer for 24 hours; approval and the sets that it stands in
 TIME          O(Q log N), Q quotas of N live entries; O(1) each while max_calls stays as it is and few entries expire
@@ -103,14 +107,16 @@ local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
 local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
-local with_approval = (#ARGV - 22) % 7 == 1
-local quotas = (#ARGV - 22 - (with_approval and 15 or 0)) / 7
+local with_approval = (#ARGV - 22) % 7 == 2
+local quotas = (#ARGV - 22 - (with_approval and 16 or 0)) / 7
 local last_key = #KEYS - (first_answer and 1 or 0)
-assert(quotas == math.floor(quotas) and last_key >= 4 + quotas + (with_approval and 6 or 0), 'ARITY')
-local approval, approval_call, approvals, open, agent_open, events
-if with_approval then approval, approval_call, approvals, open, agent_open, events = unpack(KEYS, last_key - 5) end
-local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, bound,
-  hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas)
+assert(quotas == math.floor(quotas) and last_key >= 4 + quotas + (with_approval and 7 or 0), 'ARITY')
+local approval, approval_call, approvals, open, agent_open, events, asker
+if with_approval then
+  approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, last_key - 6)
+end
+local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
+  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -273,9 +279,16 @@ if with_approval and result == 'escalated'
   return refuse('escalates')
 end
 if with_approval and result ~= 'denied' and step ~= 'probe' then
-  local held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'uses_left')
+  local held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence')
   if (call('GET', approval_call) or '') ~= held_id or (held[1] or '0') ~= held_version then
     return refuse('overtaken')
+  end
+  if step ~= 'ask' then
+    -- Who suspends an agent or revokes a key leaves no old yes behind, nor a question that could become one.
+    local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
+    if call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until then
+      return refuse('ended')
+    end
   end
   if step == 'use' then
     if held[2] ~= 'approved' or time_ms >= tonumber(held[4]) then return refuse('overtaken') end
@@ -360,7 +373,8 @@ if became == 'asked' then
     'action', action, 'parameters', parameters, 'context', context, 'bound', bound, 'hides', hides,
     'digest', digest, 'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_id', key_id,
     'key_name', call('HGET', caller_key, 'name'), 'requests', '1', 'required', required, 'valid_ms', valid_ms,
-    'max_uses', max_uses, 'rules', rules, 'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
+    'max_uses', max_uses, 'rules', rules, 'policies', policies, 'asked_sequence', sequence,
+    'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)

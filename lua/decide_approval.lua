@@ -10,6 +10,9 @@ KEYS[5]       open            sorted set; approvals that can still be decided or
 KEYS[6]       agent_open      the same of the approval's agent
 KEYS[7]       approval_call   string; id of the approval that a call has now
 KEYS[8]       events          stream; what became of approvals, for those who wait
+KEYS[9]       agent           hash; the record of the approval's agent
+KEYS[10]      asker           hash; the record of the key that asked: gone = revoked
+KEYS[10+i]    policy          hash; the record of a policy of which a rule asked
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
@@ -31,19 +34,22 @@ RETURNS       {status, state, version}
   stale       its version is another than `expected`; nothing written
   decided     it is not pending any more; nothing written
   expired     nobody decided in time; nothing written
+  ended       since it was asked for, the agent was not active or was deleted, a policy that asked was deleted, or the
+              key that asked was revoked; nothing written
   own         the key that decides is the one that asked, or was made by it; nothing written
   not_own     only the key that asked may cancel; nothing written
   twice       the key has approved it already; nothing written
   backlog     the stream is at backlog_max; nothing written
 WRITES        entry, commits, approval, open, agent_open, events; approval_call where nothing can become of it
-TIME          O(log N), N open approvals
+TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS == 8 and #ARGV == 12, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 12, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local agent, asker = KEYS[9], KEYS[10]
 local entry_id, approval_id, key_id, verdict = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local note, said, expected = ARGV[6], ARGV[7], ARGV[8]
 local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
@@ -59,7 +65,7 @@ local time_ms_text = string.format('%.0f', time_ms)
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
 local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'key_id', 'required', 'approvers', 'max_uses',
   'valid_ms', 'agent_id', 'tool_name', 'policy_id', 'rule', 'uses_left', 'granted_ms', 'said',
-  'approved_by')
+  'approved_by', 'asked_sequence')
 local state, version = held[1], tonumber(held[2] or 0)
 local function refuse(status) return {status, state or '', version} end
 
@@ -68,6 +74,12 @@ if not state then return refuse('missing') end
 if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
 if state ~= 'pending' then return refuse('decided') end
 if time_ms >= tonumber(held[3]) then return refuse('expired') end
+local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
+if not of_agent[1] or tonumber(held[17] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
+if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
+for i = 11, #KEYS do
+  if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
+end
 local asked_by = held[4]
 if verdict == 'cancelled' then
   if key_id ~= asked_by then return refuse('not_own') end

@@ -6,6 +6,7 @@ KEYS[1]       caller_key      hash; the record of the key that asks: gone = revo
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set; member = agent id, score = created_ms
+KEYS[5]       commits         hash; its field sequence is the newest entry's
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
@@ -14,13 +15,15 @@ ARGV[4]       expected        revision the caller read; 0 = create
 ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
 ARGV[7]       agents_max      agents that the workspace may have
-ARGV[6+2i]    field           field i of the record
-ARGV[7+2i]    value           value i; every field is given but the times, revision, version and counts
+ARGV[8]       active          1 or 0: whether the agent is active now
+ARGV[7+2i]    field           field i of the record
+ARGV[8+2i]    value           value i; every field is given but the times, revision, version, counts and approvals_ended
 
 RETURNS       {status, created_ms, updated_ms, revision}
   done        the record holds exactly the given fields, created_ms, updated_ms, revision and version, and
               rate_limits and rules_bytes if it did; the revision counts the changes of the agent's own
-              fields, from 1
+              fields, from 1. No approval is any good that was asked for before the agent was last not
+              active: approvals_ended is the newest entry's sequence at that time
   revoked     the key that asks is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
@@ -29,17 +32,18 @@ WRITES        changes, agent, agents
 TIME          O(log N), N agents
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 4 and #ARGV >= 7 and (#ARGV - 7) % 2 == 0, 'ARITY')
-local caller_key, changes, agent, agents = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+assert(#KEYS == 5 and #ARGV >= 8 and (#ARGV - 8) % 2 == 0, 'ARITY')
+local caller_key, changes, agent, agents, commits = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version, id, agents_max = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
+local active = ARGV[8] == '1'
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
-  'rules_bytes')
+  'rules_bytes', 'approvals_ended')
 -- The revision and not the version token: that one moves with every edit of a policy, and whoever suspends an
 -- agent must not have to wait for those. A record from before there were revisions is at 1.
 local held_revision = held[1] and tonumber(held[4] or 1) or 0
@@ -50,6 +54,8 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local agents_held = redis.call('ZCARD', agents)
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end
+local newest = redis.call('HGET', commits, 'sequence') or '0'
+local approvals_ended = active and held[7] or not active and newest
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -59,7 +65,8 @@ local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', s
   'revision', revision, 'version', version}
 if held[5] then record[#record + 1], record[#record + 2] = 'rate_limits', held[5] end
 if held[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', held[6] end
-for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
+if approvals_ended then record[#record + 1], record[#record + 2] = 'approvals_ended', approvals_ended end
+for i = 9, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
   'before', before, 'after', after)

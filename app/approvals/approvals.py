@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
+from app.approvals.endings import require_backlog
 from app.approvals.records import KEEP_MS, approval_of, open_keys
 from app.errors import (
     ApprovalChanged,
@@ -12,16 +13,15 @@ from app.errors import (
     ApprovalNotFound,
     Invalid,
     OwnApproval,
-    StoreUnavailable,
     Unauthorized,
 )
-from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
+from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
-from app.redis_client.scripts import DECIDE_APPROVAL, END_APPROVAL
+from app.redis_client.scripts import DECIDE_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 
@@ -100,7 +100,10 @@ class Approvals:
                     "$.acceptHidden",
                     "must be true: you do not see all that you approve, since some of it is redacted or shortened",
                 )
-        keys = open_keys(Keyspace(workspace_id), approval_id, approval.agent_id, approval.parameters_digest)
+        keyspace = Keyspace(workspace_id)
+        keys = open_keys(keyspace, approval_id, approval.agent_id, approval.parameters_digest)
+        ground = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
+        ground += map(keyspace.policy, policies_that_asked(record))
         args: list[Value] = [
             "",
             self._ids.new(await store_time_ms(self._client)),
@@ -115,43 +118,11 @@ class Approvals:
             KEEP_MS,
             self._backlog_max,
         ]
-        caller_key = Keyspace(workspace_id).key(key_id)
-        found = await self._client.run(DECIDE_APPROVAL, [caller_key, *keys.values()], args)
+        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *ground], args)
         reply = check_reply(DECIDE_APPROVAL, found)
-        _require_backlog(reply[0])
+        require_backlog(reply[0])
         _raise_for(reply[0], reply[1])
         return await self.get(workspace_id, approval_id)
-
-    async def end(self, workspace_id: str, approval_id: str, why: str, *, expired: bool = False) -> bool:
-        """Whether the approval has ended now, with a sentence in the log. expired: only if its time has passed."""
-        keyspace = Keyspace(workspace_id)
-        record = as_record(await self._client.call("HGETALL", keyspace.approval(approval_id)))
-        if not record:
-            await self._client.call("ZREM", keyspace.approvals_open, approval_id)
-            return False
-        keys = open_keys(keyspace, approval_id, record["agent_id"], record["digest"])
-        ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
-        entry_id = self._ids.new(await store_time_ms(self._client))
-        args: list[Value] = ["", entry_id, approval_id, ending, why, KEEP_MS, self._backlog_max]
-        reply = check_reply(END_APPROVAL, await self._client.run(END_APPROVAL, list(keys.values()), args))
-        _require_backlog(reply[0])
-        return bool(reply[0] == "done")
-
-    async def end_what_has_run_out(self, workspaces: Sequence[str]) -> None:
-        """What nobody decided or used in time has expired, and the log says so; some of each workspace at a time."""
-        now_ms = await store_time_ms(self._client)
-        names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
-        due = await self._client.read_pipelined(
-            ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
-        )
-        for workspace_id, ids in zip(workspaces, due, strict=True):
-            for approval_id in ids:
-                await self.end(workspace_id, approval_id, "Nobody decided or used it in time", expired=True)
-
-    async def end_those_of_agent(self, workspace_id: str, agent_id: str, why: str) -> int:
-        """How many open approvals of the agent have ended now."""
-        ids = await self._client.call("ZRANGE", Keyspace(workspace_id).agent_approvals(agent_id), 0, -1)
-        return sum([await self.end(workspace_id, each, why) for each in ids])
 
     async def _open_ids(self, keyspace: Keyspace, agent_id: str | None) -> Sequence[str]:
         """Ids of what can still be decided or used, newest first: they sort by time."""
@@ -164,12 +135,6 @@ class Approvals:
         if not record:
             raise ApprovalNotFound("No approval has this id")
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
-
-
-def _require_backlog(status: str) -> None:
-    """Raise StoreUnavailable where the log has no room for another entry, since nothing happens without one."""
-    if status == "backlog":
-        raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
 
 def _require_within(record: dict[str, str], grant: Grant) -> None:
@@ -199,6 +164,8 @@ def _raise_for(status: str, state: str) -> None:
             raise ApprovalDecided("This key has approved it already; another person must, with another key")
         case "expired":
             raise ApprovalDecided("Nobody decided it in time: the approval has expired")
+        case "ended":
+            raise ApprovalDecided("The approval is over: its agent, the key that asked or a policy that asked is gone")
         case _:
             raise ApprovalDecided(f"The approval is {state} already")
 

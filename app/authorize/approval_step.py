@@ -20,7 +20,8 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
 
     step: ask = make an approval, attach = to the pending one, use = the approved one, probe = nothing.
     held_id, held_version: what the call's approval was when it was read. full: the full quotas that this counts with.
-    terms, rules: what is asked of people, and the fingerprints of the rules that ask.
+    terms, rules, policies: what is asked of people; the fingerprints of the rules that ask, and their policies' ids.
+    asker_id: the key that asked for the approval.
     bound, hides, digest: what of the call is bound, and whether a person sees less.
     agent_max, workspace_max: approvals that may be open at once.
     """
@@ -33,6 +34,8 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     full: tuple[int, ...] = ()
     terms: ApprovalTerms = DEFAULT_TERMS
     rules: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    asker_id: str = ""
     bound: tuple[str, ...] = ()
     hides: bool = False
     agent_max: int = 100
@@ -48,6 +51,7 @@ def approval_keys(keyspace: Keyspace, agent_id: str, approval: ApprovalStep) -> 
         keyspace.approvals_open,
         keyspace.agent_approvals(agent_id),
         keyspace.approval_events,
+        keyspace.key(approval.asker_id),
     ]
 
 
@@ -65,6 +69,7 @@ def approval_args(approval: ApprovalStep) -> list[Value]:
         terms.valid_seconds * 1000,
         terms.max_uses,
         " ".join(approval.rules),
+        " ".join(approval.policies),
         msgspec.json.encode(approval.bound),
         int(approval.hides),
         approval.digest,

@@ -76,7 +76,12 @@ class Escalates(Struct, frozen=True):
 
 
 class Overtaken(Struct, frozen=True):
-    """The call's approval is not as it was read, and nothing was written: read it again."""
+    """The call's approval is not as it was read, and nothing was written: read it again.
+
+    ended: it is, but what it rests on is gone, so that another must be asked for.
+    """
+
+    ended: bool = False
 
 
 Answer = Decision | Stale | Escalates | Overtaken
@@ -271,8 +276,8 @@ def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates
             return Stale(time_us, version_moved=status == "stale")
         case "escalates":
             return Escalates(tuple(map(int, full.split())))
-        case "overtaken":
-            return Overtaken()
+        case "overtaken" | "ended":
+            return Overtaken(ended=status == "ended")
         case "conflict":
             raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
         case "outdated":

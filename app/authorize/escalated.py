@@ -1,7 +1,7 @@
 """Calls that a person must be asked about: the commit makes their approval, attaches to it, or uses it."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import Answer, Escalates, Overtaken, Stale, require_stale
 from app.errors import StoreUnavailable
-from app.model.approvals import ApprovalStatus
+from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
@@ -59,9 +59,10 @@ class Held(Struct, frozen=True):
     id: str
     record: dict[str, str]
 
-    def covers(self, asking: tuple[Escalation, ...]) -> bool:
-        """Whether it was asked for all these rules, as they are."""
-        return {each.fingerprint for each in asking} <= set(self.record.get("rules", "").split())
+    def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
+        """Whether it was asked for all these rules, as they are, and all policies that asked still govern the agent."""
+        rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
+        return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
 
     def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
         """Whether it has this status and its time has not passed."""
@@ -99,7 +100,8 @@ class EscalatedCalls:
             return _final(await commit(plan, None))
         full: tuple[int, ...] = ()
         if plan.outcome.result is not Result.ESCALATED:
-            answer = await commit(plan, ApprovalStep(step="probe", approval_id=decision_id, digest=digest))
+            probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest, asker_id=key_id)
+            answer = await commit(plan, probe)
             if not isinstance(answer, Escalates):
                 return _final(answer)
             full = answer.full
@@ -111,10 +113,11 @@ class EscalatedCalls:
     ) -> Decision | Stale:
         """Do what the call's approval calls for, again as long as others change it or the quotas meanwhile."""
         beyond: tuple[Escalation, ...] = ()
+        ended = ""
         for _ in range(ATTEMPTS):
             held = await self._held(asked)
             asking = _distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
-            step = self._step(asked, held, asking, full)
+            step = self._step(asked, held, asking, full, ended)
             plan = asked.plan
             if step.step == "use":
                 reason = f'Approved by "{held.record["approved_by"]}"'
@@ -124,24 +127,31 @@ class EscalatedCalls:
             answer = await commit(plan, step)
             if isinstance(answer, Escalates) and step.step == "use":  # a quota is full that nobody was asked about
                 beyond = _asking(asked.agent, plan, answer.full)
-                if held.covers(beyond):  # or one that no yes can let the call past: it has no room for another value
+                if held.covers(
+                    beyond, asked.agent.policy_ids
+                ):  # or one that no yes can let the call past: it has no room for another value
                     return _final(await commit(asked.plan, None))
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):
                 return answer
+            elif answer.ended:
+                ended = held.id
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
 
-    def _step(self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...]) -> ApprovalStep:
-        """What the commit shall do about the call's approval."""
+    def _step(
+        self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...], ended: str
+    ) -> ApprovalStep:
+        """What the commit shall do about the call's approval. ended: one of which it has said that it is no good."""
         step = ApprovalStep(
             step="use", approval_id=held.id, digest=asked.digest, held_id=held.id,
-            held_version=held.record.get("version", "0"), full=full,
+            held_version=held.record.get("version", "0"), full=full, asker_id=held.record.get("key_id", ""),
         )  # fmt: skip
-        if held.covers(asking) and held.is_open(ApprovalStatus.APPROVED, asked.now_ms):
-            return step
-        if held.covers(asking) and held.is_open(ApprovalStatus.PENDING, asked.now_ms):
-            return replace(step, step="attach")
+        if held.id != ended and held.covers(asking, asked.agent.policy_ids):
+            if held.is_open(ApprovalStatus.APPROVED, asked.now_ms):
+                return step
+            if held.is_open(ApprovalStatus.PENDING, asked.now_ms):
+                return replace(step, step="attach")
         return replace(
             step,
             step="ask",
@@ -149,6 +159,8 @@ class EscalatedCalls:
             held_version="0",
             terms=together(asking),
             rules=tuple(each.fingerprint for each in asking),
+            policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
+            asker_id=asked.key_id,
             bound=asked.bound,
             hides=_hides(asked.request),
             agent_max=self._bounds.agent,

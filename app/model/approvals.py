@@ -1,5 +1,6 @@
 """Approvals: what a person is asked, what was said, and how far a yes goes."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -93,6 +94,11 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     usable_until: Timestamp | None
     uses_left: Count
     decisions: list[Uuid]
+
+
+def policies_that_asked(record: Mapping[str, str]) -> list[str]:
+    """Ids of the policies of which a rule asked for the approval; a record of an older release has the first alone."""
+    return record.get("policies", record.get("policy_id", "")).split()
 
 
 class ApprovalQuery(Struct, frozen=True, kw_only=True):

@@ -21,12 +21,13 @@ class Escalation(Struct, frozen=True):
 
     fingerprint: str
     terms: ApprovalTerms
+    policy_id: str
 
 
 def escalation_of(policy_id: str, rule: PolicyRule) -> Escalation:
     """What a rule of a policy asks for when it escalates."""
     digest = hashlib.sha256(policy_id.encode() + msgspec.json.encode(rule, order="sorted")).hexdigest()[:16]
-    return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval)
+    return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval, policy_id)
 
 
 def together(asked: tuple[Escalation, ...]) -> ApprovalTerms:

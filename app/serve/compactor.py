@@ -8,7 +8,7 @@ import signal
 import uvloop
 from msgspec.structs import replace
 
-from app.approvals.approvals import Approvals
+from app.approvals.endings import Endings
 from app.audit.compactor import Compactor
 from app.model.ids import Ids
 from app.redis_client.client import open_client
@@ -35,7 +35,7 @@ async def _seal_until_told(settings: Settings) -> None:
     gc.collect()
     gc.freeze()  # what the start left stays, and need not be looked through again and again
     try:
-        approvals = Approvals(client, Ids(), settings.audit_backlog_max)
-        await Compactor(client, settings, keep_house=approvals.end_what_has_run_out).run(stopped)
+        endings = Endings(client, Ids(), settings.audit_backlog_max)
+        await Compactor(client, settings, keep_house=endings.keep_house).run(stopped)
     finally:
         await client.close()

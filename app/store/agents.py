@@ -201,8 +201,9 @@ class Agents:
             fields += ["description", agent.description]
         if agent.groups:
             fields += ["groups", msgspec.json.encode(agent.groups)]
-        keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents]
-        args = [actor_id, before, after, expected, version, agent.id, self._limits.agents, *fields]
+        keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents, keyspace.commits]
+        active = int(agent.status is AgentStatus.ACTIVE)
+        args = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active, *fields]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)

@@ -32,6 +32,7 @@ class Keyspace:
         "approval_events",
         "approvals",
         "approvals_open",
+        "approvals_trail",
         "audit_head",
         "audit_lease",
         "audit_parts",
@@ -57,6 +58,7 @@ class Keyspace:
         self.changes_chain = f"{prefix}changes:chain"
         self.approvals = f"{prefix}approvals"
         self.approvals_open = f"{prefix}approvals:open"
+        self.approvals_trail = f"{prefix}approvals:trail"
         self.approval_events = f"{prefix}approvals:events"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"

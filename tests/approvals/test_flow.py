@@ -4,54 +4,8 @@ import concurrent.futures
 import uuid
 
 import pytest
-from servers import Replica
+from asking import ALLOW, ASK, approve, ask
 from tenants import Tenant
-
-SECRET = "0123456789abcdef0123456789abcdef"
-ASK = {"type": "approval_required", "tools": ["refund.create"]}
-ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
-
-
-@pytest.fixture(scope="module")
-def replicas(store):
-    """Two replicas with one secret: without it nothing can be bound."""
-    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_AUTH_FAILURES_PER_MINUTE="0") for _ in range(2)]
-    yield running
-    for each in running:
-        each.stop()
-
-
-@pytest.fixture
-def tenant(store, replicas):
-    made = Tenant(store.url, replicas[0])
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def agent_id(tenant):
-    """An agent whose refunds need a person's yes."""
-    agent = tenant.new_agent()
-    tenant.new_policy(agent["id"], ALLOW, ASK)
-    return agent["id"]
-
-
-@pytest.fixture
-def person(tenant):
-    """A client with a key that may approve, and did not ask."""
-    key = tenant.new_key(["approve", "read"], name="ann")["key"]
-    with tenant.replica.client(key) as client:
-        yield client
-
-
-def ask(tenant, agent_id, amount=5, **fields):
-    return tenant.authorize(agent_id, "refund.create", parameters={"amount": amount}, **fields)
-
-
-def approve(person, approval_id, **body):
-    answer = person.post(f"/v1/approvals/{approval_id}/approve", json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_an_approved_call_is_allowed_once(tenant, agent_id, person):

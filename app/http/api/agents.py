@@ -95,6 +95,8 @@ async def update_agent(
         if_match=if_match,
         actor_id=caller.key_id,
     )
+    if agent.status is not AgentStatus.ACTIVE:
+        await services.endings.end_soon(caller.workspace_id, agent.id)
     return _answer(agent)
 
 
@@ -103,7 +105,9 @@ async def delete_agent(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
-    await services.agents.delete(caller.workspace_id, _known(agent_id), if_match=if_match, actor_id=caller.key_id)
+    known = _known(agent_id)
+    await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id)
+    await services.endings.end_soon(caller.workspace_id, known)
 
 
 def _answer(agent: Agent) -> Response[AgentView]:

@@ -154,6 +154,7 @@ async def delete_policy(
 ) -> None:
     """The policy and its quotas are gone."""
     await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match, actor_id=caller.key_id)
+    await services.endings.end_soon(caller.workspace_id)
 
 
 def _answer(policy: Policy) -> Response[PolicyView]:

@@ -1,0 +1,186 @@
+"""Approvals end: by their time, or because what they rest on is gone. The log says so for each."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from app.approvals.records import KEEP_MS, open_keys
+from app.errors import AppError, StoreUnavailable
+from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.changes import ChangeKind, ResourceType
+from app.model.ids import Ids
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import END_APPROVAL
+from app.redis_client.store_time import store_time_ms
+from app.store.keyspace import Keyspace
+
+log = logging.getLogger(__name__)
+_CHUNK = 100
+_SOON_MAX = 100
+"""What whoever makes a change waits for; a compactor ends the rest."""
+_CHANGES = 256
+_FIELDS = ("agent_id", "key_id", "digest", "asked_sequence", "policies", "policy_id")
+
+
+class _Open(Struct, frozen=True):
+    """An open approval and what it rests on. asked_sequence: of the entry that asked for it."""
+
+    id: str
+    agent_id: str
+    key_id: str
+    digest: str
+    asked_sequence: int
+    policies: list[str]
+
+
+class Endings:
+    """Ends approvals. What rests on something gone is refused by the scripts at once; here the log comes to say so."""
+
+    def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
+        self._client = client
+        self._ids = ids
+        self._backlog_max = backlog_max
+
+    async def keep_house(self, workspaces: Sequence[str]) -> None:
+        """No approval is open whose time has passed, or that rests on what is gone. Never an error: sealing goes on."""
+        try:
+            await self.end_what_has_run_out(workspaces)
+            await self.end_after_changes(workspaces)
+        except AppError as error:
+            log.warning("%s; approvals are looked at again in a second", error)
+
+    async def end_what_has_run_out(self, workspaces: Sequence[str]) -> None:
+        """What nobody decided or used in time has expired, and the log says so; some of each workspace at a time."""
+        now_ms = await store_time_ms(self._client)
+        names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
+        due = await self._client.read_pipelined(
+            ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
+        )
+        for workspace_id, ids in zip(workspaces, due, strict=True):
+            for each in await self._read(Keyspace(workspace_id), ids):
+                await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
+
+    async def end_after_changes(self, workspaces: Sequence[str]) -> None:
+        """What rests on something that the trail says has gone is over, in every workspace with open approvals."""
+        keyspaces = [Keyspace(workspace_id) for workspace_id in workspaces]
+        held = await self._client.read_pipelined(("ZCARD", each.approvals_open) for each in keyspaces)
+        some = [each for each, count in zip(workspaces, held, strict=True) if count]
+        seen = await self._client.read_pipelined(("GET", Keyspace(each).approvals_trail) for each in some)
+        for workspace_id, mark in zip(some, seen, strict=True):
+            await self._end_after(workspace_id, mark or "0-0")
+
+    async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:
+        """The same for a change that has just been made, before it is acknowledged; never an error, since it was made.
+
+        agent_id: only approvals of this agent can be concerned.
+        """
+        try:
+            await self.end_what_rests_on_nothing(workspace_id, agent_id, _SOON_MAX)
+        except AppError as error:
+            log.warning("%s; a compactor ends the approvals that the change concerns", error)
+
+    async def end_what_rests_on_nothing(
+        self, workspace_id: str, agent_id: str | None = None, at_most: int | None = None
+    ) -> int:
+        """How many open approvals have ended: agent, key or a policy is gone, or the agent was not active since."""
+        keyspace = Keyspace(workspace_id)
+        name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
+        ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
+        ended = 0
+        for start in range(0, len(ids), _CHUNK):
+            for each, why in await self._without_ground(keyspace, ids[start : start + _CHUNK]):
+                if ended == at_most:
+                    return ended
+                ended += await self._end(workspace_id, each, why)
+            await asyncio.sleep(0)
+        return ended
+
+    async def _end_after(self, workspace_id: str, mark: str) -> None:
+        """The mark stands after the change up to which nothing open rests on what is gone."""
+        keyspace = Keyspace(workspace_id)
+        changes = await self._client.call("XRANGE", keyspace.changes, f"({mark}", "+", "COUNT", _CHANGES)
+        if not changes:
+            return
+        # Past so many it is no longer worth looking at each; what is open is looked at once for all of them.
+        if len(changes) == _CHANGES:
+            changes = await self._client.call("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1)
+            concerned = True
+        else:
+            concerned = any(_takes_ground(as_record(fields)) for _, fields in changes)
+        if concerned:
+            ended = await self.end_what_rests_on_nothing(workspace_id)
+            if ended:
+                log.info("%d approvals have ended with what they rested on", ended)
+        await self._client.call("SET", keyspace.approvals_trail, changes[-1][0])
+
+    async def _without_ground(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:
+        """Those of the approvals that rest on something gone, and what that is."""
+        held = await self._read(keyspace, ids)
+        agents = list(dict.fromkeys(each.agent_id for each in held))
+        keys = list(dict.fromkeys(each.key_id for each in held))
+        policies = list(dict.fromkeys(policy_id for each in held for policy_id in each.policies))
+        found = await self._client.read_pipelined(
+            [
+                *(("HMGET", keyspace.agent(each), "version", "approvals_ended") for each in agents),
+                *(("EXISTS", keyspace.key(each)) for each in keys),
+                *(("EXISTS", keyspace.policy(each)) for each in policies),
+            ]
+        )
+        until = {
+            agent_id: int(ended or -1) if version is not None else None
+            for agent_id, (version, ended) in zip(agents, found[: len(agents)], strict=True)
+        }
+        named = (*keys, *policies)
+        gone = {each for each, there in zip(named, found[len(agents) :], strict=True) if not there}
+        over = []
+        for each in held:
+            active_after = until[each.agent_id]
+            if active_after is None:
+                over.append((each, "The agent was deleted"))
+            elif each.asked_sequence <= active_after:
+                over.append((each, "The agent was suspended or revoked after this was asked"))
+            elif each.key_id in gone:
+                over.append((each, "The key that asked was revoked"))
+            elif not gone.isdisjoint(each.policies):
+                over.append((each, "A policy that asked was deleted"))
+        return over
+
+    async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[_Open]:
+        """What the approvals rest on; an id without a record leaves the list of open ones."""
+        replies = await self._client.read_pipelined(("HMGET", keyspace.approval(each), *_FIELDS) for each in ids)
+        held = []
+        for approval_id, reply in zip(ids, replies, strict=True):
+            record = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
+            if "digest" not in record:
+                await self._client.call("ZREM", keyspace.approvals_open, approval_id)
+                continue
+            asked_sequence = int(record.get("asked_sequence", 0))
+            named = (record["agent_id"], record["key_id"], record["digest"])
+            held.append(_Open(approval_id, *named, asked_sequence, policies_that_asked(record)))
+        return held
+
+    async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
+        """Whether the approval has ended now, with a sentence in the log. expired: only if its time has passed."""
+        keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.digest)
+        ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
+        entry_id = self._ids.new(await store_time_ms(self._client))
+        args: list[Value] = ["", entry_id, approval.id, ending, why, KEEP_MS, self._backlog_max]
+        reply = check_reply(END_APPROVAL, await self._client.run(END_APPROVAL, list(keys.values()), args))
+        require_backlog(reply[0])
+        return bool(reply[0] == "done")
+
+
+def require_backlog(status: str) -> None:
+    """Raise StoreUnavailable where the log has no room for another entry, since nothing happens without one."""
+    if status == "backlog":
+        raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
+
+
+def _takes_ground(change: dict[str, str]) -> bool:
+    """Whether an approval may have rested on what was changed."""
+    if change["kind"] == ChangeKind.DELETED:
+        return True
+    return change["resourceType"] == ResourceType.AGENT and '"status"' in change["after"]

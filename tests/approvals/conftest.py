@@ -1,0 +1,36 @@
+import pytest
+from asking import ALLOW, ASK, SECRET
+from servers import Replica
+from tenants import Tenant
+
+
+@pytest.fixture(scope="module")
+def replicas(store):
+    """Two replicas with one secret: without it nothing can be bound."""
+    running = [Replica(store.url, REMIT_SECRET=SECRET) for _ in range(2)]
+    yield running
+    for each in running:
+        each.stop()
+
+
+@pytest.fixture
+def tenant(store, replicas):
+    made = Tenant(store.url, replicas[0])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent_id(tenant):
+    """An agent whose refunds need a person's yes."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK)
+    return agent["id"]
+
+
+@pytest.fixture
+def person(tenant):
+    """A client with a key that may approve, and did not ask."""
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    with tenant.replica.client(key) as client:
+        yield client

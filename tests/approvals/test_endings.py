@@ -1,0 +1,194 @@
+"""An approval ends with what it rests on: its agent's activity, the policies that asked, the key that asked."""
+
+import asyncio
+
+import pytest
+from asking import ALLOW, ASK, SECRET, approve, ask
+from servers import Replica
+
+from app.approvals.endings import Endings
+from app.model.agents import AgentStatus
+from app.model.ids import Ids
+from app.redis_client.client import open_client
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.policies import Policies
+
+
+@pytest.fixture(scope="module")
+def replicas(store):
+    """Two without a compactor: nothing happens but what a test does."""
+    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false") for _ in range(2)]
+    yield running
+    for each in running:
+        each.stop()
+
+
+class Scene:
+    """An agent of which two policies ask about refunds, and a key of its own that asks."""
+
+    def __init__(self, tenant, replica):
+        self.tenant, self.replica = tenant, replica
+        self.agent = tenant.new_agent()["id"]
+        tenant.new_policy(self.agent, ALLOW, ASK)
+        self.policy = tenant.new_policy(self.agent, ASK, kind="guardrail", name="second")["id"]
+        self.key = tenant.new_key(["authorize"], name="runtime")
+
+    def ask(self, client=None):
+        """The answer to the refund, asked for with the runtime's key or by another client, on the other replica."""
+        call = {"agent_id": self.agent, "tool_name": "refund.create", "parameters": {"amount": 5}}
+        if client is not None:
+            return client.post("/v1/authorize", json=call).json()
+        with self.replica.client(self.key["key"]) as runtime:
+            return runtime.post("/v1/authorize", json=call).json()
+
+
+@pytest.fixture
+def scene(tenant, replicas):
+    return Scene(tenant, replicas[1])
+
+
+def in_store(tenant, act):
+    """What `act` gives, done in the store: no replica hears of it, and none ends anything."""
+
+    async def run():
+        client = open_client(tenant.store_url, 1000)
+        try:
+            return await act(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+async def suspend_and_reactivate(client, scene):
+    agents = Agents(client, Ids())
+    for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
+        await agents.update(scene.tenant.id, scene.agent, status=status)
+    await agents.update(scene.tenant.id, scene.agent, name="renamed since")
+
+
+async def delete_policy(client, scene):
+    await Policies(client, Ids()).delete(scene.tenant.id, scene.policy)
+
+
+async def revoke_key(client, scene):
+    await ApiKeys(client, Ids()).revoke(scene.tenant.id, scene.key["id"])
+
+
+CHANGES = {
+    "The agent was suspended or revoked after this was asked": suspend_and_reactivate,
+    "A policy that asked was deleted": delete_policy,
+    "The key that asked was revoked": revoke_key,
+}
+each_change = pytest.mark.parametrize(
+    ("why", "change"), CHANGES.items(), ids=[each.__name__ for each in CHANGES.values()]
+)
+
+
+@each_change
+def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why, change):
+    """Nothing has ended it yet: the commit alone decides. The call is asked about anew."""
+    first = scene.ask()["approval"]["id"]
+    assert approve(person, first)["status"] == "approved"
+
+    in_store(scene.tenant, lambda client: change(client, scene))
+
+    again = scene.ask(scene.tenant.reader)
+    assert again["result"] == "escalated"
+    assert again["approval"]["id"] != first
+    assert person.get(f"/v1/approvals/{first}").json()["usesLeft"] == 1
+    assert approve(person, again["approval"]["id"])["status"] == "approved"
+    assert scene.ask(scene.tenant.reader)["result"] == "allowed"
+
+
+@each_change
+def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
+    """Nor does the same call attach to it."""
+    first = scene.ask()["approval"]["id"]
+
+    in_store(scene.tenant, lambda client: change(client, scene))
+
+    answer = person.post(f"/v1/approvals/{first}/approve", json={})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_DECIDED")
+    assert scene.ask(scene.tenant.reader)["approval"]["id"] != first
+
+
+@each_change
+def test_a_compactor_ends_what_the_change_took_the_ground_from(scene, person, why, change):
+    """Pending ones and unused ones, each with its entry; what was asked afterwards stays."""
+    pending = ask(scene.tenant, scene.agent, 6)["approval"]["id"] if change is not revoke_key else None
+    first = scene.ask()["approval"]["id"]
+    approve(person, first)
+    in_store(scene.tenant, lambda client: change(client, scene))
+    later = ask(scene.tenant, scene.agent, 7)["approval"]["id"]
+
+    in_store(scene.tenant, lambda client: keep_house(client, scene))
+
+    ended = {each["id"]: each["status"] for each in person.get("/v1/approvals").json()}
+    assert ended == {later: "pending", first: "cancelled"} | ({pending: "cancelled"} if pending else {})
+    entry = scene.tenant.log(agent_id=scene.agent)[0]
+    assert (entry["code"], entry["reason"]) == ("approval_cancelled", why)
+    entries = len(scene.tenant.log(agent_id=scene.agent))
+    in_store(scene.tenant, lambda client: keep_house(client, scene))
+    assert len(scene.tenant.log(agent_id=scene.agent)) == entries
+
+
+async def keep_house(client, scene):
+    await Endings(client, Ids(), 1000).keep_house([scene.tenant.id])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "/v1/agents/{agent}", {"status": "suspended"}),
+        ("PATCH", "/v1/agents/{agent}", {"status": "revoked"}),
+        ("DELETE", "/v1/agents/{agent}", None),
+        ("DELETE", "/v1/policies/{policy}", None),
+        ("DELETE", "/v1/api-keys/{key}", None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_who_makes_the_change_over_http_finds_them_ended(scene, person, method, path, body):
+    """Without waiting for a compactor; whoever waits for the approval hears of it."""
+    first = scene.ask()["approval"]["id"]
+    named = path.format(agent=scene.agent, policy=scene.policy, key=scene.key["id"])
+    assert scene.tenant.admin.request(method, named, json=body).status_code < 300
+    waited = person.get(f"/v1/approvals/{first}?wait=20").json()
+    assert waited["status"] == "cancelled"
+
+
+def test_what_an_edit_leaves_standing_goes_on(scene, person):
+    """Another name for the agent, or a policy that is switched off: nothing has ended."""
+    first = scene.ask()["approval"]["id"]
+    scene.tenant.admin.patch(f"/v1/agents/{scene.agent}", json={"name": "other"})
+    scene.tenant.admin.patch(f"/v1/policies/{scene.policy}", json={"enabled": False})
+    in_store(scene.tenant, lambda client: keep_house(client, scene))
+    approve(person, first)
+    assert scene.ask()["result"] == "allowed"
+
+
+def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
+    """It says neither when it was asked nor which policies did: the first is known, and any suspension is after it."""
+    first = scene.ask()["approval"]["id"]
+    name = f"remit:{{{scene.tenant.id}}}:approval:{first}"
+    in_store(scene.tenant, lambda client: client.call("HDEL", name, "asked_sequence", "policies"))
+    approve(person, first)
+    in_store(scene.tenant, lambda client: suspend_and_reactivate(client, scene))
+    assert scene.ask()["approval"]["id"] != first
+
+
+def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas):
+    """More than one reading's worth; another agent's goes on."""
+    agent, other = Scene(tenant, replicas[0]), Scene(tenant, replicas[0])
+    for amount in range(90):
+        assert ask(tenant, agent.agent, amount)["result"] == "escalated"
+    kept = other.ask()["approval"]["id"]
+    for amount in range(90, 120):
+        ask(tenant, other.agent, amount)
+    in_store(tenant, lambda client: suspend_and_reactivate(client, agent))
+    in_store(tenant, lambda client: keep_house(client, agent))
+    open_now = person.get("/v1/approvals?status=pending&limit=1000").json()
+    assert {each["agentId"] for each in open_now} == {other.agent}
+    assert len(open_now) == 31
+    assert kept in {each["id"] for each in open_now}

@@ -1,0 +1,17 @@
+"""What tests of approvals share: rules that ask for a person, the question, and the yes."""
+
+SECRET = "0123456789abcdef0123456789abcdef"
+ASK = {"type": "approval_required", "tools": ["refund.create"]}
+ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
+
+
+def ask(tenant, agent_id, amount=5, **fields):
+    """The answer to one refund."""
+    return tenant.authorize(agent_id, "refund.create", parameters={"amount": amount}, **fields)
+
+
+def approve(person, approval_id, **body):
+    """The approval once `person`, a client, has said yes."""
+    answer = person.post(f"/v1/approvals/{approval_id}/approve", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
