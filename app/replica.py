@@ -40,6 +40,7 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
 from app.store.watch import Watch
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
@@ -62,6 +63,7 @@ class Services(Struct, frozen=True, kw_only=True):
     request_rates: RequestRates
     agents: Agents
     policies: Policies
+    policy_sets: PolicySets
     audit: AuditLog
     sealing: SealingWatch
     changes: Changes
@@ -157,6 +159,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
             policies=Policies(client, ids, limits, pool),
+            policy_sets=PolicySets(client, ids, limits, pool),
             audit=AuditLog(client, drops_unarchived=settings.drops_unarchived),
             sealing=SealingWatch(client),
             changes=Changes(client),

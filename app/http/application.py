@@ -24,6 +24,7 @@ from app.http.api import (
     health,
     metrics,
     policies,
+    policy_sets,
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
@@ -53,6 +54,12 @@ ROUTES: list[ControllerRouterHandler] = [
     policies.get_policy,
     policies.update_policy,
     policies.delete_policy,
+    policy_sets.get_agent_policies,
+    policy_sets.put_agent_policies,
+    policy_sets.get_group_policies,
+    policy_sets.put_group_policies,
+    policy_sets.get_workspace_policies,
+    policy_sets.put_workspace_policies,
     audit_log.query_audit_log,
     audit_log.get_audit_entry,
     audit_log.audit_log_status,

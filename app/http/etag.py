@@ -8,17 +8,26 @@ from litestar import Request
 from app.errors import Invalid
 from app.model.versions import Versions
 
+Tags = frozenset[str] | None
+"""What stands between the quotes of the tags that If-Match names; None = any."""
+
 _tag = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"').fullmatch
 _number = re.compile(r"[1-9][0-9]{0,14}").fullmatch
 
 
-def version_header(version: int) -> dict[str, str]:
+def version_header(version: int | str) -> dict[str, str]:
     """The header that shows the version."""
     return {"ETag": f'"{version}"'}
 
 
 def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
-    """The versions that If-Match names; None if it is not there or is `*`. Raises Invalid.
+    """The versions that If-Match names; None if it is not there or is `*`. Raises Invalid."""
+    tags = provide_if_match_tags(request)
+    return None if tags is None else frozenset(int(tag) for tag in tags if _number(tag))
+
+
+def provide_if_match_tags(request: Request[Any, Any, Any]) -> Tags:
+    """The same where a version is no number.
 
     A tag that is not ours is allowed but matches nothing (RFC 9110 §13.1.1); a weak one does not match either.
     """
@@ -31,4 +40,4 @@ def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
     found = [_tag(each) for each in tags if each]
     if not found or None in found:
         raise Invalid.at("If-Match", 'must be the ETag of an answer, with its quotes, such as "3"; or *')
-    return frozenset(int(tag[2]) for tag in found if tag is not None and tag[1] is None and _number(tag[2]))
+    return frozenset(tag[2] for tag in found if tag is not None and tag[1] is None)

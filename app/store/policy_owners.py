@@ -52,21 +52,26 @@ class Owner(Struct, frozen=True):
 
 def owner_of(policy: Policy, keyspace: Keyspace, limits: Limits) -> Owner:
     """Whom the policy governs."""
-    if policy.agent_id is not None:
-        record = keyspace.agent(policy.agent_id)
+    return owner_called(policy.agent_id, policy.group, keyspace, limits)
+
+
+def owner_called(agent_id: str | None, group: str | None, keyspace: Keyspace, limits: Limits) -> Owner:
+    """The agent, the group or, with neither, the workspace."""
+    if agent_id is not None:
+        record = keyspace.agent(agent_id)
         return Owner(
             "agent",
             record,
             record,
             "version",
-            keyspace.agent_policies(policy.agent_id),
+            keyspace.agent_policies(agent_id),
             limits.policies_per_agent,
             limits.rate_limits_per_agent,
             limits.rules_bytes_per_agent,
         )
     bounds = (limits.policies_per_group, limits.rate_limits_per_group, limits.rules_bytes_per_group)
-    if policy.group is not None:
-        digest = group_digest(policy.group)
+    if group is not None:
+        digest = group_digest(group)
         record, index = keyspace.group(digest), keyspace.group_policies(digest)
         return Owner("group", record, keyspace.commits, group_token(digest), index, *bounds)
     index = keyspace.workspace_policies

@@ -36,6 +36,12 @@ CONFIG = {
         # Schemathesis cannot always invent a random wrong list of rules ("Cannot generate an array with 1 demanded
         # elements"); the walk along the edges still makes wrong ones.
         {"include-path-regex": "^/v1/policies", "phases": {"fuzzing": {"generation": {"mode": "positive"}}}},
+        # A set's policies are the path's owner's, and the workspace's are guardrails: one schema serves all three.
+        {
+            "include-path-regex": "^/v1/(agents|groups|workspace).*/policies$",
+            "phases": {"fuzzing": {"generation": {"mode": "positive"}}},
+            "checks": {"positive_data_acceptance": {"enabled": False}},
+        },
         # A checkpoint can be well-formed and of another workspace; no schema tells.
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
         # It leads to the page.

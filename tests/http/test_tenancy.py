@@ -11,6 +11,7 @@ from monitor import watched
 from servers import Replica, Store
 from tenants import FREE, Tenant
 
+from app.http.api.policy_sets import PutPolicies
 from app.http.openapi.operations import OPERATIONS
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
@@ -31,6 +32,12 @@ ROWS = {
     ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
     ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
     ("DELETE", "/v1/policies/{policy_id}"): {"path policy_id": POLICY},
+    ("GET", "/v1/agents/{agent_id}/policies"): {"path agent_id": AGENT},
+    ("PUT", "/v1/agents/{agent_id}/policies"): {"path agent_id": AGENT},
+    ("GET", "/v1/groups/{group}/policies"): {},
+    ("PUT", "/v1/groups/{group}/policies"): {},
+    ("GET", "/v1/workspace/policies"): {},
+    ("PUT", "/v1/workspace/policies"): {},
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/export"): FILTERS,
@@ -58,6 +65,7 @@ BODIES = {
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},
+    ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "smuggled", "rules": [FREE]}]},
 }
 ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
@@ -65,10 +73,12 @@ PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, wh
 
 def places(operation):
     """Where the table of operations says that an id can stand."""
-    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path)}
+    # A group is a name, and each workspace has its own of every name.
+    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name != "group"}
     found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^id$|^checkpoint$", each.name)}
     fields = getattr(operation.body, "__struct_fields__", ())
-    ours = [name for name in fields if name != "session_id"]  # a coding agent's own
+    # A coding agent's own, and whom the path names already.
+    ours = [name for name in fields if name != "session_id" and operation.body is not PutPolicies]
     return found | {f"body {name}" for name in ours if re.search(r"_id$|Id$", name)}
 
 

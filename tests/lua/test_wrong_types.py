@@ -7,8 +7,10 @@ from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.keys import Scope
 from app.model.policies import PolicyKind, RateLimit, RateLimited
+from app.model.policy_sets import PolicyEntry
 from app.redis_client.scripts import FREEZE_AGENT
 from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
 
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
 OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
@@ -97,9 +99,16 @@ async def create_guardrail(scene, _):
     await policies.create(scene.workspace_id, **fields)
 
 
+async def put_policies(scene, policy):
+    entries = [PolicyEntry(id=policy.id, name="p", rules=OTHERWISE), PolicyEntry(name="q", rules=LIMITED)]
+    await PolicySets(scene.client, scene.ids).put(
+        scene.workspace_id, entries, scene.agent.id, prune=True, actor_id=scene.key.id
+    )
+
+
 AGENTS, POLICIES, KEYS = (
     (create_agent, update_agent, delete_agent),
-    (create_policy, create_guardrail, update_policy, delete_policy),
+    (create_policy, create_guardrail, update_policy, delete_policy, put_policies),
     (create_key, revoke_key, rotate_key),
 )
 ACTS = (commit, check_key, *AGENTS, *POLICIES, *KEYS)
@@ -123,4 +132,4 @@ async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspa
         pass  # the script has fewer keys
     else:
         assert nth >= 6, "only what comes after the named keys may be deleted whatever it is"
-        assert act in {delete_agent, update_policy, delete_policy}
+        assert act in {delete_agent, update_policy, delete_policy, put_policies}

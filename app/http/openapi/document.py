@@ -25,6 +25,8 @@ from app.http.problems import ErrorBody, Problem
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
+_GROUP = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"}
+"""Any group's name that can stand in a path will do; these need no escapes."""
 _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
@@ -107,7 +109,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
     scope = f"Needs a key with the scope {wanted}." if wanted else ""
     described["description"] = " ".join(filter(None, (operation.description, scope)))
     names = re.findall(r"{(\w+)}", operation.path)
-    parameters = [{"name": name, "in": "path", "required": True, "schema": _ID} for name in names]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _GROUP if name == "group" else _ID} for name in names
+    ]
     parameters += [_parameter(parameter, "query") for parameter in operation.query]
     parameters += [_parameter(parameter, "header") for parameter in operation.request_headers]
     if parameters:

@@ -13,12 +13,14 @@ from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
+from app.http.api.policy_sets import PutPolicies
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
+from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.verification import VerificationView
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
@@ -57,6 +59,20 @@ _DECISION = {
     "retryAfterSeconds": None,
     "latencyMs": 0.412,
     "timestamp": _DECIDED,
+}
+_SET_VERSION = "5f0c2a9e4d0281931f2e9b107d428c11"
+_REFUNDS = {
+    "id": _POLICY,
+    "agentId": _AGENT,
+    "group": None,
+    "kind": "grant",
+    "name": "refunds",
+    "rules": _REFUND_RULES,
+    "priority": 100,
+    "enabled": True,
+    "version": 2,
+    "createdAt": _CREATED,
+    "updatedAt": _CHANGED,
 }
 _KEY_FIELDS = {
     "id": _KEY,
@@ -112,6 +128,16 @@ BODIES: dict[type, dict[str, Any]] = {
             "rules": [{"type": "tool_denylist", "tools": ["booking.delete"]}],
         },
     },
+    PutPolicies: {
+        "one policy and no other": {
+            "policies": [{"name": "reads", "rules": [_READS]}],
+        },
+        "what an answer had, with a change": {
+            "policies": [
+                {"id": _POLICY, "name": "reads", "rules": [_READS], "priority": 10, "enabled": False},
+            ],
+        },
+    },
     UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
     CreateApiKey: {
         "for a PEP": {
@@ -143,18 +169,16 @@ ANSWERS: dict[type, Any] = {
         "createdAt": _CREATED,
         "updatedAt": _CREATED,
     },
-    PolicyView: {
-        "id": _POLICY,
+    PolicyView: _REFUNDS,
+    PolicySetView: {"agentId": _AGENT, "group": None, "version": _SET_VERSION, "policies": [_REFUNDS]},
+    AppliedSetView: {
         "agentId": _AGENT,
         "group": None,
-        "kind": "grant",
-        "name": "refunds",
-        "rules": _REFUND_RULES,
-        "priority": 100,
-        "enabled": True,
-        "version": 2,
-        "createdAt": _CREATED,
-        "updatedAt": _CHANGED,
+        "version": _SET_VERSION,
+        "policies": [_REFUNDS],
+        "created": [],
+        "updated": [_POLICY],
+        "deleted": [],
     },
     CreatedApiKey: {**_KEY_FIELDS, "createdAt": _CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
     ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED, "createdAt": _CREATED},

@@ -43,6 +43,7 @@ from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
+from app.http.api.policy_sets import PutPolicies
 from app.http.openapi.parameters import (
     AGENT_ID,
     APPROVAL_FILTERS,
@@ -58,6 +59,7 @@ from app.http.openapi.parameters import (
     IDEMPOTENCY_KEY,
     IF_MATCH,
     IF_MATCH_APPROVAL,
+    IF_MATCH_SET,
     KIND,
     LAST_APPROVAL_EVENT_ID,
     LAST_EVENT_ID,
@@ -65,6 +67,7 @@ from app.http.openapi.parameters import (
     NEXT_CURSOR,
     OFFSET,
     PAGE,
+    PRUNE,
     RATE,
     REPLAYED,
     REQUEST_ID,
@@ -78,6 +81,7 @@ from app.model.keys import Scope
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
+from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.verification import VerificationView
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
@@ -130,6 +134,42 @@ _PART = {
 """The scope that opens a part of the API and nothing else of it, by the part's tag."""
 
 ADMIN, READ = Scope.ADMIN, Scope.READ
+
+
+def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation, Operation]:
+    """Reading and writing all policies of one owner."""
+    return (
+        Operation(
+            "GET",
+            path,
+            f"Read all policies of {whose}",
+            READ,
+            "Policies",
+            answer=PolicySetView,
+            errors=more,
+            headers=ETAG,
+            description="As they were at one moment. The answer can be sent back with PUT.",
+        ),
+        Operation(
+            "PUT",
+            path,
+            f"Make a whole set of policies current at once for {whose}",
+            ADMIN,
+            "Policies",
+            body=PutPolicies,
+            query=(PRUNE,),
+            answer=AppliedSetView,
+            errors=(*more, PolicyNotFound, LimitReached, VersionConflict),
+            headers=ETAG,
+            request_headers=(IF_MATCH_SET,),
+            description=(
+                "All or nothing: each decision knows the policies before this or those after it, never a mix. An entry "
+                "changes the policy of its `id`; without `id` the one of its name, or it makes a new one. What does "
+                "not change keeps its version, and a rate limit keeps its calls where tools and window stay."
+            ),
+        ),
+    )
+
 
 OPERATIONS = (
     Operation(
@@ -275,6 +315,9 @@ OPERATIONS = (
         errors=(PolicyNotFound, VersionConflict),
         request_headers=(IF_MATCH,),
     ),
+    *_policy_set("/v1/agents/{agent_id}/policies", "an agent", AgentNotFound),
+    *_policy_set("/v1/groups/{group}/policies", "a group"),
+    *_policy_set("/v1/workspace/policies", "the whole workspace"),
     Operation(
         "GET",
         "/v1/audit-logs",

@@ -96,6 +96,17 @@ IF_MATCH = Parameter(
     "The version to be changed, as its ETag showed it, or several, comma-separated. At any other version nothing is "
     "changed and the answer is 412. `*` or left out: at any.",
 )
+IF_MATCH_SET = Parameter(
+    "If-Match",
+    {"type": "string", "pattern": _TAGS, "example": '"5f0c2a9e4d0281931f2e9b107d428c11"'},
+    "The version of these policies as their ETag showed it. At any other nothing is changed and the answer is 412. "
+    "`*` or left out: at any.",
+)
+PRUNE = Parameter(
+    "prune",
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "Delete the policies that the body does not have; else they stay as they are.",
+)
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},

@@ -1,0 +1,164 @@
+"""/v1/agents/{id}/policies, /v1/groups/{group}/policies, /v1/workspace/policies: all policies of one owner at once."""
+
+from typing import Any, ClassVar
+
+from litestar import Request, Response, get, put
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, UnsetType
+
+from app.errors import AgentNotFound, Invalid
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.etag import Tags, provide_if_match_tags, version_header
+from app.http.paths import id_in_path
+from app.http.queries import Query
+from app.model.agents import GroupName
+from app.model.fields import AgentId
+from app.model.ids import canonical_uuid
+from app.model.keys import Caller, Scope
+from app.model.policy_sets import Entries, require_entries
+from app.model.text import FieldError, require_visible
+from app.replica import Services
+from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
+
+_GROUP_CHARACTERS = 64
+_READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)
+
+
+class PutPolicies(Body, frozen=True):
+    """All policies of an agent, of a group or of the workspace, as they are to be; what GET answers will do.
+
+    policies: The policies. One that is not among them stays, or is deleted with `prune`.
+    version: As GET shows it. If it is given and another one now, nothing is changed and the answer is 412.
+    agent_id, group: As GET shows them; another owner's is refused.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+
+    policies: Entries
+    version: SetVersion | UnsetType = UNSET
+    agent_id: AgentId | None = None
+    group: GroupName | None = None
+
+    def require_owner(self, agent_id: str | None, group: str | None) -> None:
+        """Raise Invalid unless these can be the policies of the agent, of the group or of the workspace."""
+        given = (None if self.agent_id is None else canonical_uuid(self.agent_id) or self.agent_id, self.group)
+        for field, named, owner in (("agent_id", given[0], agent_id), ("group", given[1], group)):
+            if named not in (None, owner):
+                raise Invalid.at(f"$.{field}", "is not whose policies these are; leave it out, or ask for its own path")
+        try:
+            require_entries(self.policies, agent_id, group)
+        except FieldError as error:
+            raise Invalid.at(f"$.{error.field}", error.message) from None
+
+
+@get("/v1/agents/{agent_id:str}/policies", guards=[_READ])
+async def get_agent_policies(
+    agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicySetView]:
+    """The agent's own policies as they are together."""
+    return await _shown(services, caller, agent_id=_agent(agent_id))
+
+
+@put("/v1/agents/{agent_id:str}/policies", guards=[_WRITE], dto=BodyDTO)
+async def put_agent_policies(
+    agent_id: FromPath[str],
+    data: JSONBody[PutPolicies],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+) -> Response[AppliedSetView]:
+    """These are the agent's own policies, from one decision to the next."""
+    return await _applied(services, caller, request, data, agent=agent_id)
+
+
+@get("/v1/groups/{group:str}/policies", guards=[_READ])
+async def get_group_policies(
+    group: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+) -> Response[PolicySetView]:
+    """The group's policies as they are together."""
+    return await _shown(services, caller, group=_group(group))
+
+
+@put("/v1/groups/{group:str}/policies", guards=[_WRITE], dto=BodyDTO)
+async def put_group_policies(
+    group: FromPath[str],
+    data: JSONBody[PutPolicies],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+) -> Response[AppliedSetView]:
+    """These are the group's policies, from one decision to the next."""
+    return await _applied(services, caller, request, data, group=_group(group))
+
+
+@get("/v1/workspace/policies", guards=[_READ])
+async def get_workspace_policies(caller: Handed[Caller], services: Handed[Services]) -> Response[PolicySetView]:
+    """The guardrails for every agent as they are together."""
+    return await _shown(services, caller)
+
+
+@put("/v1/workspace/policies", guards=[_WRITE], dto=BodyDTO)
+async def put_workspace_policies(
+    data: JSONBody[PutPolicies],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+) -> Response[AppliedSetView]:
+    """These are the guardrails for every agent, from one decision to the next."""
+    return await _applied(services, caller, request, data)
+
+
+async def _shown(
+    services: Services, caller: Caller, agent_id: str | None = None, group: str | None = None
+) -> Response[PolicySetView]:
+    held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
+    return Response(PolicySetView.of(held, agent_id, group), headers=version_header(held.version))
+
+
+async def _applied(
+    services: Services,
+    caller: Caller,
+    request: Request[Any, Any, Any],
+    data: PutPolicies,
+    agent: str | None = None,
+    group: str | None = None,
+) -> Response[AppliedSetView]:
+    prune = Query(request, known=("prune",)).choice("prune", ("true", "false")) == "true"
+    agent_id = None if agent is None else _agent(agent)
+    data.require_owner(agent_id, group)
+    done = await services.policy_sets.put(
+        caller.workspace_id,
+        data.policies,
+        agent_id,
+        group,
+        prune=prune,
+        if_match=_wanted_versions(request, data.version),
+        actor_id=caller.key_id,
+    )
+    if any(change.kind == "deleted" for change in done.changes):
+        await services.endings.end_soon(caller.workspace_id)
+    return Response(AppliedSetView.of(done, agent_id, group), headers=version_header(done.applied.version))
+
+
+def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:
+    """What both the header and the body name."""
+    tags = provide_if_match_tags(request)
+    if version is UNSET:
+        return tags
+    return frozenset({version} if tags is None or version in tags else ())
+
+
+def _agent(agent_id: str) -> str:
+    return id_in_path(agent_id, AgentNotFound("No agent has this id"))
+
+
+def _group(group: str) -> str:
+    if not 1 <= len(group) <= _GROUP_CHARACTERS:
+        raise Invalid.at("group", f"must have 1 to {_GROUP_CHARACTERS} characters")
+    try:
+        require_visible("group", group)
+    except FieldError as error:
+        raise Invalid.at("group", error.message) from None
+    return group

@@ -1,0 +1,182 @@
+"""Sets of policies: all of an agent's, a group's or the workspace's, and what becomes of each when one is written."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from app.model.agents import GroupName
+from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.ids import canonical_uuid
+from app.model.policies import Policy, PolicyKind, Priority, Rules, evaluation_order, require_owner
+from app.model.text import FieldError, require_visible
+from app.model.written_rules import require_writable
+
+MAX_POLICIES = 500
+NO_VERSION = "0"
+"""Of a group or a workspace that has no policies."""
+_encode = msgspec.json.encode
+
+
+class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """One policy of a set. Without `id` it is the one of this name, or a new one.
+
+    id: The policy that becomes this; it must be one of the set's owner.
+    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are asked first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    agent_id, group: As a policy shows them; another owner's is refused.
+    version, created_at, updated_at: As a policy shows them; not looked at.
+    """
+
+    name: DisplayName
+    rules: Rules
+    kind: PolicyKind = PolicyKind.GRANT
+    priority: Priority = 0
+    enabled: bool = True
+    id: Id | None = None
+    agent_id: AgentId | None = None
+    group: GroupName | None = None
+    version: VersionNumber | None = None
+    created_at: CreatedAt | None = None
+    updated_at: UpdatedAt | None = None
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+        require_writable(self.rules)
+        for field, given in (("id", self.id), ("agentId", self.agent_id)):
+            if given is not None and canonical_uuid(given) is None:
+                raise FieldError(field, "must be a UUID")
+
+
+Entries = Annotated[list[PolicyEntry], Meta(max_length=MAX_POLICIES)]
+
+
+class PolicyChange(Struct, frozen=True):
+    """What becomes of one policy: created where nothing was `before`, deleted where nothing is `after`."""
+
+    before: Policy | None
+    after: Policy | None
+
+    @property
+    def kind(self) -> str:
+        """One of `created`, `updated`, `deleted` and `kept`."""
+        if self.before is None:
+            return "created"
+        if self.after is None:
+            return "deleted"
+        return "kept" if self.before is self.after else "updated"
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it becomes; as it was if it goes."""
+        policy = self.after or self.before
+        if policy is None:
+            raise ValueError("a change has a policy before it, or after it, or both")
+        return policy
+
+
+class PolicySet(Struct, frozen=True):
+    """All policies of an owner in the order of evaluation, and the version at which they were all as they are here.
+
+    version: its owner's version token; of an agent it moves as well when the agent itself changes.
+    """
+
+    version: str
+    policies: list[Policy]
+
+
+class AppliedSet(Struct, frozen=True):
+    """A set that is current now, and what had to be changed for it."""
+
+    applied: PolicySet
+    changes: list[PolicyChange]
+
+
+class UnknownPolicy(FieldError):
+    """An entry names a policy by an id that none of the owner's has."""
+
+
+def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group: str | None) -> None:
+    """Raise FieldError unless each can be a policy of the agent, of the group or, with neither, of the workspace."""
+    seen: set[str] = set()
+    for index, entry in enumerate(entries):
+        place = f"policies[{index}]"
+        if entry.agent_id is not None and canonical_uuid(entry.agent_id) != agent_id:
+            raise FieldError(f"{place}.agentId", "is not whose policies these are; leave it out")
+        if entry.group is not None and entry.group != group:
+            raise FieldError(f"{place}.group", "is not whose policies these are; leave it out")
+        if agent_id is None and group is None and entry.kind is PolicyKind.GRANT:
+            message = "a policy for the whole workspace is a guardrail; a grant is one of an agent or a group"
+            raise FieldError(f"{place}.kind", message)
+        require_owner(entry.kind, agent_id, group)
+        if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
+            raise FieldError(f"{place}.id", f"stands twice: another entry is {policy_id}, too")
+        seen.add(canonical_uuid(entry.id or "") or "")
+
+
+def settle(
+    held: Sequence[Policy], entries: Sequence[PolicyEntry], agent_id: str | None, group: str | None, *, prune: bool
+) -> list[PolicyChange]:
+    """What becomes of each policy: of the entries in their order, then of those that no entry means.
+
+    An entry is the policy of its id; without one, the policy of its name: where several have that name, one that is
+    as it should be already, else the first in the order of evaluation. What no entry means goes with `prune` and else
+    stays. A policy that is new has no id yet. Raises UnknownPolicy.
+    """
+    left = {policy.id: policy for policy in evaluation_order(held)}
+    found: list[Policy | None] = [None] * len(entries)
+    for index, entry in enumerate(entries):
+        if entry.id is not None:
+            found[index] = left.pop(canonical_uuid(entry.id) or "", None)
+            if found[index] is None:
+                raise UnknownPolicy(f"policies[{index}].id", "is no policy's here; leave it out to make a new one")
+    named: dict[str, list[Policy]] = {}
+    for policy in left.values():
+        named.setdefault(policy.name, []).append(policy)
+    for exact in (True, False):
+        for index, entry in enumerate(entries):
+            candidates = named.get(entry.name, [])
+            if found[index] is None and entry.id is None:
+                match = next((each for each in candidates if not exact or _became(each, entry) is each), None)
+                if match is not None:
+                    candidates.remove(match)
+                    found[index] = left.pop(match.id)
+    changes = [
+        PolicyChange(policy, _new(entry, agent_id, group) if policy is None else _became(policy, entry))
+        for policy, entry in zip(found, entries, strict=True)
+    ]
+    return changes + [PolicyChange(policy, None if prune else policy) for policy in left.values()]
+
+
+def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
+    return Policy(
+        id="",
+        agent_id=agent_id,
+        group=group,
+        kind=entry.kind,
+        name=entry.name,
+        rules=tuple(entry.rules),
+        priority=entry.priority,
+        enabled=entry.enabled,
+        created_ms=0,
+        updated_ms=0,
+        version=0,
+    )
+
+
+def _became(policy: Policy, entry: PolicyEntry) -> Policy:
+    """The policy as the entry has it; itself if it is so already."""
+    wanted = replace(
+        policy,
+        kind=entry.kind,
+        name=entry.name,
+        rules=tuple(entry.rules),
+        priority=entry.priority,
+        enabled=entry.enabled,
+    )
+    # Not compared as Python compares them: to it, 1 is true.
+    return policy if _encode(wanted) == _encode(policy) else wanted

@@ -1,0 +1,214 @@
+"""Sets of policies in the store: all of one owner's, read at one moment and changed in one step."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
+from app.fair_pool import FairPool
+from app.model.changes import CONSOLE, snapshots
+from app.model.ids import Ids
+from app.model.limits import Limits
+from app.model.policies import Policy, evaluation_order, rate_limit_count
+from app.model.policy_sets import NO_VERSION, AppliedSet, PolicyChange, PolicyEntry, PolicySet, UnknownPolicy, settle
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import PUT_POLICIES
+from app.redis_client.store_time import store_time_ms
+from app.store.changes import change_keys, require_actor
+from app.store.keyspace import Keyspace
+from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
+from app.store.policies import policies_of, quota_keys
+from app.store.policy_owners import Owner, owner_called
+
+_encode = msgspec.json.encode
+
+
+class _Held(Struct, frozen=True):
+    """What is stored of an owner's policies. counted: rate limits and bytes of each as its record counts them."""
+
+    token: str
+    policies: list[Policy]
+    counted: Mapping[str, tuple[int, int]]
+
+
+class PolicySets:
+    """Whole sets of policies. A set becomes current at once: a decision knows the set before it or this one."""
+
+    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
+        self._client = client
+        self._ids = ids
+        self._limits = limits or Limits()
+        self._pool = pool or FairPool()
+
+    async def get(self, workspace_id: str, agent_id: str | None = None, group: str | None = None) -> PolicySet:
+        """The policies of the agent, of the group or, with neither, of the workspace. Raises AgentNotFound."""
+        keyspace = Keyspace(workspace_id)
+        held = await self._read(workspace_id, owner_called(agent_id, group, keyspace, self._limits))
+        return PolicySet(held.token or NO_VERSION, held.policies)
+
+    async def put(
+        self,
+        workspace_id: str,
+        entries: Sequence[PolicyEntry],
+        agent_id: str | None = None,
+        group: str | None = None,
+        *,
+        prune: bool = False,
+        if_match: frozenset[str] | None = None,
+        actor_id: str = CONSOLE,
+    ) -> AppliedSet:
+        """The entries are the owner's policies, all of them from one decision to the next, or none.
+
+        What is no entry's stays, or goes with `prune`. Buckets of rate limits stay where tools and window do.
+        Raises AgentNotFound, PolicyNotFound (an entry's id is none of the owner's), VersionConflict, LimitReached.
+        """
+        owner = owner_called(agent_id, group, Keyspace(workspace_id), self._limits)
+        for _ in range(ATTEMPTS):
+            held = await self._read(workspace_id, owner)
+            version = held.token or NO_VERSION
+            if if_match is not None and version not in if_match:
+                message = f"The version of these policies is {version} now, and If-Match does not name it"
+                raise VersionConflict(f"{message}; read them again")
+            try:
+                changes = settle(held.policies, entries, agent_id, group, prune=prune)
+            except UnknownPolicy as error:
+                raise PolicyNotFound(f"{error.field} {error.message}") from None
+            if all(change.kind == "kept" for change in changes):
+                return AppliedSet(PolicySet(version, held.policies), changes)
+            done = await self._apply(workspace_id, owner, held, changes, actor_id)
+            if done is not None:
+                return done
+        return contended()
+
+    async def _read(self, workspace_id: str, owner: Owner) -> _Held:
+        keyspace = Keyspace(workspace_id)
+        expected: list[str] = []
+        for _ in range(ATTEMPTS):
+            # One moment, so the token is that of these policies if they are those that were expected.
+            token, ids, *records = await self._client.read_snapshot(
+                ("HGET", owner.tokens, owner.token_field),
+                ("ZRANGE", owner.policies, 0, -1),
+                *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
+            )
+            if owner.tokens == owner.record and not token:
+                raise AgentNotFound("No agent has this id")
+            if sorted(ids) == sorted(expected):
+                found = list(map(as_record, records))
+                policies = await policies_of(found, self._pool, workspace_id)
+                counted = {each["id"]: _counted(each) for each in found}
+                return _Held(token or "", evaluation_order(policies), counted)
+            expected = ids
+        return contended()
+
+    async def _apply(
+        self, workspace_id: str, owner: Owner, held: _Held, changes: Sequence[PolicyChange], actor_id: str
+    ) -> AppliedSet | None:
+        """The set as it is stored now; None if what is stored was no longer `held`."""
+        keyspace = Keyspace(workspace_id)
+        now_ms = await store_time_ms(self._client)
+        named = [self._with_id(change, now_ms) for change in changes]
+        changed = [change for change in named if change.kind != "kept"]
+        rate_limits, rules_bytes = self._require_room(owner, held, named)
+        token = secrets.token_hex(16)
+        keys = [*change_keys(keyspace, actor_id), owner.record, owner.tokens, owner.policies, keyspace.policies]
+        keys += [keyspace.policy(change.policy.id) for change in changed]
+        keys += [name for change in changed for name in _dropped(keyspace, change)]
+        args: list[Value] = [actor_id, owner.token_field, held.token, token, rate_limits, rules_bytes]
+        args += [self._limits.policies, len(changed)]
+        for change in changed:
+            args += _parts(change)
+        status, done_ms = check_reply(PUT_POLICIES, await self._client.run(PUT_POLICIES, keys, args))
+        require_actor(status)
+        require_room(status, "workspace", "policies", self._limits.policies)
+        owner.require_room(status)
+        if await overtaken(status):
+            return None
+        made = [_timed(change, done_ms) for change in named]
+        policies = evaluation_order(change.after for change in made if change.after is not None)
+        version = token if policies or owner.tokens == owner.record else NO_VERSION
+        return AppliedSet(PolicySet(version, policies), made)
+
+    def _with_id(self, change: PolicyChange, now_ms: int) -> PolicyChange:
+        if change.before is not None or change.after is None:
+            return change
+        return PolicyChange(None, replace(change.after, id=self._ids.new(now_ms)))
+
+    def _require_room(self, owner: Owner, held: _Held, changes: Sequence[PolicyChange]) -> tuple[int, int]:
+        """The owner's counts afterwards. Raises LimitReached, where there would be more than before and too many.
+
+        Good for the script too: nothing was counted otherwise while the version token is the one that was read.
+        """
+        after = [_count_after(change, held.counted) for change in changes if change.after is not None]
+        limits, size = (sum(column) for column in zip(*after, strict=True)) if after else (0, 0)
+        limits_held, size_held = (sum(column) for column in zip((0, 0), *held.counted.values(), strict=True))
+        for status, count, count_held, most in (
+            ("owner_full", len(after), len(held.policies), owner.policies_max),
+            ("rate_full", limits, limits_held, owner.rate_limits_max),
+            ("rules_full", size, size_held, owner.rules_bytes_max),
+        ):
+            if count > max(count_held, most):
+                owner.require_room(status)
+        return limits, size
+
+
+def _counted(record: Mapping[str, str]) -> tuple[int, int]:
+    return int(record.get("rate_limits", 0)), int(record.get("rules_bytes", 0))
+
+
+def _count_after(change: PolicyChange, counted: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """A policy that stays as it is counts as its record says: one from before there were counts has none."""
+    if change.after is None or change.kind == "kept":
+        return counted[change.policy.id]
+    return rate_limit_count(change.after.rules), len(_encode(change.after.rules))
+
+
+def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
+    """Buckets of rate limits that the policy has no longer."""
+    if change.before is None:
+        return []
+    kept = set() if change.after is None else set(quota_keys(keyspace, change.before.id, change.after.rules))
+    return [name for name in quota_keys(keyspace, change.before.id, change.before.rules) if name not in kept]
+
+
+def _parts(change: PolicyChange) -> list[Value]:
+    """What the script reads of one policy."""
+    before, after = change.before, change.after
+    written = None if after is None else replace(after, version=after.version + 1)
+    was, now = snapshots(before, written)
+    times: list[Value] = [0, 0] if before is None else [before.created_ms, before.updated_ms]
+    fields: list[Value] = [] if written is None else _fields(written)
+    return [change.policy.id, was, now, 0 if after is None else after.priority, *times, len(fields), *fields]
+
+
+def _fields(policy: Policy) -> list[Value]:
+    """The policy's record without its times, as `put_policy` writes it."""
+    rules = _encode(policy.rules)
+    record: dict[str, Any] = {
+        "id": policy.id,
+        "agent_id": policy.agent_id or "",
+        "group": policy.group or "",
+        "policy_kind": policy.kind.value,
+        "name": policy.name,
+        "rules": rules,
+        "priority": policy.priority,
+        "enabled": int(policy.enabled),
+        "version": policy.version,
+        "rate_limits": rate_limit_count(policy.rules),
+        "rules_bytes": len(rules),
+    }
+    return [part for field in record.items() for part in field]
+
+
+def _timed(change: PolicyChange, done_ms: int) -> PolicyChange:
+    """The change as it was made, with the times and the version that the record has now."""
+    before, after = change.before, change.after
+    if after is None or change.kind == "kept":
+        return change
+    created_ms, updated_ms = (done_ms, done_ms) if before is None else (before.created_ms, before.updated_ms + 1)
+    times = {"created_ms": created_ms, "updated_ms": max(done_ms, updated_ms)}
+    return PolicyChange(before, replace(after, version=after.version + 1, **times))

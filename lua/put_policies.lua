@@ -1,0 +1,104 @@
+#!lua
+--[[
+put_policies: create, change and delete policies of one owner at once, if none of its policies has changed since they
+were read.
+
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       owner           hash; whom they govern: an agent's, a group's or the workspace's record, which counts what
+                              is in its policies
+KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
+KEYS[5]       owner_policies  sorted set; member = policy id, score as put_policy has it
+KEYS[6]       policies        the same for all of the workspace's
+KEYS[6+i]     record          hash; record of policy i; after the last one, buckets that no rule has any more (lists)
+
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       token_field     field of `tokens` that holds the owner's version token
+ARGV[3]       expected        version token that the caller read with the policies; "" = there was none
+ARGV[4]       version_token   the new one
+ARGV[5]       rate_limits     how many of the owner's rules are rate limits afterwards
+ARGV[6]       rules_bytes     how many bytes the owner's rules have afterwards
+ARGV[7]       policies_max    policies that the workspace may have
+ARGV[8]       policy_count    how many policies are created, changed or deleted
+ARGV[8+i]     part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
+                              created_ms and updated_ms as they were read, 0 = new; how many parts follow; these are
+                              fields and values of its record, without the two times
+
+RETURNS       {status, now_ms}
+  done        everything is as given, created_ms of what is new and updated_ms of what changed being now_ms, or one
+              more than updated_ms was if that is later
+  revoked     the key that asks is gone; nothing written, now_ms is 0
+  no_agent    the agent does not exist; nothing written, now_ms is 0
+  stale       the version token is not `expected`; nothing written, now_ms is 0
+  frozen      the agent is being deleted; nothing written, now_ms is 0
+  full        the workspace would have more than policies_max policies; nothing written, now_ms is 0
+WRITES        changes, the records, both sorted sets, the owner's version token and counts; dropped buckets go; of a
+              group or a workspace without policies neither token nor counts are left
+TIME          O(P log N), P policies that change, N of the workspace
+HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
+
+Every change of an owner's policies replaces its version token, so while that is `expected`, everything that was
+counted by the caller (bytes, rate limits, policies of the owner) is as it was counted.
+]]
+assert(#KEYS >= 6 and #ARGV >= 8, 'ARITY')
+local caller_key, changes = KEYS[1], KEYS[2]
+local owner, tokens, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local actor_id, token_field, expected, version_token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local rate_limits, rules_bytes = ARGV[5], ARGV[6]
+local policies_max, policy_count = tonumber(ARGV[7]), tonumber(ARGV[8])
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked', 0} end
+local token_held = redis.call('HGET', tokens, token_field)
+if tokens == owner and not token_held then return {'no_agent', 0} end
+if (token_held or '') ~= expected then return {'stale', 0} end
+-- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - now_ms
+if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
+local more, at = 0, 9
+for i = 1, policy_count do
+  redis.call('HLEN', KEYS[6 + i])
+  local after, created_ms, follow = ARGV[at + 2], tonumber(ARGV[at + 4]), tonumber(ARGV[at + 6])
+  if after == '' then more = more - 1 elseif created_ms == 0 then more = more + 1 end
+  at = at + 7 + follow
+end
+if more > 0 and policies_held + more > policies_max then return {'full', 0} end
+
+at = 9
+for i = 1, policy_count do
+  local record, id, before, after = KEYS[6 + i], ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local priority, created_ms = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local updated_ms, follow = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local kind = after == '' and 'deleted' or created_ms == 0 and 'created' or 'updated'
+  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
+    'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', after)
+  if kind == 'deleted' then
+    redis.call('ZREM', owner_policies, id)
+    redis.call('ZREM', policies, id)
+    redis.call('DEL', record)
+  else
+    local born_ms = kind == 'created' and now_ms or created_ms
+    local score = string.format('%.0f', (1000 - priority) * 4398046511104 + born_ms)
+    local fields = {'created_ms', string.format('%.0f', born_ms),
+      'updated_ms', string.format('%.0f', math.max(now_ms, updated_ms + 1))}
+    for n = at + 7, at + 6 + follow do fields[#fields + 1] = ARGV[n] end
+    redis.call('HSET', record, unpack(fields))
+    redis.call('ZADD', owner_policies, score, id)
+    redis.call('ZADD', policies, score, id)
+  end
+  at = at + 7 + follow
+end
+if tokens ~= owner and owner_held + more == 0 then
+  -- No token stands for no policies, whatever there was before.
+  redis.call('HDEL', tokens, token_field)
+  redis.call('HDEL', owner, 'rate_limits', 'rules_bytes')
+else
+  redis.call('HSET', tokens, token_field, version_token)
+  redis.call('HSET', owner, 'rate_limits', rate_limits, 'rules_bytes', rules_bytes)
+end
+for i = 7 + policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
+return {'done', now_ms}

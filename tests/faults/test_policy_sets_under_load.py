@@ -1,0 +1,189 @@
+"""A set of policies is current at once or not at all, whatever is killed or lost while it is written."""
+
+import contextlib
+import threading
+import time
+from typing import Self
+
+import httpx
+import pytest
+import redis
+from load import TOOL, Load
+from proxy import Fault, Proxy
+from servers import Replica, Store
+from topologies import SEALING_FAST, until
+from witness import Witness
+
+AFTER_IT_RAN = [Fault.HOLD, Fault.LOSE, Fault.CUT, Fault.CUT_MID_REPLY]
+FIRST, SECOND = "the first", "the second"
+
+
+def named(fault):
+    return fault.name.lower().replace("_", " ")
+
+
+def generation(number):
+    """Two policies that let a call of this generation pass, and a call of the other never as far as the second."""
+    rule = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"generation": {"enum": [number]}}}
+    return {"policies": [{"name": name, "rules": [rule], "kind": kind} for name, kind in KINDS]}
+
+
+KINDS = ((FIRST, "grant"), (SECOND, "guardrail"))
+
+
+def held(witness, path):
+    """The generation and the version of each policy that is there."""
+    policies = witness.tenant.admin.get(path).json()["policies"]
+    return {
+        each["name"]: (each["rules"][0]["parameters"]["generation"]["enum"][0], each["version"]) for each in policies
+    }
+
+
+class Deployer:
+    """Writes one generation after the other. acknowledged: of each the times before and after, and which it was."""
+
+    def __init__(self, witness, path: str) -> None:
+        self.acknowledged: list[tuple[int, int, int]] = []
+        self.sent = 0
+        self._admin = witness.replica.client(witness.tenant.admin_key)
+        self._path = path
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(30)
+        self._admin.close()
+
+    def after(self, count: int) -> None:
+        wanted = len(self.acknowledged) + count
+        until(lambda: len(self.acknowledged) >= wanted, f"{count} more sets are acknowledged")
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self.sent += 1
+            before = time.monotonic_ns()
+            with contextlib.suppress(httpx.HTTPError):
+                answer = self._admin.put(self._path, json=generation(self.sent % 2))
+                assert answer.is_success or answer.status_code == 503, answer.text
+                if answer.is_success:
+                    self.acknowledged.append((before, time.monotonic_ns(), self.sent % 2))
+            self._stopping.wait(0.01)
+
+
+def load_of(witness, agent_id, ports):
+    """Calls of both generations in turn."""
+
+    def question(number):
+        return {"agent_id": agent_id, "tool_name": TOOL, "parameters": {"call": number, "generation": number // 7 % 2}}
+
+    return Load(ports, witness.tenant.read_key, question, witness.calls)
+
+
+def whole(witness, path):
+    """The two policies are of one generation, and have been changed as often."""
+    found = held(witness, path)
+    assert found.keys() == {FIRST, SECOND}
+    assert found[FIRST] == found[SECOND]
+    return found[FIRST]
+
+
+@pytest.fixture
+def witness(store, own):
+    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+
+
+@pytest.mark.parametrize("owner", ["agents/{}", "groups/crew"])
+def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness, store, own, owner):
+    """No decision was made by one policy of each; a call sent after a set was acknowledged is decided by it."""
+    agent_id = witness.tenant.new_agent(groups=["crew"])["id"]
+    path = f"/v1/{owner.format(agent_id)}/policies"
+    other = own(Replica(store.url, **SEALING_FAST))
+    witness.tenant.admin.put(path, json=generation(0))
+
+    with load_of(witness, agent_id, [witness.replica.port, other.port]) as load, Deployer(witness, path) as deployer:
+        load.after(300)
+        deployer.after(20)
+        load.after(300)
+
+    assert (load.wrong, load.cut, load.refused) == ([], [], [])
+    mixed = [call.answer["reason"] for call in load.answered if f'"{SECOND}"' in call.answer["reason"]]
+    assert mixed == []
+    assert {call.answer["result"] for call in load.answered} == {"allowed", "denied"}
+    judged = 0
+    next_sent = [before for before, _, _ in deployer.acknowledged[1:]]
+    for (_, since, number), until_ns in zip(deployer.acknowledged, next_sent, strict=False):
+        for call in load.answered:
+            if since < call.sent and call.received < until_ns:
+                judged += 1
+                assert call.answer["allowed"] == (call.body["parameters"]["generation"] == number)
+    assert judged > 20
+    whole(witness, path)
+    witness.check()
+
+
+@pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
+def test_a_set_whose_reply_was_lost_is_there_as_a_whole_and_once(witness, store, own, fault):
+    """The caller hears 503 and looks: the version has moved, so the same change again is 412 and not made twice."""
+    proxy = own(Proxy(store.port).start())
+    behind = own(Replica(proxy.url, **SEALING_FAST))
+    agent_id = witness.tenant.new_agent()["id"]
+    path = f"/v1/agents/{agent_id}/policies"
+    before = witness.tenant.admin.put(path, json=generation(0))
+    tag = {"If-Match": before.headers["ETag"]}
+
+    with behind.client(witness.tenant.admin_key) as admin:
+        assert admin.get(path).json()["version"] == before.json()["version"]
+        proxy.break_(fault, '"generation":{"enum":[1]}')
+        refused = admin.put(path, json=generation(1), headers=tag)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+        assert proxy.struck.is_set()
+        proxy.heal()
+
+        assert whole(witness, path) == (1, 2)
+        assert admin.put(path, json=generation(1), headers=tag).status_code == 412
+        again = admin.put(path, json=generation(1))
+    assert [again.json()[name] for name in ("created", "updated", "deleted")] == [[], [], []]
+    changes = witness.tenant.admin.get("/v1/changes", params={"resource_type": "policy"}).json()
+    assert [each["kind"] for each in changes] == ["updated"] * 2 + ["created"] * 2
+
+
+def test_a_replica_that_is_killed_while_it_writes_leaves_one_set_or_the_other(witness, store, own):
+    """Again and again; what it had acknowledged is there, or what it sent last."""
+    agent_id = witness.tenant.new_agent()["id"]
+    path = f"/v1/agents/{agent_id}/policies"
+    other = own(Replica(store.url, **SEALING_FAST))
+    with load_of(witness, agent_id, other.port) as load:
+        for _ in range(5):
+            with Deployer(witness, path) as deployer:
+                deployer.after(3)
+                witness.replica.kill()
+            witness.replica.start()
+            last = deployer.acknowledged[-1][2]
+            assert whole(witness, path)[0] in {last, deployer.sent % 2}
+        load.after(50)
+    assert not [call for call in load.answered if f'"{SECOND}"' in call.answer["reason"]]
+    assert (load.wrong, load.cut) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["redis", "valkey"])
+def test_a_store_that_is_killed_while_it_writes_has_one_set_or_the_other(server, tmp_path, own, name):
+    """It syncs before it answers: the set that was acknowledged last is there, or the one that was sent after it."""
+    store = own(Store(server(name), tmp_path, "--appendonly", "yes", "--appendfsync", "always"))
+    witness = own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+    agent_id = witness.tenant.new_agent()["id"]
+    path = f"/v1/agents/{agent_id}/policies"
+    for _ in range(4):
+        with Deployer(witness, path) as deployer:
+            deployer.after(3)
+            store.kill()
+        store.start()
+        until(lambda: witness.tenant.admin.get(path).is_success, "the replica has its store again")
+        last = deployer.acknowledged[-1][2]
+        assert whole(witness, path)[0] in {last, 1 - last}
+        changes = witness.tenant.admin.get("/v1/changes", params={"resource_type": "policy", "limit": 1000}).json()
+        assert len(changes) == 2 * whole(witness, path)[1]

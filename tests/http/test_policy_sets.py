@@ -1,0 +1,169 @@
+"""Whole sets of policies over HTTP: read, sent back, refused."""
+
+import asyncio
+
+import httpx
+import pytest
+
+LIST = {"type": "tool_allowlist", "tools": ["file.read"]}
+GUARD = {"name": "g", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
+
+
+@pytest.fixture
+def agent(tenant):
+    return tenant.new_agent(groups=["crew"])["id"]
+
+
+@pytest.fixture(params=["agents/{}", "groups/crew", "workspace"])
+def path(request, agent, tenant):
+    """The policies of an agent, of a group, of the workspace; when the test is over, none of them."""
+    yield f"/v1/{request.param.format(agent)}/policies"
+    for owner in ("groups/crew", "workspace"):
+        assert tenant.admin.put(f"/v1/{owner}/policies?prune=true", json={"policies": []}).is_success
+
+
+def refusal(answer):
+    error = answer.json()["error"]
+    return answer.status_code, error["code"], error["message"]
+
+
+def test_what_get_answers_can_be_sent_back(tenant, path):
+    """With its version, ids and times; nothing changes, and the version stays."""
+    made = tenant.admin.put(path, json={"policies": [GUARD, GUARD | {"name": "h", "priority": 7}]})
+    assert (made.status_code, len(made.json()["created"])) == (200, 2)
+    shown = tenant.reader.get(path)
+    assert [each["name"] for each in shown.json()["policies"]] == ["h", "g"]
+    assert shown.headers["ETag"] == made.headers["ETag"] == f'"{shown.json()["version"]}"'
+
+    again = tenant.admin.put(path, content=shown.content, headers={"If-Match": shown.headers["ETag"]})
+    assert again.status_code == 200
+    assert {name: again.json()[name] for name in shown.json()} == shown.json()
+    assert [again.json()[name] for name in ("created", "updated", "deleted")] == [[], [], []]
+
+
+def test_a_set_binds_the_next_decision(tenant, agent, replica):
+    """Of the agent's own, of its group and of the workspace together."""
+    tenant.admin.put(f"/v1/agents/{agent}/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
+    assert tenant.authorize(agent)["allowed"]
+    for owner in ("groups/crew", "workspace"):
+        deny = {"name": "d", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["file.read"]}]}
+        tenant.admin.put(f"/v1/{owner}/policies", json={"policies": [deny]})
+        assert not tenant.authorize(agent)["allowed"]
+        tenant.admin.put(f"/v1/{owner}/policies?prune=true", json={"policies": []})
+        assert tenant.authorize(agent)["allowed"]
+
+
+@pytest.mark.parametrize("where", ["header", "body"])
+def test_a_set_that_was_read_before_another_change_is_412(tenant, path, where):
+    """Nothing of it is made, and the refusal names the version of now."""
+    tenant.admin.put(path, json={"policies": [GUARD]})
+    read = tenant.admin.get(path).json()
+    now = tenant.admin.put(path, json={"policies": [GUARD | {"priority": 3}]})
+    headers = {"If-Match": f'"{read["version"]}"'} if where == "header" else {}
+    body = {"policies": [GUARD | {"name": "late"}]} | ({"version": read["version"]} if where == "body" else {})
+
+    refused = tenant.admin.put(path, json=body, headers=headers)
+
+    assert refusal(refused)[:2] == (412, "VERSION_CONFLICT")
+    assert now.json()["version"] in refusal(refused)[2]
+    assert tenant.admin.get(path).json()["policies"] == now.json()["policies"]
+
+
+def test_header_and_body_must_both_name_the_version_of_now(tenant, path):
+    """One of them alone would undo somebody's change."""
+    version = tenant.admin.put(path, json={"policies": [GUARD]}).json()["version"]
+    body = {"policies": [GUARD], "version": version}
+    for tags, status in (('"other"', 412), (f'"other", "{version}"', 200), ("*", 200), (f'W/"{version}"', 412)):
+        assert tenant.admin.put(path, json=body, headers={"If-Match": tags}).status_code == status
+    assert tenant.admin.put(path, json=body | {"version": "x"}).status_code == 412
+    assert tenant.admin.put(path, json=body, headers={"If-Match": "x"}).status_code == 400
+
+
+WRONG = {
+    "policies missing": ({}, "$.policies", "is missing"),
+    "unknown field": ({"policies": [], "prune": True}, "$.prune", "is not a field here"),
+    "unknown field of a policy": ({"policies": [GUARD | {"x": 1}]}, "$.policies[0].x", "is not a field here"),
+    "rule": (
+        {"policies": [GUARD, GUARD | {"rules": [{"type": "tool_denylist", "tools": ["a*b"]}]}]},
+        "$.policies[1].rules[0].tools[0]",
+        "stands alone or last",
+    ),
+    "hidden in a name": ({"policies": [GUARD | {"name": "a\u202eb"}]}, "$.policies[0].name", "U+202E"),
+    "another agent": ({"policies": [], "agent_id": "0" * 8 + "-0000-7000-8000-" + "0" * 12}, "$.agent_id", "not whose"),
+    "another group": ({"policies": [], "group": "others"}, "$.group", "not whose"),
+    "another group's": ({"policies": [GUARD | {"group": "others"}]}, "$.policies[0].group", "not whose"),
+    "id": ({"policies": [GUARD | {"id": "x"}]}, "$.policies[0].id", "must be a UUID"),
+    "too many": ({"policies": [GUARD] * 501}, "$.policies", "a list of up to 500 items"),
+}
+
+
+@pytest.mark.parametrize(("body", "place", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_set_is_refused_with_its_place_and_nothing_is_made(tenant, path, body, place, words):
+    """Not even what stands before the fault."""
+    before = tenant.admin.get(path).content
+    status, code, message = refusal(tenant.admin.put(path, json=body))
+    assert (status, code) == (400, "VALIDATION_ERROR")
+    assert message.startswith(f"{place}: ")
+    assert words in message
+    assert tenant.admin.get(path).content == before
+
+
+def test_the_workspace_has_guardrails_only(tenant):
+    """A grant for everybody would be one more word away from allowing everything."""
+    answer = tenant.admin.put("/v1/workspace/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
+    status, _, message = refusal(answer)
+    assert status == 400
+    assert message.startswith("$.policies[0].kind: a policy for the whole workspace is a guardrail")
+
+
+def test_an_id_of_another_owner_is_404(tenant, agent):
+    """It says which entry it is."""
+    other = tenant.new_policy(tenant.new_agent()["id"])["id"]
+    answer = tenant.admin.put(f"/v1/agents/{agent}/policies", json={"policies": [GUARD, GUARD | {"id": other}]})
+    assert refusal(answer)[:2] == (404, "POLICY_NOT_FOUND")
+    assert "policies[1].id" in refusal(answer)[2]
+
+
+@pytest.mark.parametrize("name", ["", "%E2%80%AE", "x" * 65])
+def test_what_is_no_groups_name_is_refused(tenant, name):
+    """And a slash leads elsewhere: such a group is written with POST and PATCH."""
+    assert tenant.admin.get(f"/v1/groups/{name}/policies").status_code in {400, 404}
+
+
+def test_a_groups_name_may_be_any_that_a_path_can_hold(tenant):
+    """Escaped, as in every path."""
+    answer = tenant.admin.put("/v1/groups/n%C3%A4chste%20Schicht/policies", json={"policies": [GUARD]})
+    assert answer.json()["group"] == "nächste Schicht"
+    [listed] = tenant.admin.get("/v1/policies", params={"group": "nächste Schicht"}).json()
+    assert listed == answer.json()["policies"][0]
+
+
+def test_a_group_of_the_same_name_is_another_workspaces_own(tenant, stranger, path):
+    """A name is no id; what it names lies in the caller's workspace."""
+    tenant.admin.put("/v1/groups/crew/policies", json={"policies": [GUARD]})
+    assert stranger.admin.get("/v1/groups/crew/policies").json()["policies"] == []
+    assert stranger.admin.get("/v1/workspace/policies").json()["policies"] == []
+
+
+def test_of_many_at_once_with_the_same_version_one_gets_through(tenant, other_replica, path):
+    """Over two replicas."""
+    version = tenant.admin.put(path, json={"policies": [GUARD]}).headers["ETag"]
+    bases = [tenant.replica.base_url, other_replica.base_url]
+
+    async def put(client, number):
+        body = {"policies": [GUARD | {"name": str(number)}]}
+        url = f"{bases[number % 2]}{path}?prune=true"
+        return (await client.put(url, json=body, headers={"If-Match": version})).status_code
+
+    async def race():
+        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {tenant.admin_key}"}) as client:
+            return await asyncio.gather(*(put(client, number) for number in range(12)))
+
+    assert sorted(asyncio.run(race())) == [200] + [412] * 11
+    assert len(tenant.admin.get(path).json()["policies"]) == 1
+
+
+def test_prune_is_true_or_false_and_given_once(tenant):
+    """What is not understood must not be taken for no."""
+    for query in ("prune=1", "prune=true&prune=true", "purge=true"):
+        assert tenant.admin.put(f"/v1/workspace/policies?{query}", json={"policies": []}).status_code == 400

@@ -1,0 +1,365 @@
+"""Sets of policies in the store: read at one moment, written in one step or not at all."""
+
+import asyncio
+
+import msgspec
+import pytest
+from deciding import everything
+
+from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized, VersionConflict
+from app.model.changes import ChangeKind, ChangeQuery
+from app.model.keys import Scope
+from app.model.limits import Limits
+from app.model.policies import (
+    Constraint,
+    ParameterConstraint,
+    PolicyKind,
+    RateLimit,
+    RateLimited,
+    ToolAllowlist,
+    ToolDenylist,
+    evaluation_order,
+)
+from app.model.policy_sets import NO_VERSION, PolicyEntry
+from app.redis_client.replies import as_record
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.changes import Changes
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies, quota_keys
+from app.store.policy_sets import PolicySets
+
+LIST = ToolAllowlist(tools=["file.*"])
+LIMIT = RateLimited(tools=["file.*"], rate_limit=RateLimit(5, 60))
+OTHER_LIMIT = RateLimited(tools=["mail.*"], rate_limit=RateLimit(5, 60))
+GUARD = {"name": "g", "kind": PolicyKind.GUARDRAIL, "rules": [ToolDenylist(tools=["rm"])]}
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+@pytest.fixture
+def sets(client, ids):
+    return PolicySets(client, ids)
+
+
+@pytest.fixture
+async def agent(agents, workspace_id):
+    return await agents.create(workspace_id, "a", None)
+
+
+@pytest.fixture(params=["agent", "group", "workspace"])
+async def owner(request, agent):
+    """Whose policies they are, as the arguments that name it."""
+    return {"agent": {"agent_id": agent.id}, "group": {"group": "crew"}, "workspace": {}}[request.param]
+
+
+def entry(name="p", rules=(LIST,), **fields):
+    return PolicyEntry(name=name, rules=list(rules), kind=fields.pop("kind", PolicyKind.GUARDRAIL), **fields)
+
+
+def shown(policies):
+    return [(each.name, each.priority, each.version) for each in policies]
+
+
+async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, owner):
+    """In the order of evaluation; the answer of the writing, the set and each policy by itself agree."""
+    entries = [entry("low"), entry("high", priority=9), entry("off", enabled=False), entry("limited", [LIMIT])]
+
+    done = await sets.put(workspace_id, entries, **owner)
+
+    assert shown(done.applied.policies) == [("high", 9, 1), ("low", 0, 1), ("off", 0, 1), ("limited", 0, 1)]
+    assert await sets.get(workspace_id, **owner) == done.applied
+    assert [await policies.get(workspace_id, each.id) for each in done.applied.policies] == done.applied.policies
+    assert [change.kind for change in done.changes] == ["created"] * 4
+    assert {each.updated_ms - each.created_ms for each in done.applied.policies} == {0}
+    assert evaluation_order(done.applied.policies) == await policies.list_page(workspace_id)
+
+
+async def test_what_is_read_can_be_sent_back_and_changes_nothing(sets, client, workspace_id, owner):
+    """Not a byte in the store, not the version."""
+    done = await sets.put(workspace_id, [entry("a"), entry("b", [LIMIT], priority=3)], **owner)
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+
+    again = [
+        PolicyEntry(id=each.id, name=each.name, rules=list(each.rules), kind=each.kind, priority=each.priority)
+        for each in done.applied.policies
+    ]
+    for entries in (again, [entry("a"), entry("b", [LIMIT], priority=3)]):
+        same = await sets.put(workspace_id, entries, prune=True, **owner)
+        assert same.applied == done.applied
+        assert [change.kind for change in same.changes] == ["kept"] * 2
+    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
+
+
+async def test_entries_change_the_policies_that_they_mean(sets, workspace_id, owner):
+    """By id, whatever their name; without one, by name. What no entry means stays, or goes with prune."""
+    first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], **owner)
+    a, b, c = first.applied.policies
+
+    done = await sets.put(workspace_id, [entry("renamed", id=a.id), entry("b", priority=5), entry("new")], **owner)
+    by_id = {each.id: each for each in done.applied.policies}
+    assert (by_id[a.id].name, by_id[b.id].priority, by_id[c.id]) == ("renamed", 5, c)
+    assert by_id[a.id].created_ms == a.created_ms
+    assert by_id[a.id].updated_ms > a.updated_ms
+    assert sorted(shown(done.applied.policies)) == [("b", 5, 2), ("c", 0, 1), ("new", 0, 1), ("renamed", 0, 2)]
+    assert done.applied.version != first.applied.version
+
+    done = await sets.put(workspace_id, [entry("b", priority=5)], prune=True, **owner)
+    assert [each.id for each in done.applied.policies] == [b.id]
+    assert sorted(change.kind for change in done.changes) == ["deleted"] * 3 + ["kept"]
+
+
+async def test_of_several_with_one_name_those_that_are_right_already_stay(sets, workspace_id, owner):
+    """Names need not be unique: written again in another order, nothing changes."""
+    entries = [entry("p", [LIST]), entry("p", [LIMIT]), entry("p", [OTHER_LIMIT])]
+    first = await sets.put(workspace_id, entries, **owner)
+
+    again = await sets.put(workspace_id, entries[::-1], prune=True, **owner)
+    assert again.applied == first.applied
+
+    changed = await sets.put(workspace_id, [entry("p", [OTHER_LIMIT]), entry("p", [LIST], priority=1)], **owner)
+    assert sorted(shown(changed.applied.policies)) == [("p", 0, 1), ("p", 0, 1), ("p", 1, 2)]
+
+
+async def test_one_is_not_true_and_a_change_from_one_to_the_other_is_made(sets, workspace_id, agent):
+    """Python takes them for the same."""
+    for value in (1, True, 1.0):
+        rule = ParameterConstraint(tools=["*"], parameters={"x": Constraint(enum=[value])})
+        done = await sets.put(workspace_id, [entry("p", [rule])], agent.id)
+    assert done.applied.policies[0].version == 3
+
+
+async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, workspace_id, owner):
+    """A group or a workspace without policies is as if it had never had any."""
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+    await sets.put(workspace_id, [entry("a", [LIMIT]), entry("b")], **owner)
+
+    done = await sets.put(workspace_id, [], prune=True, **owner)
+
+    assert done.applied.policies == []
+    assert await sets.get(workspace_id, **owner) == done.applied
+    after = await everything(client, f"remit:{{{workspace_id}}}:*")
+    del after[Keyspace(workspace_id).changes], before[Keyspace(workspace_id).changes]
+    record = Keyspace(workspace_id).agent(agent.id)
+    if owner.get("agent_id"):
+        counts = as_record(after[record][1])
+        assert (counts["rate_limits"], counts["rules_bytes"]) == ("0", "0")
+        del after[record], before[record]
+    else:
+        assert done.applied.version == NO_VERSION
+    assert after == before
+
+
+async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, owner):
+    """I8: plans made before are stale, those of agents that are not concerned are not."""
+    mine = await agents.create(workspace_id, "mine", None, ["crew"])
+    governed = owner.get("agent_id") or mine.id
+    other = await agents.create(workspace_id, "other", None, ["night"])
+    before = [(await agents.load(workspace_id, each)).tokens for each in (governed, other.id)]
+    await sets.put(workspace_id, [entry()], **owner)
+    after = [(await agents.load(workspace_id, each)).tokens for each in (governed, other.id)]
+    assert after[0] != before[0]
+    assert (after[1] == before[1]) == bool(owner)  # the workspace's govern it, too
+
+
+async def test_buckets_stay_where_tools_and_window_do(sets, client, agent, workspace_id):
+    """As with PATCH: a new maximum or effect keeps the calls, a rule that is gone loses them, and so does prune."""
+    done = await sets.put(workspace_id, [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], agent.id)
+    keyspace = Keyspace(workspace_id)
+    first, second, third = (
+        name for each in done.applied.policies for name in quota_keys(keyspace, each.id, each.rules)
+    )
+    for name in (first, second, third):
+        await client.call("RPUSH", name, "1")
+
+    raised = RateLimited(tools=["file.*"], rate_limit=RateLimit(50, 60))
+    await sets.put(workspace_id, [entry("a", [LIST, raised], priority=7)], agent.id, prune=True)
+
+    assert [await client.call("EXISTS", name) for name in (first, second, third)] == [1, 0, 0]
+
+
+async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id):
+    """I13: in order, by the key that asked; what stayed is not in it."""
+    key, _ = await ApiKeys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,))
+    first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], agent.id)
+    a, b, _ = first.applied.policies
+    entries = [entry("a", priority=1), entry("c"), entry("d")]
+    done = await sets.put(workspace_id, entries, agent.id, prune=True, actor_id=key.id)
+
+    page = await Changes(client).query(workspace_id, ChangeQuery(actor_id=key.id))
+    d = next(each.id for each in done.applied.policies if each.name == "d")
+    assert [(each.kind, each.resource_id) for each in page.changes[::-1]] == [
+        (ChangeKind.UPDATED, a.id),
+        (ChangeKind.CREATED, d),
+        (ChangeKind.DELETED, b.id),
+    ]
+    updated = page.changes[-1]
+    assert msgspec.json.decode(updated.before) == {"priority": 0, "version": 1}
+    assert msgspec.json.decode(updated.after) == {"priority": 1, "version": 2}
+    assert {each.actor_name for each in page.changes} == {"deploy"}
+
+
+async def test_of_two_at_once_one_is_refused(sets, client, workspace_id, owner):
+    """Both have read the same version and say so; what is refused has written nothing."""
+    before = (await sets.put(workspace_id, [entry("a")], **owner)).applied
+
+    async def put(name):
+        try:
+            return await sets.put(
+                workspace_id, [entry(name)], prune=True, if_match=frozenset({before.version}), **owner
+            )
+        except VersionConflict:
+            return None
+
+    done = [each for each in await asyncio.gather(*map(put, "bcde")) if each is not None]
+    assert len(done) == 1
+    assert await sets.get(workspace_id, **owner) == done[0].applied
+    trail = await Changes(client).query(workspace_id, ChangeQuery())
+    assert len([each for each in trail.changes if each.resource_type == "policy"]) == 3
+
+
+async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id, agent):
+    """One after the other; the last one is what is there."""
+    done = await asyncio.gather(*(sets.put(workspace_id, [entry(name)], agent.id, prune=True) for name in "abcd"))
+    now = await sets.get(workspace_id, agent.id)
+    assert now in [each.applied for each in done]
+    assert len(now.policies) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda policies, workspace, owner: policies.create(workspace, name="x", rules=[LIST], **owner),
+        lambda policies, workspace, owner: _touch(policies, workspace),
+        lambda policies, workspace, owner: _drop(policies, workspace),
+    ],
+    ids=["created", "updated", "deleted"],
+)
+async def test_a_policy_that_changed_by_itself_moves_the_version(sets, policies, workspace_id, owner, change):
+    """So a set that was read before it is not written over it."""
+    read = (await sets.put(workspace_id, [entry("a"), entry("b")], **owner)).applied
+    await change(policies, workspace_id, {"kind": PolicyKind.GUARDRAIL, **owner})
+    held = await sets.get(workspace_id, **owner)
+    with pytest.raises(VersionConflict, match=held.version):
+        await sets.put(workspace_id, [entry("a")], prune=True, if_match=frozenset({read.version}), **owner)
+    assert await sets.get(workspace_id, **owner) == held
+
+
+async def _touch(policies, workspace_id):
+    [policy, *_] = await policies.list_page(workspace_id)
+    await policies.update(workspace_id, policy.id, priority=8)
+
+
+async def _drop(policies, workspace_id):
+    [policy, *_] = await policies.list_page(workspace_id)
+    await policies.delete(workspace_id, policy.id)
+
+
+async def test_what_cannot_be_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):
+    """Bounds of the owner and of the workspace, another owner's policy, a revoked key, an agent that is gone."""
+    limits = Limits(
+        policies_per_agent=2,
+        policies_per_group=2,
+        rate_limits_per_agent=1,
+        rate_limits_per_group=1,
+        rules_bytes_per_agent=400,
+        rules_bytes_per_group=400,
+        policies=3,
+    )
+    sets, policies = PolicySets(client, ids, limits), Policies(client, ids)
+    other = await policies.create(workspace_id, group="elsewhere", name="o", rules=[LIST])
+    await sets.put(workspace_id, [entry("a", [LIMIT])], **owner)
+    before = await everything(client, f"remit:{{{workspace_id}}}:*")
+
+    long = ToolAllowlist(tools=["x" * 200, "y" * 200])
+    for entries, error, words in (
+        ([entry("b"), entry("c")], LimitReached, "as many policies"),
+        ([entry("b", [OTHER_LIMIT])], LimitReached, "1 rate limits"),
+        ([entry("b", [long])], LimitReached, "400 bytes"),
+        ([entry("b", id=other.id)], PolicyNotFound, r"policies\[0\].id"),
+    ):
+        with pytest.raises(error, match=words):
+            await sets.put(workspace_id, entries, **owner)
+    with pytest.raises(Unauthorized):
+        await sets.put(workspace_id, [entry("b")], actor_id=ids.new(0), **owner)
+    with pytest.raises(AgentNotFound):
+        await sets.put(workspace_id, [entry("b")], ids.new(0))
+    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
+
+    await policies.create(workspace_id, group="elsewhere", name="o", rules=[LIST])
+    with pytest.raises(LimitReached, match=r"The workspace has as many policies as it may have \(3\)"):
+        await sets.put(workspace_id, [entry("b")], **owner)
+    exchanged = await sets.put(workspace_id, [entry("b", [OTHER_LIMIT])], prune=True, **owner)
+    assert shown(exchanged.applied.policies) == [("b", 0, 1)]
+
+
+async def test_counts_are_those_that_single_changes_make(sets, policies, client, workspace_id, owner):
+    """Whichever way the same policies came about, the owner has the same room left."""
+    keyspace = Keyspace(workspace_id)
+
+    async def counts():
+        held = await everything(client, f"remit:{{{workspace_id}}}:*")
+        found = []
+        for name, (kind, value) in held.items():
+            if kind == "hash" and name != keyspace.commits:
+                record = as_record(value)
+                if "rate_limits" in record and "rules" not in record:
+                    found.append((record["rate_limits"], record["rules_bytes"]))
+        return found
+
+    await sets.put(workspace_id, [entry("a", [LIMIT, LIST]), entry("b", [OTHER_LIMIT]), entry("c")], **owner)
+    await sets.put(workspace_id, [entry("b", [LIST]), entry("d", [LIMIT, OTHER_LIMIT])], **owner)
+    by_sets = await counts()
+    by_id = {each.name: each.id for each in (await sets.get(workspace_id, **owner)).policies}
+    await policies.delete(workspace_id, by_id["d"])
+    made = {"kind": PolicyKind.GUARDRAIL, **owner}
+    await policies.create(workspace_id, name="d", rules=[LIMIT, OTHER_LIMIT], **made)
+    assert await counts() == by_sets != []
+
+
+async def test_a_set_larger_than_lua_can_unpack_at_once_is_written(sets, workspace_id, owner):
+    """As many policies as a body may have."""
+    entries = [entry(str(number), priority=number % 7) for number in range(500)]
+    done = await sets.put(workspace_id, entries, **owner)
+    assert await sets.get(workspace_id, **owner) == done.applied
+    assert len(done.applied.policies) == 500
+    emptied = await sets.put(workspace_id, [], prune=True, **owner)
+    assert emptied.applied.policies == []
+
+
+async def test_an_agent_that_is_being_deleted_takes_no_set(sets, agents, client, agent, workspace_id):
+    """The deletion goes first, however often its policies are written."""
+    record = Keyspace(workspace_id).agent(agent.id)
+    now_s, _ = await client.call("TIME")
+    await client.call("HSET", record, "frozen_until_ms", (int(now_s) + 1) * 1000)
+    frozen = asyncio.create_task(sets.put(workspace_id, [entry()], agent.id))
+    done, _ = await asyncio.wait({frozen}, timeout=0.05)
+    assert not done
+    await client.call("HDEL", record, "frozen_until_ms")
+    assert shown((await frozen).applied.policies) == [("p", 0, 1)]
+
+
+async def test_a_store_that_goes_on_changing_is_given_up(sets, policies, client, agent, workspace_id, monkeypatch):
+    """After as many attempts as every change has."""
+
+    async def run(script, keys, args, *, as_bytes=False):
+        return ["stale", 0]
+
+    monkeypatch.setattr(client, "run", _only(client.run, run))
+    with pytest.raises(StoreUnavailable, match="8 times"):
+        await sets.put(workspace_id, [entry()], agent.id)
+
+
+def _only(real, put):
+    async def run(script, keys, args, **options):
+        return await (put if script.name == "put_policies" else real)(script, keys, args, **options)
+
+    return run
