@@ -44,6 +44,7 @@ from app.store.policy_sets import PolicySets
 from app.store.watch import Watch
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
+from app.throttling.large_calls import LargeCalls
 from app.throttling.open_answers import OpenAnswers
 from app.throttling.request_rate import RequestRates
 
@@ -76,6 +77,7 @@ class Services(Struct, frozen=True, kw_only=True):
     metrics: Metrics
     pool: FairPool
     open_answers: OpenAnswers
+    large_calls: LargeCalls
     newest: Watch[int]
     """The newest entry of each workspace that is followed."""
     callers: Watch[Caller]
@@ -143,7 +145,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-        escalated = EscalatedCalls(runner.call, signer, bounds)
+        escalated = EscalatedCalls(runner.call, signer, bounds, pool)
         follower = ApprovalFollower(BlockingReader(url))
         stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
@@ -172,6 +174,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             metrics=metrics,
             pool=pool,
             open_answers=OpenAnswers(settings.streams_per_key),
+            large_calls=LargeCalls(),
             newest=watch_newest(client, stopping),
             callers=Watch(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
             stopping=stopping,

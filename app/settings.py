@@ -96,6 +96,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000
     """Approvals of a workspace that may wait or be unused at once; past it what escalates is denied."""
 
+    call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1024 * 1024)] = 1024 * 1024
+    """Bytes that the body of a call to be judged may have; more is 413."""
+
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
 

@@ -157,6 +157,7 @@ def _groups(store_url: str) -> dict[str, list[Request]]:
     return {
         ORDINARY: [_ask(hot, ORDINARY, json.encode(call))] * 20,
         "JSON bombs to /v1/authorize": [_ask(hot, *bomb) for bomb in hostile.JSON_BOMBS.items()],
+        "calls of 1 MiB": [_ask(hot, *bomb) for bomb in hostile.LARGE_CALLS.items()],
         "JSON bombs to /v1/policies": [_make(hot, *bomb) for bomb in hostile.JSON_BOMBS.items()],
         "policies as large as they may be": [_make(hot, *bomb) for bomb in hostile.POLICY_BOMBS.items()],
         "patterns that are refused": [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import Answer, Escalates, Overtaken, Stale, require_stale
 from app.errors import StoreUnavailable
+from app.fair_pool import FairPool
 from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -26,6 +28,8 @@ ATTEMPTS = 16
 Commit = Callable[[Plan, ApprovalStep | None], Awaitable[Answer]]
 """Commits this plan with this step; everything else about the call is settled."""
 
+_QUICK_BYTES = 64 * 1024
+_Run = Callable[..., Awaitable[Any]]
 _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
@@ -76,10 +80,17 @@ class EscalatedCalls:
     read: runs a reading command, in the time that a decision has.
     """
 
-    def __init__(self, read: Callable[..., Awaitable[Any]], signer: Signer, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        read: Callable[..., Awaitable[Any]],
+        signer: Signer,
+        bounds: Bounds | None = None,
+        pool: FairPool | None = None,
+    ) -> None:
         self._read = read
         self._signer = signer
         self._bounds = bounds or Bounds()
+        self._pool = pool or FairPool()
 
     async def commit(
         self,
@@ -93,9 +104,9 @@ class EscalatedCalls:
         commit: Commit,
     ) -> Decision | Stale:
         """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed."""
-        bound = bound_context(agent, request)
-        form = canonical_call(request.agent_id, request.tool_name, request.body, bound)
-        digest = self._signer.mac(Purpose.CALL, form)
+        is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
+        run = _at_once if is_quick else partial(self._pool.run, workspace_id)
+        bound, digest = await run(self._bound, agent, request)
         if digest is None:
             return _final(await commit(plan, None))
         full: tuple[int, ...] = ()
@@ -106,10 +117,16 @@ class EscalatedCalls:
                 return _final(answer)
             full = answer.full
         asked = Asked(workspace_id, request, agent, plan, now_us // 1000, decision_id, key_id, tuple(bound), digest)
-        return await self._settle(asked, escalations(agent, request, now_us), full, commit)
+        return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
+
+    def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
+        """What of the context is bound, and the MAC of all that is; None without a secret."""
+        bound = bound_context(agent, request)
+        form = canonical_call(request.agent_id, request.tool_name, request.body, bound)
+        return bound, self._signer.mac(Purpose.CALL, form)
 
     async def _settle(
-        self, asked: Asked, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit
+        self, asked: Asked, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
         """Do what the call's approval calls for, again as long as others change it or the quotas meanwhile."""
         beyond: tuple[Escalation, ...] = ()
@@ -121,8 +138,9 @@ class EscalatedCalls:
             plan = asked.plan
             if step.step == "use":
                 reason = f'Approved by "{held.record["approved_by"]}"'
-                plan = approved_plan(
-                    asked.agent, asked.request, plan, held.record["rules"].split(), reason, asked.key_id
+                plan = await run(
+                    approved_plan,
+                    *(asked.agent, asked.request, plan, held.record["rules"].split(), reason, asked.key_id),
                 )
             answer = await commit(plan, step)
             if isinstance(answer, Escalates) and step.step == "use":  # a quota is full that nobody was asked about
@@ -171,6 +189,10 @@ class EscalatedCalls:
         keyspace = Keyspace(asked.workspace_id)
         held_id = await self._read("GET", keyspace.approval_call(asked.digest)) or ""
         return Held(held_id, as_record(await self._read("HGETALL", keyspace.approval(held_id))) if held_id else {})
+
+
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
 
 
 def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:

@@ -14,16 +14,28 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
+from app.http.outside_texts import has_more_outside_texts, outside_texts
 from app.model.policies import MANY_PATTERNS
 from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
+"""Of any body but a call's, which may have as many as a setting says."""
+
 MAX_DEPTH = 32
 MAX_NESTED = 10_000
 """Objects and lists that a body may hold: each is looked at by itself, all of them in one step of the loop."""
 
 MAX_LARGE_EXPONENTS = 500
 """Numbers like 1e300 that a body may hold: msgspec takes 14 us for each, 400 times what it takes for 1e30."""
+
+MAX_OUTSIDE_TEXTS = 96 * 1024
+"""Bytes that a larger body may hold outside of texts: more than the log keeps of a call, and as little to read."""
+
+_MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
+"""More, names among them, than fit into an entry: `"",` is the shortest."""
+
+ANY_LENGTH = 1 << 62
+"""More than any body may have: of one whose length nobody has announced."""
 
 _LONG = 4096
 _DECODED = "decoded_body"
@@ -47,18 +59,18 @@ class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     aliases: ClassVar[dict[str, str]] = {}
 
 
-async def read_body(receive: Receive) -> bytes:
+async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
     """The request's body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
-    chunks: bytes = b""
+    chunks = bytearray()
     while True:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
             raise Invalid.at("$", "the body ended before it was complete")
         chunks += message["body"]
-        if len(chunks) > MAX_BODY_BYTES:
-            raise too_large()
+        if len(chunks) > max_bytes:
+            raise too_large(max_bytes)
         if not message.get("more_body", False):
-            return chunks
+            return bytes(chunks)
 
 
 def decode_body(raw: bytes, kind: type[_BodyT]) -> _BodyT:
@@ -92,9 +104,9 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
-def decode_json(raw: bytes) -> Any:
+def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> Any:
     """Plain values; no object in it names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
-    require_readable(raw)
+    require_readable(raw, max_bytes)
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -103,11 +115,13 @@ def decode_json(raw: bytes) -> Any:
     return value
 
 
-def require_readable(raw: bytes) -> None:
+def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> None:
     """Raise unless `raw` is small and flat enough to be decoded at all."""
-    if len(raw) > MAX_BODY_BYTES:
-        raise too_large()
+    if len(raw) > max_bytes:
+        raise too_large(max_bytes)
     _require_content(raw)
+    if len(raw) > MAX_BODY_BYTES:
+        _require_mostly_texts(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH + _ENVELOPE:
         _require_flat(raw)
     if len(raw) > _LONG and raw.count(b"e") + raw.count(b"E") > MAX_LARGE_EXPONENTS:
@@ -119,29 +133,28 @@ def _require_content(raw: bytes) -> None:
         raise Invalid.at("$", "the body is empty; send a JSON object")
 
 
+def _require_mostly_texts(raw: bytes) -> None:
+    """Raise PayloadTooLarge if a body beyond the usual size is large by more than its texts: it could hold the loop."""
+    if has_more_outside_texts(raw, MAX_OUTSIDE_TEXTS, _MAX_TEXTS):
+        raise PayloadTooLarge(
+            f"A body of more than {MAX_BODY_BYTES} bytes may have {MAX_OUTSIDE_TEXTS} of them outside of its texts, "
+            f"and {_MAX_TEXTS} texts"
+        )
+
+
 def _require_flat(raw: bytes) -> None:
     """Raise Invalid if brackets outside texts nest too deep or are too many; linear time, in C."""
-    steps = memoryview(_outside_texts(raw, _but_brackets).translate(_signs)).cast("b")
+    steps = memoryview(outside_texts(raw, _but_brackets).translate(_signs)).cast("b")
     if max(accumulate(steps[: 2 * MAX_NESTED]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
     if len(steps) > 2 * MAX_NESTED:
         raise Invalid.at("$", f"holds more than {MAX_NESTED} objects and lists")
 
 
-def _outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
-    """What stands between the texts of a JSON text, less some bytes that are not wanted; linear time, in C.
-
-    Little memory is made anew here: of a large body that takes longer than to look at it.
-    """
-    if b"\\" in raw:
-        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Each byte keeps an odd or even number of quotation marks before it: what is left of a text is still a text.
-    kept = raw.translate(None, dropped).replace(b'""', b"")
-    return b"".join(kept.split(b'"')[::2])
-
-
 def _require_small_exponents(raw: bytes) -> None:
-    if _has_many_large_exponents(raw) and _has_many_large_exponents(_outside_texts(raw)):
+    # Of a body that is mostly texts these are not looked through: that would take longer than to leave them out.
+    is_large = len(raw) > MAX_BODY_BYTES
+    if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_texts(raw)):
         raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
 
 
@@ -165,7 +178,7 @@ def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
 
 def keys_written(raw: bytes) -> int:
     """How many keys the objects in a JSON text have together, those that are given twice included."""
-    return len(_outside_texts(raw, _but_colons))
+    return len(outside_texts(raw, _but_colons))
 
 
 def count_keys(value: Any) -> int:
@@ -184,8 +197,8 @@ def count_keys(value: Any) -> int:
     return count
 
 
-def too_large() -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body has more than {MAX_BODY_BYTES} bytes; no more are read")
+def too_large(max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body has more than {max_bytes} bytes; no more are read")
 
 
 def two_spellings(name: str, alias: str) -> Invalid:

@@ -15,7 +15,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     key_id: The API key that asked.
     action: What was attempted.
     tool_name: The tool that the agent wanted to call.
-    parameters: The call's parameters; values under secret names are "[REDACTED]".
+    parameters: The call's parameters; values under secret names are "[REDACTED]", in place of a text of
+    more than 2 KiB stands an object with its `beginning`, its `length` and its `hmac`.
     result: What was decided; null only where the entry is no decision, or cannot be read since no commit wrote it.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null where no rule did.

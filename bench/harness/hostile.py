@@ -69,6 +69,29 @@ JSON_BOMBS: Mapping[str, bytes] = {
 }
 """Bodies of up to 256 KiB by what is wrong or hard about them."""
 
+LARGEST = 1024 * 1024
+
+LARGE_CALLS: Mapping[str, bytes] = {
+    "a text": _call(b'{"a":"' + b"x" * (LARGEST - 512) + b'"}'),
+    "a text of escapes": _call(b'{"a":"' + b"\\u0041" * (LARGEST // 6 - 128) + b'"}'),
+    "a text of escaped quotes": _call(b'{"a":"' + b'\\"' * (LARGEST // 2 - 256) + b'"}'),
+    "a text of backslashes": _call(b'{"a":"' + b"\\\\" * (LARGEST // 2 - 256) + b'"}'),
+    "a text of numbers and brackets": _call(b'{"a":"' + b"1.5e300 {[ : " * (LARGEST // 13 - 64) + b'"}'),
+    "Chinese": _call(b'{"a":"' + "天".encode() * (LARGEST // 3 - 256) + b'"}'),
+    "texts of 3 KiB": _call(b'{"a":[' + _fill(b'"' + b"a" * 3072 + b'"', LARGEST - 512) + b"]}"),
+    "texts of 2 KB": _call(b'{"a":[' + _fill(b'"' + b"a" * 2000 + b'"', LARGEST - 512) + b"]}"),
+    "texts of 30 bytes": _call(b'{"a":[' + _fill(b'"' + b"a" * 30 + b'"', LARGEST - 512) + b"]}"),
+    "empty texts": _call(b'{"a":[' + _fill(b'""', LARGEST - 512) + b"]}"),
+    "numbers": _call(b'{"a":[' + _fill(b"0", LARGEST - 512) + b"]}"),
+    "names of many words": _call(b"{" + _numbered('"' + "aB" * 400 + '%d":0', LARGEST - 512) + b"}"),
+    "one name of many words": _call(b'{"' + b"aB" * (LARGEST // 2 - 256) + b'":0}'),
+    "a name given twice after a long text": _call(b'{"a":"' + b":x" * (LARGEST // 2 - 256) + b'","b":1,"b":2}'),
+    "white space": _call(b'{"a":0' + b" " * (LARGEST - 512) + b"}"),
+    "a text that does not end": b'{"a":"' + b'\\"' * (LARGEST // 2 - 256),
+    "what is no UTF-8": _call(b'{"a":"' + b"\xff" * (LARGEST - 512) + b'"}'),
+}
+"""Bodies of calls, up to 1 MiB."""
+
 PATTERNS: tuple[str, ...] = (
     "(a+)+$",
     "(a|aa)+$",

@@ -12,7 +12,7 @@ from app.errors import AppError, Detail
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
-from app.http.api.authorize_body import MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.api.authorize_body import MAX_RECORDED_BYTES, decode_tool_call
 from app.http.api.changes import ALIASES as CHANGE_ALIASES
 from app.http.api.changes import FILTERS as CHANGE_FILTERS
 from app.http.api.changes import change_query
@@ -60,7 +60,7 @@ def tool_call(raw: bytes) -> None:
     except AppError as error:
         return _refusal(error)
     assert canonical_uuid(request.agent_id) == request.agent_id
-    assert len(request.recorded_parameters) <= MAX_PARAMETERS_BYTES
+    assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
     assert isinstance(msgspec.json.decode(request.recorded_parameters), dict)
     return None
 

@@ -428,13 +428,13 @@ def test_brackets_in_texts_are_no_levels(tenant, agent):
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
 
 
-def test_parameters_of_more_than_64_kib_are_refused(tenant, agent):
+def test_parameters_of_which_the_log_would_keep_more_than_64_kib_are_refused(tenant, agent):
     """The log keeps what it is given, so it is given no more than that."""
-    body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"text": "x" * (64 * 1024 - 11)}}
+    body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"texts": ["x" * 2045] * 31 + ["x" * 2034]}}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
-    body["parameters"]["text"] += "x"
+    body["parameters"]["texts"][0] += "x"
     answer = tenant.reader.post("/v1/authorize", json=body)
-    message = "have 65537 bytes as JSON; at most 65536 are kept"
+    message = "have 65537 bytes as JSON even with long texts shortened; at most 65536 are kept"
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
     assert answer.json()["error"]["details"] == [{"path": "$.parameters", "message": message}]
 

@@ -5,19 +5,19 @@ import json
 import pytest
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.api.authorize_body import MAX_NAMES, MAX_PARAMETERS_BYTES, decode_tool_call
+from app.http.api.authorize_body import MAX_NAMES, MAX_RECORDED_BYTES, decode_tool_call
 from app.http.api.policies import CreatePolicy
 from app.http.bodies import MAX_LARGE_EXPONENTS, MAX_NESTED, decode_body, decode_json
 from app.model.policies import MANY_PATTERNS
 from app.model.redaction import Redactor
 from app.settings import Settings
-from bench.harness.hostile import AGENT, JSON_BOMBS, POLICY_BOMBS, REFUSED
+from bench.harness.hostile import AGENT, JSON_BOMBS, LARGE_CALLS, LARGEST, POLICY_BOMBS, REFUSED
 
 ID = "00000000-0000-7000-8000-000000000000"
 DEEP = "$: values are nested more than 32 levels deep"
 NESTED = f"$: holds more than {MAX_NESTED} objects and lists"
 NAMES = f"$: holds more than {MAX_NAMES} names"
-LONG = f"bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
+LONG = f"at most {MAX_RECORDED_BYTES} are kept"
 EXPONENTS = f"$: holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits"
 REFUSALS = {
     "open brackets": DEEP,
@@ -32,7 +32,6 @@ REFUSALS = {
     "a text that does not end": "$: is not JSON: it ends too early",
     "half a surrogate": "$: is not JSON: it ends too early",
     "what is no UTF-8": "$: is not JSON: its text is not UTF-8",
-    "a text of colons": LONG,
     "many names": NAMES,
     "names of many words": LONG,
     "one name of many words": LONG,
@@ -65,7 +64,7 @@ def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
 def test_what_is_large_but_right_is_read(name, redactor):
     """A long text, white space, 64 KiB of lists or names: the bounds leave room for what somebody may mean."""
     request = decode_tool_call(JSON_BOMBS[name], None, redactor)
-    assert len(request.recorded_parameters) <= MAX_PARAMETERS_BYTES
+    assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
 
 
 @pytest.mark.parametrize("name", JSON_BOMBS)
@@ -73,6 +72,24 @@ def test_no_bomb_is_taken_for_a_policy(name):
     """Whatever is in it, the answer is a refusal of ours."""
     with pytest.raises(Invalid):
         decode_body(JSON_BOMBS[name], CreatePolicy)
+
+
+LARGE_READ = {
+    *("a text", "a text of escapes", "a text of escaped quotes", "a text of backslashes", "Chinese", "white space"),
+    "a text of numbers and brackets",
+}
+
+
+@pytest.mark.parametrize("name", LARGE_CALLS)
+def test_a_megabyte_is_read_if_the_log_can_keep_it(name, redactor):
+    """Whatever stands in its texts; what is large by anything else is refused."""
+    assert LARGEST - 4096 <= len(LARGE_CALLS[name]) <= LARGEST
+    if name in LARGE_READ:
+        request = decode_tool_call(LARGE_CALLS[name], None, redactor)
+        assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
+    else:
+        with pytest.raises((Invalid, PayloadTooLarge)):
+            decode_tool_call(LARGE_CALLS[name], None, redactor)
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -112,11 +129,12 @@ def test_names_are_counted_outside_texts(over, redactor):
         assert decode_tool_call(raw, None, redactor).parameters == {"a": '":' * 9_000}
 
 
-def test_a_secret_does_not_make_room_in_the_parameters(redactor):
-    """Their size is what was sent: who hides a megabyte under `password` is refused as well."""
-    body = {"agent_id": ID, "tool_name": "t", "parameters": {"password": "x" * (MAX_PARAMETERS_BYTES + 1)}}
-    with pytest.raises(PayloadTooLarge, match="bytes as JSON"):
-        decode_tool_call(json.dumps(body).encode(), None, redactor)
+def test_a_secret_may_be_as_long_as_any_text(redactor):
+    """It is judged and not kept."""
+    body = {"agent_id": ID, "tool_name": "t", "parameters": {"password": "x" * (MAX_RECORDED_BYTES + 1)}}
+    assert (
+        decode_tool_call(json.dumps(body).encode(), None, redactor).recorded_parameters == b'{"password":"[REDACTED]"}'
+    )
 
 
 @pytest.mark.parametrize("spaced", ['{"a":1,"b":{"c":2}}', '{"a" : 1, "b" : {"c" : 2}}', '{"a"\n:1,"b"\t:{"c"  :2}}'])

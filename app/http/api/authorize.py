@@ -4,6 +4,7 @@ A plain ASGI handler that the application calls before its router: typed handler
 as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Protocol, cast
 
 import msgspec
@@ -12,7 +13,15 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.authorize.store_clock import monotonic_us
-from app.errors import AgentNotFound, AppError, InsufficientScope, Invalid, PayloadTooLarge, Unauthorized
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    InsufficientScope,
+    Invalid,
+    Overloaded,
+    PayloadTooLarge,
+    Unauthorized,
+)
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import (
@@ -24,18 +33,22 @@ from app.http.authentication import (
     require_asking_for,
     single_headers,
 )
-from app.http.bodies import read_body
+from app.http.bodies import ANY_LENGTH, read_body
 from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
-from app.model.decisions import ApprovalRef, Decision, Result, RuleRef
+from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
+from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.replica import Services
+from app.throttling.large_calls import LARGE_BYTES
 
 PATH = "/v1/authorize"
 IDEMPOTENCY_KEY = b"idempotency-key"
+Translation = Callable[[bytes, list[Header], int], bytes]
+"""Makes a body of /v1/authorize of another body and its headers; it may have so many bytes."""
 
 
 class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -91,12 +104,19 @@ class Call(Protocol):
     def peer(self) -> str | None:
         """The address at the other end of the connection."""
 
-    async def body(self) -> bytes:
-        """The body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
+    @property
+    def most(self) -> int:
+        """Bytes that the body can have."""
+
+    async def body(self, max_bytes: int) -> bytes:
+        """The body, never more of it than this. Raises PayloadTooLarge, or Invalid if it breaks off."""
 
 
-async def respond(services: Services, call: Call) -> Answer:
-    """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned."""
+async def respond(services: Services, call: Call, question: Translation | None = None) -> Answer:
+    """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned.
+
+    question: makes the body of /v1/authorize of another.
+    """
     arrived_us = monotonic_us()
     request_id = given_request_id(call.headers)
     admitted: list[Header] = []
@@ -107,14 +127,7 @@ async def respond(services: Services, call: Call) -> Answer:
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
         try:
-            if not caller.asks_for_all:
-                require_asking(caller)
-            request = decode_tool_call(
-                await call.body(), given.get(IDEMPOTENCY_KEY), services.redactor, services.signer
-            )
-            if not caller.asks_for_all:
-                require_asking_for(caller, request.agent_id)
-            decision = await services.authorizer.authorize(caller, request, arrived_us)
+            request, decision = await _judge(services, caller, call, given.get(IDEMPOTENCY_KEY), question, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.authenticator.authenticate(raw_key, promptly=True)
@@ -139,6 +152,51 @@ async def respond(services: Services, call: Call) -> Answer:
     if services.note_decision is not None:
         services.note_decision(request, decision, waited_us)
     return Answer(200, headers, body)
+
+
+async def _judge(
+    services: Services,
+    caller: Caller,
+    call: Call,
+    idempotency_key: bytes | None,
+    question: Translation | None,
+    arrived_us: int,
+) -> tuple[AuthorizeRequest, Decision]:
+    """What is asked, and the decision on it. Raises Overloaded where there is no room for a large call."""
+    if not caller.asks_for_all:
+        require_asking(caller)
+    max_bytes, counted = services.settings.call_bytes_max, 0
+    if call.most > LARGE_BYTES:
+        counted = min(call.most, max_bytes)
+        if not services.large_calls.enter(caller.workspace_id, counted):
+            raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    try:
+        raw = await call.body(max_bytes)
+        if len(raw) <= LARGE_BYTES:
+            request = _decode(services, raw, call.headers, idempotency_key, question)
+        else:
+            request = await services.pool.run(
+                caller.workspace_id, _decode, services, raw, call.headers, idempotency_key, question
+            )
+        if not caller.asks_for_all:
+            require_asking_for(caller, request.agent_id)
+        return request, await services.authorizer.authorize(caller, request, arrived_us)
+    finally:
+        if counted:
+            services.large_calls.leave(caller.workspace_id, counted)
+
+
+def _decode(
+    services: Services,
+    raw: bytes,
+    headers: list[Header],
+    idempotency_key: bytes | None,
+    question: Translation | None,
+) -> AuthorizeRequest:
+    max_bytes = services.settings.call_bytes_max
+    if question is not None:
+        raw = question(raw, headers, max_bytes)
+    return decode_tool_call(raw, idempotency_key, services.redactor, services.signer, max_bytes)
 
 
 @asgi(PATH, copy_scope=False)
@@ -167,8 +225,13 @@ class AsgiCall:
         self.peer = peer_of(scope)
         self._receive = receive
 
-    async def body(self) -> bytes:
-        return await read_body(self._receive)
+    @property
+    def most(self) -> int:
+        announced = next((value for name, value in self.headers if name == b"content-length"), b"")
+        return int(announced) if announced.isdigit() else ANY_LENGTH
+
+    async def body(self, max_bytes: int) -> bytes:
+        return await read_body(self._receive, max_bytes)
 
 
 _ALLOW = "OPTIONS, POST"

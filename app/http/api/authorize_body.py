@@ -19,22 +19,24 @@ from app.http.bodies import (
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.fields import AgentId
 from app.model.ids import canonical_uuid
-from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.recording import recorded
 from app.model.redaction import Redactor
 from app.model.signer import UNSIGNED, Purpose, Signer
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.validation_messages import explain
 
-MAX_PARAMETERS_BYTES = 64 * 1024
-MAX_NAMES = MAX_PARAMETERS_BYTES // 5
-"""More names than the parameters have room for: `"":0,` is the shortest."""
+MAX_CALL_BYTES = 1024 * 1024
+MAX_RECORDED_BYTES = 64 * 1024
+"""Of the parameters, as the log keeps them."""
+
+MAX_NAMES = MAX_RECORDED_BYTES // 5
+"""More names than there is room for in an entry: `"":0,` is the shortest."""
 
 MAX_IDEMPOTENCY_KEY = 255
 MAX_CONTEXT_BYTES = 16 * 1024
 MAX_CONTEXT_DEPTH = 8
 _NESTED = frozenset({dict, list})
 DEFAULT_ACTION = "authorize"
-_KEY_TYPE = KEY_TYPE.encode()
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
@@ -42,7 +44,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
 
     tool_name: The tool that the agent wants to call.
     action: What is attempted, for the log; `authorize` if left out.
-    parameters: The call's parameters; up to 64 KiB and 32 levels deep.
+    parameters: The call's parameters, up to 32 levels deep. They may have as many bytes as the body, 1 MiB unless the
+    service is set otherwise; the entry keeps up to 64 KiB, and of texts beyond 2 KiB only the beginning.
     context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and
     8 levels deep.
     """
@@ -65,16 +68,20 @@ _decode = msgspec.json.Decoder(AuthorizeBody).decode
 
 
 def decode_tool_call(
-    raw: bytes, idempotency_key: bytes | None, redactor: Redactor, signer: Signer = UNSIGNED
+    raw: bytes,
+    idempotency_key: bytes | None,
+    redactor: Redactor,
+    signer: Signer = UNSIGNED,
+    max_bytes: int = MAX_CALL_BYTES,
 ) -> AuthorizeRequest:
-    """The tool call that `raw` holds, with its parameters as the log may keep them. Raises Invalid."""
-    require_readable(raw)
-    if len(raw) > MAX_PARAMETERS_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
+    """The tool call that `raw` holds, and what of it the log may keep. Raises Invalid or PayloadTooLarge."""
+    require_readable(raw, max_bytes)
+    if len(raw) > MAX_RECORDED_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
         raise Invalid.at("$", f"holds more than {MAX_NAMES} names")
     try:
         body = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _refused(raw, error) from None
+        raise _refused(raw, error, max_bytes) from None
     parameters = {} if body.parameters is UNSET else body.parameters
     context = None if body.context is UNSET or not body.context else body.context
     require_unique_keys(
@@ -93,17 +100,17 @@ def decode_tool_call(
     if canonical is None:
         raise Invalid.at("$.agent_id", "must be a UUID")
 
-    if len(raw) > MAX_PARAMETERS_BYTES:
-        _require_short(_encode(parameters))  # before every name in them is looked at
-    recorded = _recorded(parameters, redactor)
-    _require_short(recorded)
+    if len(raw) > MAX_RECORDED_BYTES:
+        _require_short_names(parameters)  # before each of them is looked at
+    recorded_parameters = recorded(parameters, redactor, signer)
+    _require_short(recorded_parameters)
     idempotency = None
     if idempotency_key is not None:
         asked = (canonical, tool_name, action, parameters)
         idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context), signer)
     if context is None:
         return AuthorizeRequest(
-            canonical, tool_name, action, parameters, recorded, idempotency, size=len(raw), body=raw
+            canonical, tool_name, action, parameters, recorded_parameters, idempotency, size=len(raw), body=raw
         )
     _require_small(context)
     return AuthorizeRequest(
@@ -111,19 +118,13 @@ def decode_tool_call(
         tool_name,
         action,
         parameters,
-        recorded,
+        recorded_parameters,
         idempotency,
         context=context,
-        recorded_context=_recorded(context, redactor),
+        recorded_context=recorded(context, redactor, signer),
         size=len(raw),
         body=raw,
     )
-
-
-def _recorded(value: dict[str, Any], redactor: Redactor) -> bytes:
-    """JSON of it as the log may keep it."""
-    recorded = _encode(redactor.redacted(value))
-    return without_raw_keys(recorded.decode()).encode() if _KEY_TYPE in recorded else recorded
 
 
 def _require_small(context: dict[str, Any]) -> None:
@@ -140,9 +141,26 @@ def _require_small(context: dict[str, Any]) -> None:
 
 
 def _require_short(parameters: bytes) -> None:
-    if len(parameters) > MAX_PARAMETERS_BYTES:
-        message = f"have {len(parameters)} bytes as JSON; at most {MAX_PARAMETERS_BYTES} are kept"
-        raise PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
+    if len(parameters) > MAX_RECORDED_BYTES:
+        raise _too_much(f"have {len(parameters)} bytes as JSON even with long texts shortened")
+
+
+def _require_short_names(parameters: dict[str, Any]) -> None:
+    size = _size_of_names(parameters)
+    if size > MAX_RECORDED_BYTES:
+        raise _too_much(f"have names of {size} bytes as JSON")
+
+
+def _size_of_names(value: Any) -> int:
+    """At least as many bytes do the names in it have together in JSON."""
+    if type(value) is dict:
+        return sum(map(len, value)) + sum(_size_of_names(inner) for inner in value.values() if type(inner) in _NESTED)
+    return sum(_size_of_names(inner) for inner in value if type(inner) in _NESTED)
+
+
+def _too_much(has: str) -> PayloadTooLarge:
+    message = f"{has}; at most {MAX_RECORDED_BYTES} are kept"
+    return PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
 
 
 def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempotency:
@@ -178,9 +196,9 @@ def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: st
     return snake
 
 
-def _refused(raw: bytes, error: Exception) -> Invalid:
+def _refused(raw: bytes, error: Exception, max_bytes: int) -> Invalid:
     """Why `raw` was not decoded; slow, since it is read again for that."""
-    value = decode_json(raw)
+    value = decode_json(raw, max_bytes)
     if not isinstance(error, msgspec.ValidationError):
         return not_json(error)
     detail = explain(error, AuthorizeBody, value)

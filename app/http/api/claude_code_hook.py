@@ -14,7 +14,7 @@ from msgspec import Meta, Raw, Struct
 from app.errors import Invalid
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.api.authorize import AsgiCall, respond
-from app.http.bodies import require_readable
+from app.http.bodies import MAX_BODY_BYTES, require_readable
 from app.http.methods import not_allowed
 from app.http.problems import error_answer
 from app.model.decisions import Result
@@ -96,7 +96,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     """What `claude_code_hook` does, for a caller that has the services at hand."""
     if scope["method"] != "POST":
         return await send_answer(send, error_answer(not_allowed(scope["method"], "OPTIONS, POST")))
-    answered = await respond(services, _HookedCall(scope, receive))
+    answered = await respond(services, AsgiCall(scope, receive), authorize_body)
     if answered.status == 200:  # noqa: PLR2004 - OK
         judged = _decode_judged(answered.body)
         decision = _WORDS[judged.result], judged.reason
@@ -108,14 +108,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     return await send_answer(send, Answer(200, [JSON, *kept], _encode(HookAnswer(hook_specific_output=said))))
 
 
-class _HookedCall(AsgiCall):
-    """The hook's request, as a request of /v1/authorize."""
-
-    async def body(self) -> bytes:
-        return authorize_body(await super().body(), self.headers)
-
-
-def authorize_body(raw: bytes, headers: list[Header]) -> bytes:
+def authorize_body(raw: bytes, headers: list[Header], max_bytes: int = MAX_BODY_BYTES) -> bytes:
     """The body of /v1/authorize that asks the hook's question; tool_input is passed on as it was written.
 
     Raises Invalid, which the hook's answer tells as a denial.
@@ -123,7 +116,7 @@ def authorize_body(raw: bytes, headers: list[Header]) -> bytes:
     agents = [value for name, value in headers if name == AGENT]
     if len(agents) != 1:
         raise Invalid.at("X-Remit-Agent", f"stands {len(agents)} times; one header must name the agent")
-    require_readable(raw)
+    require_readable(raw, max_bytes)
     try:
         call = _decode_call(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, cast
 
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
-from app.http.bodies import MAX_BODY_BYTES, too_large
+from app.http.bodies import ANY_LENGTH, too_large
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
@@ -121,17 +121,24 @@ class Exchange:
         self.is_gone = True
         self.break_off(Invalid.at("$", "the body ended before it was complete"))
 
-    async def body(self) -> bytes:
+    @property
+    def most(self) -> int:
+        """Bytes that the body has, if all of it has come or they are announced; else more than any may have."""
+        return len(self.received) if self.is_complete else self.head.length if self.head.length >= 0 else ANY_LENGTH
+
+    async def body(self, max_bytes: int) -> bytes:
         """The whole body. Raises PayloadTooLarge as soon as it is, or what has broken it off."""
         while not self.is_complete:
             if self.error is not None:
                 raise self.error
-            if max(len(self.received), self.head.length) > MAX_BODY_BYTES:
-                raise too_large()
+            if max(len(self.received), self.head.length) > max_bytes:
+                raise too_large(max_bytes)
             await self._more()
-        if len(self.received) > MAX_BODY_BYTES:
-            raise too_large()
-        return bytes(self.received)
+        if len(self.received) > max_bytes:
+            raise too_large(max_bytes)
+        whole = bytes(self.received)
+        self.drop_received()
+        return whole
 
     async def receive(self) -> dict[str, Any]:
         """ASGI: the next part of the body, then nothing until the client has gone or the answer is complete."""

@@ -1,0 +1,42 @@
+"""How much of large calls a replica holds at once: of one workspace, and of all of them.
+
+Each is there from before its body is read until it is answered. What is announced counts, whether it has come or not,
+so callers that send slowly cannot fill the memory; and no workspace can take all the room.
+"""
+
+from collections import Counter
+
+LARGE_BYTES = 64 * 1024
+"""A call of more is large: it is counted here, and read in a thread."""
+
+_IN_ALL, _PER_WORKSPACE = 64 * 1024 * 1024, 16 * 1024 * 1024
+
+
+class LargeCalls:
+    """Bytes of the bodies of large calls, by workspace."""
+
+    def __init__(self, in_all: int = _IN_ALL, per_workspace: int = _PER_WORKSPACE) -> None:
+        self._in_all, self._per_workspace = in_all, per_workspace
+        self._held: Counter[str] = Counter()
+
+    @property
+    def held(self) -> int:
+        """Bytes that all of them have or may have together."""
+        return self._held.total()
+
+    def enter(self, workspace_id: str, size: int) -> bool:
+        """Whether there was room for a body of this size; if so, it is counted until `leave`."""
+        if self._held[workspace_id] + size > self._per_workspace or self.held + size > self._in_all:
+            self._drop_empty(workspace_id)
+            return False
+        self._held[workspace_id] += size
+        return True
+
+    def leave(self, workspace_id: str, size: int) -> None:
+        """It is answered."""
+        self._held[workspace_id] -= size
+        self._drop_empty(workspace_id)
+
+    def _drop_empty(self, workspace_id: str) -> None:
+        if not self._held[workspace_id]:
+            del self._held[workspace_id]

@@ -1,0 +1,221 @@
+"""Calls of up to 1 MiB: judged whole, kept shortened, and bounded all the same."""
+
+import json
+import socket
+import threading
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+from app.http.api import authorize as hot_path
+from app.http.api.authorize_body import MAX_CALL_BYTES, MAX_RECORDED_BYTES, decode_tool_call
+from app.http.bodies import MAX_BODY_BYTES
+from app.main import create_app
+from app.model.signer import Purpose, Signer
+from app.settings import Settings
+from app.throttling.large_calls import LARGE_BYTES, LargeCalls
+
+SECRET = "s" * 32
+BEYOND = "413 PAYLOAD_TOO_LARGE"
+
+
+@pytest.fixture(scope="module")
+def signed(store):
+    """A replica with a secret."""
+    running = Replica(store.url, REMIT_SECRET=SECRET)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def writer(store, signed):
+    """A workspace whose one agent may write files that end well."""
+    tenant = Tenant(store.url, signed)
+    tenant.agent = tenant.new_agent()["id"]
+    rules = [{"type": "parameter_constraint", "tools": ["file.write"], "parameters": {"content": {"regex": "end$"}}}]
+    tenant.new_policy(tenant.agent, *rules)
+    yield tenant
+    tenant.close()
+
+
+def body_of(tenant, size, end="end"):
+    """A call of exactly this many bytes, and the text in it."""
+    call = {"agent_id": tenant.agent, "tool_name": "file.write", "parameters": {"path": "a", "content": end}}
+    text = "x" * (size - len(json.dumps(call))) + end
+    return json.dumps(call | {"parameters": {"path": "a", "content": text}}).encode(), text
+
+
+@pytest.mark.parametrize(("end", "allowed"), [("end", True), ("END", False)])
+def test_a_call_of_1_mib_is_judged_to_its_last_byte(writer, end, allowed):
+    """The policy sees all of it; the entry has its beginning, its length and its MAC."""
+    body, text = body_of(writer, MAX_CALL_BYTES, end)
+    answer = writer.reader.post("/v1/authorize", content=body)
+
+    assert (answer.status_code, answer.json()["allowed"]) == (200, allowed)
+    (entry,) = writer.log()
+    mac = Signer([SECRET.encode()]).mac(Purpose.LONG_TEXT, text.encode())
+    assert entry["parameters"] == {
+        "path": "a",
+        "content": {"beginning": text[:256], "length": len(text), "hmac": mac},
+    }
+
+
+def test_a_byte_more_is_413_however_it_is_sent(writer):
+    """Announced or in chunks, on the direct way and through the ASGI server."""
+    body, _ = body_of(writer, MAX_CALL_BYTES + 1)
+    for path in ("/v1/authorize", "/v1/authorize?"):
+        for content in (body, iter([body])):
+            answer = writer.reader.post(path, content=content)
+            assert f"{answer.status_code} {answer.json()['error']['code']}" == BEYOND
+            assert "more than 1048576 bytes" in answer.json()["error"]["message"]
+    assert writer.log() == []
+
+
+def test_the_setting_bounds_the_body(store):
+    """Who wants less takes less."""
+    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024))
+    tenant = Tenant(store.url, small)
+    try:
+        tenant.agent = tenant.new_agent()["id"]
+        assert tenant.reader.post("/v1/authorize", content=body_of(tenant, 64 * 1024)[0]).status_code == 200
+        assert tenant.reader.post("/v1/authorize", content=body_of(tenant, 64 * 1024 + 1)[0]).status_code == 413
+    finally:
+        tenant.close()
+        small.stop()
+
+
+SPREAD = {
+    "numbers": lambda size: {"a": [10] * (size // 3)},
+    "short texts": lambda size: {"a": ["x" * 2_000] * (size // 2_004)},
+    "names": lambda size: {"x" * 2_000 + str(number): 0 for number in range(size // 2_010)},
+}
+
+
+@pytest.mark.parametrize("made", SPREAD.values(), ids=SPREAD)
+@pytest.mark.parametrize("size", [MAX_RECORDED_BYTES + 4096, MAX_BODY_BYTES + 4096, MAX_CALL_BYTES - 4096])
+def test_what_does_not_fit_into_an_entry_is_413(writer, made, size):
+    """Only long texts are shortened; an entry has a bound."""
+    call = {"agent_id": writer.agent, "tool_name": "file.write", "parameters": made(size)}
+    answer = writer.reader.post("/v1/authorize", json=call)
+    assert f"{answer.status_code} {answer.json()['error']['code']}" == BEYOND
+    assert writer.log() == []
+
+
+def test_the_hook_of_a_coding_agent_takes_large_files(writer):
+    """Which is what its Write is for."""
+    rules = [{"type": "parameter_constraint", "tools": ["Write"], "parameters": {"content": {"regex": "end$"}}}]
+    writer.new_policy(writer.agent, *rules)
+    call = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "s",
+        "tool_name": "Write",
+        "tool_input": {"content": "x" * 900_000 + "end"},
+    }
+    headers = {"X-Remit-Agent": writer.agent}
+    answer = writer.reader.post("/v1/hooks/claude-code", json=call, headers=headers).json()
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "allow"
+
+
+def test_an_approval_is_bound_to_all_of_a_large_call(writer):
+    """A byte in its middle makes it another call, although the entries look alike but for the MAC."""
+    writer.new_policy(writer.agent, {"type": "approval_required", "tools": ["*"]}, name="asks", kind="guardrail")
+    body, _ = body_of(writer, 500_000)
+    middle = len(body) // 2
+    other = body[:middle] + b"y" + body[middle + 1 :]
+
+    asked = [writer.reader.post("/v1/authorize", content=each).json()["approval"]["id"] for each in (body, other, body)]
+
+    assert asked[0] == asked[2] != asked[1]
+
+
+def test_the_same_key_for_another_large_body_is_409(writer):
+    """What is beyond the beginning counts."""
+    headers = {"Idempotency-Key": "large"}
+    first, other = (body_of(writer, 300_000, end)[0] for end in ("end", "END"))
+    assert writer.reader.post("/v1/authorize", content=first, headers=headers).status_code == 200
+    assert writer.reader.post("/v1/authorize", content=other, headers=headers).status_code == 409
+
+
+# What one caller can take from the others.
+
+
+async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
+    """And a small one in the loop, where that is faster."""
+    threads = []
+
+    def decode(*args):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return decode_tool_call(*args)
+
+    monkeypatch.setattr(hot_path, "decode_tool_call", decode)
+    tenant.agent = tenant.new_agent()["id"]
+    app = create_app(Settings(redis_url=store.url))
+    async with app.lifespan():
+        transport = httpx.ASGITransport(app)
+        headers = {"Authorization": f"Bearer {tenant.read_key}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://remit", headers=headers) as client:
+            for size in (1_000, LARGE_BYTES, LARGE_BYTES + 1, MAX_CALL_BYTES):
+                answer = await client.post("/v1/authorize", content=body_of(tenant, size)[0])
+                assert answer.status_code == 200
+    assert threads == [True, True, False, False]
+
+
+def test_a_workspace_has_its_share_and_others_have_theirs():
+    """Whatever one of them announces; what is answered makes room."""
+    room = LargeCalls(in_all=40, per_workspace=20)
+    assert room.enter("a", 20)
+    assert not room.enter("a", 1)
+    assert room.enter("b", 15)
+    assert not room.enter("c", 6)
+    assert room.enter("c", 5)
+    room.leave("b", 15)
+    assert room.enter("c", 15)
+    assert room.held == 40
+    room.leave("a", 20)
+    room.leave("c", 5)
+    room.leave("c", 15)
+    assert (room.held, len(room._held)) == (0, 0)
+
+
+def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(writer, store, signed):
+    """Sixteen of them fill the workspace's share: its next is 503 and nothing is decided; others go on."""
+    other = Tenant(store.url, signed)
+    other.agent = other.new_agent()["id"]
+    body, _ = body_of(writer, MAX_CALL_BYTES)
+    head = (
+        f"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {writer.read_key}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    writer.authorize(writer.agent, "file.read")  # the replica knows the key, so it waits for the bodies
+    with ExitStack() as stack:
+        stack.callback(other.close)
+        senders = [stack.enter_context(socket.create_connection(("127.0.0.1", signed.port), 10)) for _ in range(16)]
+        for each in senders:
+            each.sendall(head + body[:-1])
+
+        refused = stack.enter_context(socket.create_connection(("127.0.0.1", signed.port), 10))
+        refused.sendall(head + body[: 40 * 1024])
+        answer = refused.recv(4096)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b'"OVERLOADED"' in answer
+
+        assert other.reader.post("/v1/authorize", content=body_of(other, MAX_CALL_BYTES)[0]).status_code == 200
+        assert writer.authorize(writer.agent, "file.read")["allowed"] is False
+        for each in senders:
+            each.sendall(body[-1:])
+            assert each.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert writer.reader.post("/v1/authorize", content=body).status_code == 200
+
+
+def test_a_stranger_is_refused_before_a_megabyte_has_come(writer, signed):
+    """Not a byte of its body is kept."""
+    head = (
+        f"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer svc_{'0' * 32}\r\n"
+        f"Content-Length: {MAX_CALL_BYTES}\r\n\r\n"
+    ).encode()
+    with socket.create_connection(("127.0.0.1", signed.port), timeout=10) as connection:
+        connection.sendall(head)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")

@@ -1,0 +1,58 @@
+"""What the log keeps of a call's values: long texts are shortened, after what is secret is gone."""
+
+import msgspec
+import pytest
+from both_sides import REDACTOR
+
+from app.model.recording import KEPT_CHARACTERS, LONG_TEXT_BYTES, recorded
+from app.model.signer import UNSIGNED, Purpose, Signer
+
+SIGNER = Signer([b"n" * 32])
+RAW_KEY = "svc_" + "0123456789abcdef" * 2
+
+
+def kept(value, signer=SIGNER):
+    return msgspec.json.decode(recorded(value, REDACTOR, signer))
+
+
+@pytest.mark.parametrize("text", ["x" * LONG_TEXT_BYTES, "é" * (LONG_TEXT_BYTES // 2), "天" * 682])
+def test_a_text_of_2_kib_is_kept_as_it_is(text):
+    """Bytes of UTF-8 count."""
+    assert kept({"a": text, "b": [text]}) == {"a": text, "b": [text]}
+
+
+@pytest.mark.parametrize("text", ["x" * (LONG_TEXT_BYTES + 1), "é" * (LONG_TEXT_BYTES // 2 + 1), "天" * 683])
+def test_of_a_longer_text_its_beginning_its_length_and_its_mac_are_kept(text):
+    """Wherever it stands; the rest stays as it is."""
+    mac = SIGNER.mac(Purpose.LONG_TEXT, text.encode())
+    short = {"beginning": text[:KEPT_CHARACTERS], "length": len(text), "hmac": mac}
+
+    assert kept({"a": text, "b": [{"c": text}, 1], "d": None}) == {"a": short, "b": [{"c": short}, 1], "d": None}
+
+
+def test_without_a_secret_there_is_no_mac():
+    """A plain digest of a text could be guessed at."""
+    text = "x" * 3_000
+    assert kept({"a": text}, UNSIGNED) == {"a": {"beginning": text[:KEPT_CHARACTERS], "length": 3_000}}
+
+
+def test_what_is_redacted_is_not_shortened():
+    """Not a character of a secret is kept, and neither its length nor its MAC."""
+    secret = "hunter2" * 1_000
+    assert kept({"password": secret, "nested": {"token": [secret]}}) == {
+        "password": "[REDACTED]",
+        "nested": {"token": "[REDACTED]"},
+    }
+
+
+@pytest.mark.parametrize("before", [0, 200, KEPT_CHARACTERS - 5, KEPT_CHARACTERS - 4 - 31, KEPT_CHARACTERS - 1])
+def test_no_part_of_a_raw_key_is_left_where_a_text_is_cut(before):
+    """Half a key is most of a key."""
+    text = "x" * before + RAW_KEY + "y" * 3_000
+    assert "0123456789" not in recorded({"a": text}, REDACTOR, SIGNER).decode()
+
+
+def test_a_short_call_is_kept_whole():
+    """Texts that are short stay texts, however many there are."""
+    value = {"texts": ["y" * 1_000] * 10}
+    assert kept(value) == value
