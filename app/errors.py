@@ -125,6 +125,13 @@ class RequestTimeout(AppError):
     code = "REQUEST_TIMEOUT"
 
 
+class AliasTaken(AppError):
+    """Another agent of the workspace has this alias."""
+
+    status = 409
+    code = "ALIAS_TAKEN"
+
+
 class AgentRevoked(AppError):
     """The agent is revoked, and that is final: its status can become nothing else."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.keys import without_raw_keys
 from app.model.times import rfc3339
@@ -36,17 +37,33 @@ def configure_logging(level: str, style: str = "text") -> None:
         logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
-def decision_noter(when: str) -> Callable[[AuthorizeRequest, Decision, int], None] | None:
-    """What writes a line for each decision; None if nobody wants one. when: `terminal`, `always` or `never`."""
-    wanted = when == "always" or (when == "terminal" and sys.stderr.isatty())
-    return _note_decision if wanted and _decisions.isEnabledFor(logging.INFO) else None
+DecisionNoter = Callable[[str, AuthorizeRequest, Decision, int], None]
+"""Takes the workspace, the call, the decision and how many us its caller waited."""
 
 
-def _note_decision(request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
+def decision_noter(when: str, known: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
+    """What writes a line for each decision; None if nobody wants one. when: `terminal`, `always` or `never`.
+
+    known: the agent that a workspace calls so, as far as this replica remembers it.
+    """
+    if when == "never" or (when == "terminal" and not sys.stderr.isatty()) or not _decisions.isEnabledFor(logging.INFO):
+        return None
+
+    def note(workspace_id: str, request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
+        agent = known(workspace_id, request.agent_id)
+        called = {"agent_id": request.agent_id}
+        if agent is not None:
+            called = {"agent": agent.alias or agent.name, "agent_id": agent.id}
+        _note_decision(called, request, decision, waited_us)
+
+    return note
+
+
+def _note_decision(agent: dict[str, str], request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
     outcome = decision.outcome
     fields = {
         "result": outcome.result.value,
-        "agent_id": request.agent_id,
+        **agent,
         "tool": request.tool_name,
         "reason": outcome.reason,
         "ms": round(waited_us / 1000, 3),
@@ -98,7 +115,8 @@ class TerminalLines(TextLines):
         if record.name == _decisions.name:
             told = vars(record)
             colour = _COLOURS.get(told["result"], "")
-            line = f"{told['agent_id']}  {told['tool']}  {told['reason']} ({told['ms']:.1f} ms)"
+            agent = f"{told['agent']} ({told['agent_id']})" if "agent" in told else told["agent_id"]
+            line = f"{agent}  {told['tool']}  {told['reason']} ({told['ms']:.1f} ms)"
             return f"{clock}  {colour}{told['result']:9}{_PLAIN if colour else ''}  {self._shown(line)}"
         level = "" if record.levelno == logging.INFO else f"{record.levelname}  "
         fields = _fields(record)

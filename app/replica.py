@@ -1,7 +1,7 @@
 """What a running replica is made of; `main` builds one, and hands every other part what it needs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec import Struct, field
@@ -20,9 +20,8 @@ from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.store_clock import StoreClock
 from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
-from app.logs import decision_noter
+from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
-from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller
 from app.model.limits import Limits
@@ -82,7 +81,7 @@ class Services(Struct, frozen=True, kw_only=True):
     """The newest entry of each workspace that is followed."""
     callers: Watch[Caller]
     """The callers by raw key whose answers have no end: each is asked about once a second."""
-    note_decision: Callable[[AuthorizeRequest, Decision, int], None] | None = None
+    note_decision: DecisionNoter | None = None
     """Writes a decision, and how many us its caller waited, to the log; None where nobody wants that."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the replica is told to stop: answers that have no end of their own end then."""
@@ -178,5 +177,5 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             newest=watch_newest(client, stopping),
             callers=Watch(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
             stopping=stopping,
-            note_decision=decision_noter(settings.log_decisions),
+            note_decision=decision_noter(settings.log_decisions, cache.agent),
         )

@@ -8,7 +8,8 @@ KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set of the workspace's agents
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
-KEYS[6+i]     record          record or quota of one of its policies
+KEYS[7]       aliases         hash; alias → id of the agent that has it
+KEYS[7+i]     record          record or quota of one of its policies
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the agent
@@ -25,9 +26,9 @@ WRITES        everything named
 TIME          O(P log N), P policies of the agent, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS >= 6 and #ARGV >= 4 and (#ARGV - 4) % 2 == 0, 'ARITY')
+assert(#KEYS >= 7 and #ARGV >= 4 and (#ARGV - 4) % 2 == 0, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
-local agent, agents, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local agent, agents, agent_policies, policies, aliases = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
@@ -36,6 +37,8 @@ if redis.call('HGET', agent, 'version') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 redis.call('ZCARD', agents)
 redis.call('ZCARD', policies)
+local alias = redis.call('HGET', agent, 'alias')
+local has_alias = redis.call('HGET', aliases, alias or '') == id
 local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
 local function note(resource_type, resource_id, was)
@@ -46,7 +49,8 @@ for i = 5, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
 note('agent', id, before)
 redis.call('DEL', agent)
 redis.call('ZREM', agents, id)
+if has_alias then redis.call('HDEL', aliases, alias) end
 for _, policy_id in ipairs(policy_ids) do redis.call('ZREM', policies, policy_id) end
 redis.call('DEL', agent_policies)
-for i = 7, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -7,6 +7,8 @@ KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set; member = agent id, score = created_ms
 KEYS[5]       commits         hash; its field sequence is the newest entry's
+KEYS[6]       aliases         hash; alias → id of the agent that has it
+KEYS[7]       holder          hash; the record of the agent that the alias led to when it was looked up, else `agent`
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
@@ -16,34 +18,43 @@ ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
 ARGV[7]       agents_max      agents that the workspace may have
 ARGV[8]       active          1 or 0: whether the agent is active now
-ARGV[7+2i]    field           field i of the record
-ARGV[8+2i]    value           value i; every field is given but the times, revision, version, counts and approvals_ended
+ARGV[9]       alias           the alias it shall have; "" = none
+ARGV[10]      holder_id       the agent that the alias led to when it was looked up; "" = none
+ARGV[9+2i]    field           field i of the record
+ARGV[10+2i]   value           value i; every field is given but the alias, times, revision, version, counts and
+                              approvals_ended
 
 RETURNS       {status, created_ms, updated_ms, revision}
-  done        the record holds exactly the given fields, created_ms, updated_ms, revision and version, and
-              rate_limits and rules_bytes if it did; the revision counts the changes of the agent's own
+  done        the record holds exactly the given fields, its alias, created_ms, updated_ms, revision and version,
+              and rate_limits and rules_bytes if it did; the revision counts the changes of the agent's own
               fields, from 1. No approval is any good that was asked for before the agent was last not
               active: approvals_ended is the newest entry's sequence at that time
+  taken       another agent has the alias; nothing written, numbers are 0
   revoked     the key that asks is gone; nothing written, numbers are 0
-  stale       the record is not at `expected`; nothing written, numbers are 0
+  stale       the record is not at `expected`, or the alias leads to another agent than `holder_id`; nothing
+              written, numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
   full        the workspace has agents_max agents; nothing written, numbers are 0
-WRITES        changes, agent, agents
+WRITES        changes, agent, agents, aliases
 TIME          O(log N), N agents
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
+
+An agent has the alias that its record says. A release from before there were aliases leaves entries of `aliases` behind
+whose agents have none: such an entry keeps nobody from the alias.
 ]]
-assert(#KEYS == 5 and #ARGV >= 8 and (#ARGV - 8) % 2 == 0, 'ARITY')
+assert(#KEYS == 7 and #ARGV >= 10 and (#ARGV - 10) % 2 == 0, 'ARITY')
 local caller_key, changes, agent, agents, commits = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local aliases, holder = KEYS[6], KEYS[7]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version, id, agents_max = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
-local active = ARGV[8] == '1'
+local active, alias, holder_id = ARGV[8] == '1', ARGV[9], ARGV[10]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
-  'rules_bytes', 'approvals_ended')
+  'rules_bytes', 'approvals_ended', 'alias')
 -- The revision and not the version token: that one moves with every edit of a policy, and whoever suspends an
 -- agent must not have to wait for those. A record from before there were revisions is at 1.
 local held_revision = held[1] and tonumber(held[4] or 1) or 0
@@ -56,6 +67,12 @@ local agents_held = redis.call('ZCARD', agents)
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end
 local newest = redis.call('HGET', commits, 'sequence') or '0'
 local approvals_ended = active and held[7] or not active and newest
+local old_alias = held[8] or ''
+local leads_to = redis.call('HGET', aliases, alias ~= '' and alias or old_alias) or ''
+if alias ~= '' and leads_to ~= '' and leads_to ~= id then
+  if leads_to ~= holder_id then return {'stale', 0, 0, 0} end
+  if redis.call('HGET', holder, 'alias') == alias then return {'taken', 0, 0, 0} end
+end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -66,11 +83,16 @@ local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', s
 if held[5] then record[#record + 1], record[#record + 2] = 'rate_limits', held[5] end
 if held[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', held[6] end
 if approvals_ended then record[#record + 1], record[#record + 2] = 'approvals_ended', approvals_ended end
-for i = 9, #ARGV do record[#record + 1] = ARGV[i] end
+if alias ~= '' then record[#record + 1], record[#record + 2] = 'alias', alias end
+for i = 11, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
   'before', before, 'after', after)
 redis.call('DEL', agent)
 redis.call('HSET', agent, unpack(record))
 redis.call('ZADD', agents, string.format('%.0f', created_ms), id)
+if old_alias ~= '' and old_alias ~= alias and redis.call('HGET', aliases, old_alias) == id then
+  redis.call('HDEL', aliases, old_alias)
+end
+if alias ~= '' then redis.call('HSET', aliases, alias, id) end
 return {'done', created_ms, updated_ms, revision}

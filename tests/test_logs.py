@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from app.logs import REQUEST_ID, JsonLines, TerminalLines, TextLines, decision_noter
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 
 RAW_KEY = "svc_0123456789abcdef0123456789abcdef"
 
@@ -136,4 +138,24 @@ def test_decisions_are_lines_only_where_somebody_watches(monkeypatch):
     logging.getLogger("app.decisions").setLevel(logging.INFO)
     for is_terminal, expected in ((False, {"always"}), (True, {"always", "terminal"})):
         monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
-        assert {when for when in ("terminal", "always", "never") if decision_noter(when)} == expected
+        found = {when for when in ("terminal", "always", "never") if decision_noter(when, lambda *_: None)}
+        assert found == expected
+
+
+def test_a_decisions_line_has_the_agents_alias_or_name_beside_its_id(caplog):
+    """As far as the replica remembers it."""
+    logging.getLogger("app.decisions").setLevel(logging.INFO)
+    agents = {
+        "x": Agent(id="1", name="n", alias="x", created_ms=0, updated_ms=0, version=""),
+        "2": Agent(id="2", name="m", created_ms=0, updated_ms=0, version=""),
+    }
+    note = decision_noter("always", lambda workspace_id, called: agents.get(called) if workspace_id == "w" else None)
+    decision = Decision("d", Outcome(Result.ALLOWED, None, None, "reason"), None, 1, 1)
+    for called in ("x", "2", "3"):
+        note("w", AuthorizeRequest(called, "tool", "authorize", {}, b"{}"), decision, 600)
+    shown = [TerminalLines().format(each).split("\x1b[0m  ")[1] for each in caplog.records]
+    assert shown == [
+        "x (1)  tool  reason (0.6 ms)",
+        "m (2)  tool  reason (0.6 ms)",
+        "3  tool  reason (0.6 ms)",
+    ]

@@ -25,12 +25,15 @@ _LARGE_BYTES = 32 * 1024
 class CachedAgent(Generic[Compiled]):
     """A compiled agent, the tokens of what it was made from, and the commits that are packed for it.
 
-    size: bytes as which all this counts.
+    agent: as it was while the tokens were these. size: bytes as which all this counts.
     """
 
-    __slots__ = ("calls", "compiled", "size", "tokens")
+    __slots__ = ("agent", "agent_id", "calls", "compiled", "size", "tokens")
 
-    def __init__(self, compiled: Compiled, tokens: Tokens, size: int, grown: Callable[[int], None]) -> None:
+    def __init__(
+        self, agent: Agent, compiled: Compiled, tokens: Tokens, size: int, grown: Callable[[int], None]
+    ) -> None:
+        self.agent, self.agent_id = agent, agent.id
         self.compiled = compiled
         self.tokens = tokens
         self.size = size
@@ -38,10 +41,11 @@ class CachedAgent(Generic[Compiled]):
 
 
 class AgentCache(Generic[Compiled]):
-    """Compiled agents by workspace and agent id, bounded in bytes; the least recently used leave first.
+    """Compiled agents by workspace and agent, bounded in bytes; the least recently used leave first.
 
     An entry may be out of date: the commit compares its version tokens, so that costs a retry and never a wrong
-    answer. Absence is never remembered. However many decisions miss at once, an agent is loaded once.
+    answer. That goes for its alias, too: an agent that gives it away has another token then. Absence is never
+    remembered. However many decisions miss at once, an agent is loaded once.
 
     compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules and its
     packed commits.
@@ -62,24 +66,37 @@ class AgentCache(Generic[Compiled]):
         self._compile = compile_agent
         self._max_bytes = max_bytes
         self._entries: OrderedDict[_Key, CachedAgent[Compiled]] = OrderedDict()
+        self._aliases: dict[_Key, str] = {}
         self._loads: dict[_Key, asyncio.Task[CachedAgent[Compiled]]] = {}
         self.bytes_held = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def recall(self, workspace_id: str, agent_id: str) -> CachedAgent[Compiled] | None:
-        """The compiled agent if this replica has it."""
-        key = (workspace_id, agent_id)
+    def recall(self, workspace_id: str, called: str) -> CachedAgent[Compiled] | None:
+        """The compiled agent that has this id or this alias, if this replica has it."""
+        key = (workspace_id, called)
         entry = self._entries.get(key)
         if entry is None:
-            return None
+            agent_id = self._aliases.get(key)
+            if agent_id is None:
+                return None
+            key = (workspace_id, agent_id)
+            entry = self._entries[key]
         self._entries.move_to_end(key)
         return entry
 
-    async def load(self, workspace_id: str, agent_id: str) -> CachedAgent[Compiled]:
-        """The compiled agent as the store has it, or had it while this call ran. Raises AgentNotFound."""
-        key = (workspace_id, agent_id)
+    def agent(self, workspace_id: str, called: str) -> Agent | None:
+        """The agent that has this id or alias, as this replica has it."""
+        entry = self.recall(workspace_id, called)
+        return None if entry is None else entry.agent
+
+    async def load(self, workspace_id: str, called: str) -> CachedAgent[Compiled]:
+        """The compiled agent as the store has it, or had it while this call ran; by its id or its alias.
+
+        Raises AgentNotFound.
+        """
+        key = (workspace_id, called)
         task = self._loads.get(key)
         if task is None:
             task = self._loads[key] = asyncio.create_task(self._load(key))
@@ -92,18 +109,21 @@ class AgentCache(Generic[Compiled]):
         if self._entries.get(key) is stale:
             self._remove(key)
 
-    async def _load(self, key: _Key) -> CachedAgent[Compiled]:
-        governed = await self._agents.load(*key)
+    async def _load(self, called: _Key) -> CachedAgent[Compiled]:
+        governed = await self._agents.load(*called)
+        key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
             compiled, size = await self._pool.run(key[0], self._compile_sized, governed.agent, governed.policies)
         else:
             compiled, size = self._compile_sized(governed.agent, governed.policies)
         if key in self._entries:
             self._remove(key)
-        entry = CachedAgent(compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
+        entry = CachedAgent(governed.agent, compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
         if size > self._max_bytes:
             return entry  # all others would have to leave, and it would not fit even then
         self._entries[key] = entry
+        if entry.agent.alias is not None:
+            self._aliases[key[0], entry.agent.alias] = entry.agent_id
         self.bytes_held += size
         self._grow(key, entry, 0)
         self._kept()
@@ -123,7 +143,10 @@ class AgentCache(Generic[Compiled]):
         return self._compile(agent, policies), _AGENT_BYTES + sum(map(_json_bytes, policies))
 
     def _remove(self, key: _Key) -> None:
-        self.bytes_held -= self._entries.pop(key).size
+        entry = self._entries.pop(key)
+        self.bytes_held -= entry.size
+        if entry.agent.alias is not None and self._aliases.get((key[0], entry.agent.alias)) == entry.agent_id:
+            del self._aliases[key[0], entry.agent.alias]
 
 
 def _takes_long(policies: Iterable[Policy]) -> bool:

@@ -1,11 +1,13 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+from msgspec.structs import replace
+
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import Answer, CommitDecision, Stale, require_stale
 from app.authorize.escalated import EscalatedCalls
 from app.authorize.store_clock import StoreClock, monotonic_us
-from app.errors import StoreUnavailable
+from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_pool import FairPool
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -15,6 +17,7 @@ from app.pdp import CompiledAgent, decide
 from app.pdp.escalations import may_escalate
 
 ATTEMPTS = 16
+BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
 
 
 class Authorizer:
@@ -41,15 +44,20 @@ class Authorizer:
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """The decision on one tool call; its entry is in the audit log when this returns.
 
+        request: its agent_id is the agent's id or its alias; entry and answer carry the id.
         arrived_us: our monotonic time of the request's arrival, from which the latency counts.
-        Raises AgentNotFound, Unauthorized (revoked in the meantime), StoreUnavailable, Overloaded.
+        Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias leads to an agent
+        about which the key may not ask), StoreUnavailable, Overloaded.
         """
+        called = request.agent_id
         now_us = self._clock.now_us()
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
-            held = self._agents.recall(caller.workspace_id, request.agent_id)
+            held = self._agents.recall(caller.workspace_id, called)
             if held is None:
-                held = await self._agents.load(caller.workspace_id, request.agent_id)
+                held = await self._load(caller, called)
+            if request.agent_id != held.agent_id:  # called by its alias, which may have moved since the last attempt
+                request = _about(caller, request, held.agent_id)
             agent = held.compiled
             if agent.is_quick(request):
                 plan = decide(agent, request, now_us, caller.key_id)
@@ -68,6 +76,15 @@ class Authorizer:
             if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, held)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
+
+    async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
+        """The agent as the store has it. Raises AgentNotFound, but InsufficientScope to a key bound to other agents."""
+        try:
+            return await self._agents.load(caller.workspace_id, called)
+        except AgentNotFound:
+            if not caller.may_ask_for(called):
+                raise InsufficientScope(BOUND_ELSEWHERE) from None
+            raise
 
     async def _ask(
         self,
@@ -90,3 +107,10 @@ class Authorizer:
         return await self._escalated.commit(
             caller.workspace_id, request, held.compiled, plan, now_us, decision_id, caller.key_id, commit
         )
+
+
+def _about(caller: Caller, request: AuthorizeRequest, agent_id: str) -> AuthorizeRequest:
+    """The request with the id in place of the alias. Raises InsufficientScope if the key may not ask about this one."""
+    if not caller.may_ask_for(agent_id):
+        raise InsufficientScope(BOUND_ELSEWHERE)
+    return replace(request, agent_id=agent_id)

@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET
 
 from app.cli.find import find_agent
-from app.cli.options import JSON, QUIET, WORKSPACE, Description, Name
+from app.cli.options import JSON, QUIET, WORKSPACE, AgentAlias, Description, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
@@ -20,24 +20,32 @@ DESCRIPTION = click.option("--description", type=Description(), help="What it is
 
 @click.group()
 def agents() -> None:
-    """Agents, whose calls are judged. AGENT is an id, or a name that only one agent has."""
+    """Agents, whose calls are judged. AGENT is an id, an alias, or a name that only one agent has."""
 
 
 @agents.command("list")
 @WORKSPACE
+@click.option("--alias", type=AgentAlias(), help="Only the agent with this alias.")
+@click.option("--name", type=Name(), help="Only agents with this name.")
+@click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Only agents in this state.")
 @JSON
-def list_agents(workspace: str, as_json: bool) -> None:
+def list_agents(workspace: str, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
     """Print a workspace's agents, oldest first."""
 
     async def read(services: "Services") -> list[Agent]:
-        return await services.agents.list_page(await services.workspaces.find(workspace))
+        workspace_id = await services.workspaces.find(workspace)
+        wanted = None if status is None else AgentStatus(status)
+        return [each async for each in services.agents.each(workspace_id, alias=alias, name=name, status=wanted)]
 
     found = with_services(read)
     if as_json:
         _print_json(found)
         return
-    rows = [(each.id, each.status.value, rfc3339(each.updated_ms), each.name) for each in found]
-    print_table(("ID", "STATUS", "CHANGED", "NAME"), rows, "There is no agent; `remit agents create NAME` makes one")
+    rows = [(each.id, each.status.value, rfc3339(each.updated_ms), each.alias or "-", each.name) for each in found]
+    hint = "There is no agent; `remit agents create NAME` makes one"
+    if alias is not None or name is not None or status is not None:
+        hint = "No agent is like that; `remit agents list` shows all of them"
+    print_table(("ID", "STATUS", "CHANGED", "ALIAS", "NAME"), rows, hint)
 
 
 @agents.command("show")
@@ -58,6 +66,8 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
         _print_json(found)
         return
     fields = [("id", found.id), ("name", found.name), ("status", found.status.value)]
+    if found.alias is not None:
+        fields.insert(1, ("alias", found.alias))
     if found.description is not None:
         fields.append(("description", found.description))
     fields += [("created", rfc3339(found.created_ms)), ("changed", rfc3339(found.updated_ms))]
@@ -67,14 +77,18 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @agents.command("create")
 @WORKSPACE
 @click.argument("name", type=Name())
+@click.option("--alias", type=AgentAlias(), help="What programs may call it instead of its id.")
 @DESCRIPTION
 @QUIET
 @JSON
-def create_agent(workspace: str, name: str, description: str | None, quiet: bool, as_json: bool) -> None:
+def create_agent(
+    workspace: str, name: str, alias: str | None, description: str | None, quiet: bool, as_json: bool
+) -> None:
     """Make an agent. It is active, and without a policy every call of it is denied."""
 
     async def create(services: "Services") -> Agent:
-        return await services.agents.create(await services.workspaces.find(workspace), name, _text(description))
+        workspace_id = await services.workspaces.find(workspace)
+        return await services.agents.create(workspace_id, name, _text(description), alias=alias)
 
     made = with_services(create)
     if as_json:
@@ -87,15 +101,22 @@ def create_agent(workspace: str, name: str, description: str | None, quiet: bool
 @WORKSPACE
 @click.argument("agent")
 @click.option("--name", type=Name(), help="Its new name.")
+@click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @DESCRIPTION
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
 @JSON
 def update_agent(
-    workspace: str, agent: str, name: str | None, description: str | None, status: str | None, as_json: bool
+    workspace: str,
+    agent: str,
+    name: str | None,
+    alias: str | None,
+    description: str | None,
+    status: str | None,
+    as_json: bool,
 ) -> None:
     """Change an agent; every decision asked for from then on knows it. An empty description removes it."""
-    if name is None and description is None and status is None:
-        raise click.UsageError("Say what to change: --name, --description or --status")
+    if name is None and alias is None and description is None and status is None:
+        raise click.UsageError("Say what to change: --name, --alias, --description or --status")
 
     async def update(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
@@ -103,6 +124,7 @@ def update_agent(
             workspace_id,
             (await find_agent(services, workspace_id, agent)).id,
             name=UNSET if name is None else name,
+            alias=UNSET if alias is None else _text(alias),
             description=UNSET if description is None else _text(description),
             status=UNSET if status is None else AgentStatus(status),
         )
@@ -168,8 +190,8 @@ def delete_agent(workspace: str, agent: str) -> None:
     click.echo(f"deleted {agent_id} with {counted(policies, 'policy', 'policies')}")
 
 
-def _text(description: str | None) -> str | None:
-    return description or None
+def _text(given: str | None) -> str | None:
+    return given or None
 
 
 def _print_json(found: Agent | list[Agent]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import click
 
@@ -24,11 +25,11 @@ def approvals() -> None:
 @approvals.command("list")
 @URL
 @click.option("--status", type=click.Choice([each.value for each in ApprovalStatus]), help="Only those in this state.")
-@click.option("--agent", help="Only those of the agent with this id.")
+@click.option("--agent", help="Only those of the agent with this id or alias.")
 @JSON
 def list_approvals(url: str, status: str | None, agent: str | None, as_json: bool) -> None:
     """Print approvals, newest first."""
-    query = "&".join(f"{name}={value}" for name, value in (("status", status), ("agent_id", agent)) if value)
+    query = urlencode([(name, value) for name, value in (("status", status), ("agent_id", agent)) if value])
     found = Remote.from_env(url).call("GET", f"/v1/approvals?{query}".rstrip("?"))
     if as_json:
         print_json(found)

@@ -8,10 +8,12 @@ import click
 from msgspec.structs import replace
 
 from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.find import find_agent_id
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.tables import counted
 from app.cli.verify import verify_log
+from app.errors import AgentNotFound
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
 from app.model.exports import Format
 
@@ -39,16 +41,21 @@ def query_entries(
     """Print entries, newest first. Where there are more than --limit, standard error says how to get them."""
     wanted = replace(query, limit=limit, offset=offset, before=before)
 
-    async def read(services: "Services") -> AuditPage:
-        return await services.audit.query(await services.workspaces.find(workspace), wanted)
+    async def read(services: "Services") -> tuple[AuditPage, dict[str, str]]:
+        workspace_id = await services.workspaces.find(workspace)
+        page = await services.audit.query(workspace_id, await _settled(services, workspace_id, wanted))
+        names: dict[str, str] = {}
+        if not as_json:
+            await _name_agents(services, workspace_id, page.entries, names)
+        return page, names
 
-    page = with_services(read)
+    page, names = with_services(read)
     if as_json:
         click.echo("[" + ",\n ".join(line.decode() for line in page.lines) + "]")
     else:
         width = max((len(entry.tool_name) for entry in page.entries), default=0)
         for entry in page.entries:
-            click.echo(sentence(entry, width))
+            click.echo(sentence(entry, names, width))
     if page.next_before is not None:
         more = (
             f"{len(page.lines)} entries shown; there are older ones: add --before {page.next_before} for the next page"
@@ -56,10 +63,32 @@ def query_entries(
         click.echo(f"{more}, raise --limit (up to 1000), or take all with `remit audit export`", err=True)
 
 
-def sentence(entry: AuditEntry, width: int = 0) -> str:
-    """One line for a person; the tool's name takes at least `width` characters."""
+def sentence(entry: AuditEntry, names: dict[str, str], width: int = 0) -> str:
+    """One line for a person; names: what agents are called. The tool's name takes at least `width` characters."""
     result = entry.result or "unreadable"
-    return f"{entry.timestamp}  {result:9}  {entry.tool_name:{width}}  agent {entry.agent_id}  {entry.reason}"
+    called = names.get(entry.agent_id, "")
+    agent = f"agent {called} {entry.agent_id}" if called else f"agent {entry.agent_id}"
+    return f"{entry.timestamp}  {result:9}  {entry.tool_name:{width}}  {agent}  {entry.reason}"
+
+
+async def _settled(services: "Services", workspace_id: str, query: AuditQuery) -> AuditQuery:
+    """The query with the id of the agent that it names."""
+    if query.agent_id is None:
+        return query
+    return replace(query, agent_id=await find_agent_id(services, workspace_id, query.agent_id))
+
+
+async def _name_agents(
+    services: "Services", workspace_id: str, entries: list[AuditEntry], names: dict[str, str]
+) -> None:
+    """`names` has the alias, or else the name, of every agent of these entries that still exists."""
+    for agent_id in {entry.agent_id for entry in entries} - names.keys():
+        try:
+            agent = await services.agents.get(workspace_id, agent_id)
+        except AgentNotFound:
+            names[agent_id] = ""
+        else:
+            names[agent_id] = agent.alias or agent.name
 
 
 @audit.command("tail")
@@ -70,22 +99,30 @@ def sentence(entry: AuditEntry, width: int = 0) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
 def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
     """Print the newest entries, oldest first."""
+    names: dict[str, str] = {}
 
-    def show(entries: list[bytes]) -> None:
-        for line in entries:
-            click.echo(line if as_json else sentence(decode_entry(line)))
+    async def show(services: "Services", workspace_id: str, lines: list[bytes]) -> None:
+        if as_json:
+            for line in lines:
+                click.echo(line)
+            return
+        entries = [decode_entry(line) for line in lines]
+        await _name_agents(services, workspace_id, entries, names)
+        for entry in entries:
+            click.echo(sentence(entry, names))
 
     async def read(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
+        wanted = await _settled(services, workspace_id, query)
         # What is appended between the two looks is in the second, because it begins where the log ended before.
         newest = (await services.audit.backlog(workspace_id)).last_sequence
         if lines:
-            page = await services.audit.query(workspace_id, replace(query, limit=lines, before=newest + 1))
-            show(page.lines[::-1])
+            page = await services.audit.query(workspace_id, replace(wanted, limit=lines, before=newest + 1))
+            await show(services, workspace_id, page.lines[::-1])
         if following:
-            async for stretch in services.audit.follow(workspace_id, query, newest, services.stopping):
+            async for stretch in services.audit.follow(workspace_id, wanted, newest, services.stopping):
                 if stretch is not None:
-                    show(stretch.body.splitlines())
+                    await show(services, workspace_id, stretch.body.splitlines())
 
     with suppress(KeyboardInterrupt):
         with_services(read)
@@ -134,8 +171,9 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> Non
 
     async def write(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
+        wanted = await _settled(services, workspace_id, query)
         with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
-            async for piece in services.audit.export(workspace_id, query, Format(kind), progress):
+            async for piece in services.audit.export(workspace_id, wanted, Format(kind), progress):
                 file.write(piece)
 
     with_services(write)

@@ -1,4 +1,4 @@
-"""What people call a thing by: its id, or a name that only one has; a key also by the beginning of it."""
+"""What people call a thing by: its id, or a name that only one has; an agent by its alias, a key by its beginning."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -17,14 +17,21 @@ _SHOWN = 5
 
 
 async def find_agent(services: "Services", workspace_id: str, called: str) -> Agent:
-    """The agent with this id or, if only one has it, this name. Raises AgentNotFound, Invalid."""
+    """The agent with this id, this alias or, if only one has it, this name. Raises AgentNotFound, Invalid."""
     if (agent_id := canonical_uuid(called)) is not None:
         return await services.agents.get(workspace_id, agent_id)
+    async for agent in services.agents.each(workspace_id, alias=called):
+        return agent
     agents = services.agents.each(workspace_id)
     found = await _only(agents, lambda agent: agent.name == called, f'agents are called "{called}"')
     if found is None:
         raise AgentNotFound(f'No agent is called "{called}"; `remit agents list` shows all of them')
     return found
+
+
+async def find_agent_id(services: "Services", workspace_id: str, called: str) -> str:
+    """The same agent's id; of one that is given by its id nobody asks whether it still exists."""
+    return canonical_uuid(called) or (await find_agent(services, workspace_id, called)).id
 
 
 async def find_policy(services: "Services", workspace_id: str, called: str) -> "Policy":

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from app.model.agents import require_alias
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
@@ -52,6 +53,25 @@ class Description(click.ParamType[str]):
             self.fail(f"must have at most {_LONGEST_DESCRIPTION} characters", param, ctx)
         try:
             require_visible("description", value, lines=True)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+class AgentAlias(click.ParamType[str]):
+    """What the API takes as an agent's alias; where it can be removed, an empty one, too."""
+
+    name = "alias"
+
+    def __init__(self, *, empty: bool = False) -> None:
+        self._empty = empty
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The alias as it was given."""
+        if self._empty and not value:
+            return ""
+        try:
+            require_alias("alias", value)
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)
@@ -121,7 +141,7 @@ def filters(command: F) -> F:
         return command(query=query, **others)
 
     options = (
-        click.option("--agent", type=Uuid(), help="Only entries of this agent."),
+        click.option("--agent", help="Only entries of this agent: its id, its alias, or a name that only one has."),
         click.option("--action", help="Only entries with this action."),
         click.option("--tool", help="Only entries for this tool."),
         click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),

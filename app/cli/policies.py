@@ -37,7 +37,7 @@ def list_policies(workspace: str, agent: str | None, as_json: bool) -> None:
     async def read(services: "Services") -> "tuple[list[Policy], dict[str, str]]":
         workspace_id = await services.workspaces.find(workspace)
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        names = {each.id: each.name async for each in services.agents.each(workspace_id)}
+        names = {each.id: each.alias or each.name async for each in services.agents.each(workspace_id)}
         return await services.policies.list_page(workspace_id, agent_id), names
 
     found, names = with_services(read)

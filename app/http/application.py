@@ -32,7 +32,7 @@ from app.http.etag import provide_if_match
 from app.http.methods import options_handler
 from app.http.open_answers import close_answer
 from app.http.openapi import document, page
-from app.http.paths import is_served
+from app.http.paths import served_path
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
 from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
@@ -92,10 +92,11 @@ class Application(Litestar):
         """Answer one ASGI event."""
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
-        services, path = self.state.services, scope["path"]
-        if not is_served(path, scope["raw_path"]):
+        services, path = self.state.services, served_path(scope["path"], scope["raw_path"])
+        if path is None:
             refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
             return await send_answer(send, refusal)
+        scope["path"] = path
         if path in _AUTHORIZE and scope["method"] == "POST":
             return await authorize.answer(services, scope, receive, send)
         if path == claude_code_hook.PATH and scope["method"] == "POST":  # here, since a refusal must be an answer, too

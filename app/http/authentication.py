@@ -8,9 +8,11 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
+from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.answers import Header
 from app.http.queries import Query
+from app.model.ids import canonical_uuid
 from app.model.keys import ASKING, Caller, Scope, is_raw_key
 from app.replica import Services
 
@@ -86,10 +88,10 @@ def require_asking(caller: Caller) -> None:
         )
 
 
-def require_asking_for(caller: Caller, agent_id: str) -> None:
-    """Raise InsufficientScope if the key is bound to other agents."""
-    if not caller.may_ask_for(agent_id):
-        raise InsufficientScope("The key is bound to other agents; it may not ask for decisions about this one")
+def require_asking_for(caller: Caller, called: str) -> None:
+    """Raise InsufficientScope if the key is bound to other agents; whose alias it is, the authorizer finds out."""
+    if not caller.may_ask_for(called) and canonical_uuid(called) is not None:
+        raise InsufficientScope(BOUND_ELSEWHERE)
 
 
 def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:

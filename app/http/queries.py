@@ -47,6 +47,10 @@ class Query:
             if self._values.setdefault(name, value) != value:
                 raise Invalid.at(name, f"is given in two spellings that differ; leave {given} out")
 
+    def given(self, name: str) -> str | None:
+        """What was given, as it is."""
+        return self._values.get(name)
+
     def text(self, name: str, most: int = MAX_TEXT) -> str | None:
         """Text as a name can be, so that a filter can match something: 1 to `most` visible characters."""
         value = self._values.get(name)

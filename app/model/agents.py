@@ -1,12 +1,14 @@
 """Agents: whose calls are judged."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.text import VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16
@@ -21,6 +23,26 @@ Groups = Annotated[
 ]
 
 
+MAX_ALIAS = 128
+_PART = r"\.*[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*"
+_ALIAS = f"{_PART}(/{_PART})*"
+_spelled_as_alias = re.compile(_ALIAS).fullmatch
+_shaped_as_uuid = re.compile(r"(urn:uuid:)?[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
+ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and, between parts that are more than dots, /"
+CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
+"""What the schema of an alias, and of an id or an alias, says; `require_alias` is what decides."""
+
+Alias = Annotated[
+    str,
+    Meta(
+        description="A name for programs, which no other agent of the workspace has; it stands wherever an agent's id "
+        "may. Never in the form of a UUID.",
+        extra_json_schema=CALLED,
+    ),
+]
+AgentRef = Annotated[str, Meta(description="The agent's id or its alias.", extra_json_schema=CALLED)]
+
+
 class AgentStatus(StrEnum):
     """Only an `active` agent is ever allowed anything. `revoked` is final."""
 
@@ -32,6 +54,7 @@ class AgentStatus(StrEnum):
 class Agent(Struct, frozen=True, kw_only=True):
     """An agent of a workspace.
 
+    alias: what programs may call it instead of its id; no other agent of the workspace has it at the same time.
     groups: names of the groups it belongs to; their policies govern it beside its own.
     revision: 1 on creation, one more with every change of the agent's own fields; the API shows it as `version`.
     version: 128 random bits in hexadecimal, replaced whenever the agent or one of its policies changes;
@@ -44,6 +67,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     description: str | None = None
     status: AgentStatus = AgentStatus.ACTIVE
     groups: tuple[str, ...] = ()
+    alias: str | None = None
     created_ms: int
     updated_ms: int
     revision: int = 1
@@ -56,6 +80,25 @@ def require_groups(groups: Sequence[str]) -> None:
         require_visible(f"groups[{index}]", name)
         if name in groups[:index]:
             raise FieldError(f"groups[{index}]", f'"{name}" is named twice')
+
+
+def require_alias(field: str, text: str) -> None:
+    """Raise FieldError unless the text may be an agent's alias: as a part of a path it names one thing, and no id."""
+    if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
+        raise FieldError(field, f"must be {ALIAS_RULES}")
+    if _shaped_as_uuid(text):
+        raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
+    if KEY_TYPE in text and without_raw_keys(text) != text:
+        raise FieldError(field, "holds an API key; leave it out, and revoke it if it is in use")
+
+
+def is_alias(text: str) -> bool:
+    """Whether an agent may have this alias."""
+    try:
+        require_alias("", text)
+    except FieldError:
+        return False
+    return True
 
 
 def group_digest(name: str) -> str:

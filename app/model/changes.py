@@ -93,7 +93,7 @@ def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
     match resource:
         case Agent():
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
-            return own | {"groups": resource.groups, "version": resource.revision}
+            return own | {"groups": resource.groups, "alias": resource.alias, "version": resource.revision}
         case Policy():
             return {
                 "agentId": resource.agent_id,

@@ -34,6 +34,7 @@ class Idempotency(Struct, frozen=True):
 class AuthorizeRequest(Struct, frozen=True):
     """One tool call to judge.
 
+    agent_id: its id; its alias as long as nobody has looked whose that is.
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
     idempotency: None = every time it is sent it is another call.

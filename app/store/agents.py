@@ -7,12 +7,12 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, AgentRevoked
+from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fair_pool import FairPool
 from app.model.agents import Agent, AgentStatus, group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.decisions import Tokens
-from app.model.ids import Ids
+from app.model.ids import Ids, canonical_uuid
 from app.model.limits import Limits
 from app.model.policies import Policy
 from app.model.versions import Versions
@@ -55,34 +55,80 @@ class Agents:
         description: str | None,
         groups: Sequence[str] = (),
         *,
+        alias: str | None = None,
         actor_id: str = CONSOLE,
     ) -> Agent:
-        """A new active agent. Raises LimitReached."""
+        """A new active agent. Raises LimitReached, AliasTaken."""
         agent = Agent(
             id=self._ids.new(await store_time_ms(self._client)),
             name=name,
             description=description,
             groups=tuple(groups),
+            alias=alias,
             created_ms=0,
             updated_ms=0,
             version="",
         )
-        return await self._put(workspace_id, None, agent, actor_id) or contended()
+        for _ in range(ATTEMPTS):
+            made = await self._put(workspace_id, None, agent, actor_id)
+            if made is not None:
+                return made
+        return contended()
+
+    async def id_of(self, workspace_id: str, called: str) -> str:
+        """The id of the agent that is called so by its id or its alias; whether an id exists, nobody is asked.
+
+        Raises AgentNotFound if no agent has the alias.
+        """
+        agent_id = canonical_uuid(called)
+        if agent_id is not None:
+            return agent_id
+        keyspace = Keyspace(workspace_id)
+        holder: str | None = await self._client.call("HGET", keyspace.agent_aliases, called)
+        # The record decides: a release that knew no aliases can have left an entry whose agent has none.
+        if holder is None or await self._client.call("HGET", keyspace.agent(holder), "alias") != called:
+            raise AgentNotFound("No agent has this id or alias")
+        return holder
 
     async def get(self, workspace_id: str, agent_id: str) -> Agent:
         """The agent as it is now. Raises AgentNotFound."""
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).agent(agent_id)))
         if not record:
-            raise AgentNotFound("No agent has this id")
+            raise AgentNotFound("No agent has this id or alias")
         return _agent_of(record)
 
-    async def each(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> AsyncIterator[Agent]:
-        """The workspace's agents, oldest first, as they are read."""
+    async def each(
+        self,
+        workspace_id: str,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        alias: str | None = None,
+        name: str | None = None,
+        status: AgentStatus | None = None,
+    ) -> AsyncIterator[Agent]:
+        """The workspace's agents, oldest first, as they are read; those that have what is given."""
         keyspace = Keyspace(workspace_id)
-        ids = await read_page(self._client, keyspace.agents, limit, offset)
+        filtered = (alias, name, status) != (None, None, None)
+        if alias is not None:
+            held_by = await self._client.call("HGET", keyspace.agent_aliases, alias)
+            ids = [] if held_by is None else [held_by]
+        else:  # who has which name or status stands in the records alone
+            ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
+        skipped, left = offset if filtered else 0, limit
         async for records in read_records(self._client, keyspace.agent, ids):
-            for record in records:
-                yield _agent_of(record)
+            for agent in map(_agent_of, records):
+                if alias not in (None, agent.alias) or name not in (None, agent.name):
+                    continue
+                if status not in (None, agent.status):
+                    continue
+                if skipped:
+                    skipped -= 1
+                    continue
+                yield agent
+                left = None if left is None else left - 1
+                if left == 0:
+                    return
 
     async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[Agent]:
         """The workspace's agents, oldest first."""
@@ -97,18 +143,19 @@ class Agents:
         description: str | None | UnsetType = UNSET,
         status: AgentStatus | UnsetType = UNSET,
         groups: Sequence[str] | UnsetType = UNSET,
+        alias: str | None | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> Agent:
         """The agent with the given fields changed; with none given, as it is.
 
-        Raises AgentNotFound; VersionConflict; AgentRevoked if a revoked agent should become anything else.
+        Raises AgentNotFound; VersionConflict; AliasTaken; AgentRevoked if a revoked agent should become anything else.
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
             # Good for the script too: it writes only while the version token is the one that was read here.
             require_version(agent.revision, if_match)
-            if name is UNSET and description is UNSET and status is UNSET and groups is UNSET:
+            if all(each is UNSET for each in (name, description, status, groups, alias)):
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
@@ -118,6 +165,7 @@ class Agents:
                 description=agent.description if description is UNSET else description,
                 status=agent.status if status is UNSET else status,
                 groups=agent.groups if groups is UNSET else tuple(groups),
+                alias=agent.alias if alias is UNSET else alias,
             )
             changed = await self._put(workspace_id, agent, wanted, actor_id)
             if changed is not None:
@@ -148,6 +196,7 @@ class Agents:
                 keyspace.agents,
                 keyspace.agent_policies(agent_id),
                 keyspace.policies,
+                keyspace.agent_aliases,
                 *records,
             ]
             args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id]
@@ -159,8 +208,18 @@ class Agents:
                 return
         contended()
 
-    async def load(self, workspace_id: str, agent_id: str) -> Governed:
-        """The agent and every policy that governs it, as they were together. Raises AgentNotFound."""
+    async def load(self, workspace_id: str, called: str) -> Governed:
+        """The agent and every policy that governs it, as they were together.
+
+        called: its id or its alias, which it has at that moment. Raises AgentNotFound.
+        """
+        for _ in range(ATTEMPTS):
+            governed = await self._load(workspace_id, await self.id_of(workspace_id, called))
+            if called == governed.agent.alias or canonical_uuid(called) is not None:
+                return governed
+        return contended()
+
+    async def _load(self, workspace_id: str, agent_id: str) -> Governed:
         keyspace = Keyspace(workspace_id)
         digests: list[str] = []
         expected: list[str] = []
@@ -177,7 +236,7 @@ class Agents:
             )
             held = as_record(record)
             if not held:
-                raise AgentNotFound("No agent has this id")
+                raise AgentNotFound("No agent has this id or alias")
             agent = _agent_of(held)
             wanted = [group_digest(name) for name in agent.groups]
             ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
@@ -201,12 +260,25 @@ class Agents:
             fields += ["description", agent.description]
         if agent.groups:
             fields += ["groups", msgspec.json.encode(agent.groups)]
-        keys = [*change_keys(keyspace, actor_id), keyspace.agent(agent.id), keyspace.agents, keyspace.commits]
+        held_by = None
+        if agent.alias is not None:
+            held_by = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
+        keys = [
+            *change_keys(keyspace, actor_id),
+            keyspace.agent(agent.id),
+            keyspace.agents,
+            keyspace.commits,
+            keyspace.agent_aliases,
+            keyspace.agent(held_by or agent.id),
+        ]
         active = int(agent.status is AgentStatus.ACTIVE)
-        args = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active, *fields]
+        args: list[Value] = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active]
+        args += [agent.alias or "", held_by or "", *fields]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)
+        if status == "taken":
+            raise AliasTaken(f'Another agent has the alias "{agent.alias}"; choose another, or take it from that one')
         if await overtaken(status):
             return None
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
@@ -222,6 +294,7 @@ def _agent_of(record: dict[str, str]) -> Agent:
         description=record.get("description"),
         status=AgentStatus(record["status"]),
         groups=_groups_from_json(record.get("groups", "[]")),
+        alias=record.get("alias"),
         created_ms=int(record["created_ms"]),
         updated_ms=int(record["updated_ms"]),
         revision=int(record.get("revision", 1)),

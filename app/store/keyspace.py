@@ -28,6 +28,7 @@ class Keyspace:
 
     __slots__ = (
         "_prefix",
+        "agent_aliases",
         "agents",
         "approval_events",
         "approvals",
@@ -53,6 +54,7 @@ class Keyspace:
         self.workspace_policies = f"{prefix}workspace:policies"
         self.keys = f"{prefix}keys"
         self.agents = f"{prefix}agents"
+        self.agent_aliases = f"{prefix}agents:aliases"
         self.policies = f"{prefix}policies"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"

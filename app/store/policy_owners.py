@@ -47,7 +47,7 @@ class Owner(Struct, frozen=True):
                 "and would have more"
             )
         if status == "no_agent":
-            raise AgentNotFound("No agent has this id")
+            raise AgentNotFound("No agent has this id or alias")
 
 
 def owner_of(policy: Policy, keyspace: Keyspace, limits: Limits) -> Owner:

@@ -96,7 +96,7 @@ class PolicySets:
                 *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
             )
             if owner.tokens == owner.record and not token:
-                raise AgentNotFound("No agent has this id")
+                raise AgentNotFound("No agent has this id or alias")
             if sorted(ids) == sorted(expected):
                 found = list(map(as_record, records))
                 policies = await policies_of(found, self._pool, workspace_id)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from app.model.agents import Agent, AgentStatus, Groups
+from app.model.agents import Agent, AgentStatus, Alias, Groups
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 
@@ -15,6 +15,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: Id
     name: DisplayName
+    alias: Alias | None
     description: AgentDescription | None
     status: AgentStatus
     groups: Groups
@@ -27,6 +28,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
         return cls(
             id=agent.id,
             name=agent.name,
+            alias=agent.alias,
             description=agent.description,
             status=agent.status,
             groups=list(agent.groups),

@@ -15,8 +15,8 @@ from app.store.agents import Governed
 W = "workspace"
 
 
-def agent(agent_id, version="1"):
-    return Agent(id=agent_id, name="a", created_ms=0, updated_ms=0, version=version)
+def agent(agent_id, version="1", alias=None):
+    return Agent(id=agent_id, name="a", alias=alias, created_ms=0, updated_ms=0, version=version)
 
 
 def policy(tools):
@@ -33,8 +33,9 @@ class Shelf:
         self.open = asyncio.Event()
         self.open.set()
 
-    def put(self, agent_id, *, version="1", tools=1):
-        self.held[agent_id] = (agent(agent_id, version), [policy(tools)])
+    def put(self, agent_id, *, version="1", tools=1, alias=None):
+        for called in {agent_id, alias or agent_id}:
+            self.held[called] = (agent(agent_id, version, alias), [policy(tools)])
 
     async def load(self, _, agent_id):
         self.loads.append(agent_id)
@@ -90,6 +91,34 @@ async def test_an_agent_that_many_miss_at_once_is_loaded_once(cache, shelf):
 
     assert sorted(shelf.loads) == ["a", "b"]
     assert len(set(map(id, loaded))) == 2
+
+
+async def test_an_agent_is_recalled_by_the_alias_that_it_was_loaded_with(cache, shelf):
+    """Whichever it was loaded by, it is kept once."""
+    shelf.put("a", alias="x")
+    loaded = await cache.load(W, "x")
+    assert cache.recall(W, "x") is cache.recall(W, "a") is loaded
+    assert (len(cache), loaded.agent_id, cache.recall("another", "x")) == (1, "a", None)
+    assert cache.agent(W, "x") is loaded.agent
+
+    cache.drop(W, "a", loaded)
+    assert (len(cache), cache.recall(W, "x"), cache.recall(W, "a")) == (0, None, None)
+
+
+async def test_an_alias_leads_to_the_agent_that_was_loaded_with_it_last(cache, shelf):
+    """Until that leaves; the one that had it before takes nothing of it away."""
+    shelf.put("a", alias="x")
+    before = await cache.load(W, "a")
+    shelf.put("b", alias="x")
+    after = await cache.load(W, "b")
+    assert cache.recall(W, "x") is after
+
+    cache.drop(W, "a", before)
+    assert cache.recall(W, "x") is after
+
+    shelf.put("b", version="2")
+    await cache.load(W, "b")
+    assert cache.recall(W, "x") is None
 
 
 async def test_one_who_gives_up_does_not_take_the_load_from_the_others(cache, shelf):

@@ -11,6 +11,7 @@ from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
+from app.model import agents as model
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
@@ -31,7 +32,8 @@ class Agent:
 
 
 def held(agent):
-    return CachedAgent(agent, Tokens("v"), 0, lambda _more: None)
+    record = model.Agent(id="a", name="n", created_ms=0, updated_ms=0, version="v")
+    return CachedAgent(record, agent, Tokens("v"), 0, lambda _more: None)
 
 
 class Cache:

@@ -3,13 +3,13 @@
 import asyncio
 import inspect
 import re
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from deciding import names
 from servers import ADMIN_KEY, Replica, Store, clean_env
+from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
@@ -56,13 +56,6 @@ def pattern_of(name, letters=r"\w."):
     return re.compile(
         "".join(fillings.get(part, f"[{letters}-]+") if part.startswith("<") else re.escape(part) for part in parts)
     )
-
-
-def commands(block):
-    """The block's commands, each with the lines it shall print."""
-    for text in block.split("$ ", 1)[1].split("\n$ "):
-        command, _, printed = text.partition("\n")
-        yield command, printed.rstrip("\n") if not printed.endswith("\n\n") else printed[:-1]
 
 
 def test_the_page_lists_every_key_and_no_other():
@@ -114,7 +107,9 @@ def deployment(tmp_path_factory, program):
         replica = Replica(store.url, REMIT_COMPACT="false")
         stack.callback(replica.stop)
         client = stack.enter_context(replica.client())
-        agent_id = client.post("/v1/agents", json={"name": "booking agent", "groups": ["crew"]}).json()["id"]
+        agent_id = client.post(
+            "/v1/agents", json={"name": "booking agent", "alias": "booking", "groups": ["crew"]}
+        ).json()["id"]
         per_tool = {"maxCalls": 9, "windowSeconds": 60, "per": ["tool"]}
         for owner in ({"group": "crew"}, {}):
             rules = [{"type": "tool_denylist", "tools": ["rm"]}]
@@ -161,32 +156,12 @@ def test_the_commands_print_what_the_page_shows(deployment, program, tmp_path):
     wrapper.chmod(0o755)
     environment = clean_env() | {"REMIT_KEY": ADMIN_KEY, "LC_ALL": "C.UTF-8"}
     environment["PATH"] = f"{folder}:{environment['PATH']}"
-    shell = subprocess.Popen(
-        ["bash"], stdin=-1, stdout=-1, stderr=subprocess.STDOUT, text=True, cwd=tmp_path, env=environment
-    )
-    try:
+    with shell_in(tmp_path, environment) as shell:
         for number, block in enumerate(BLOCKS):
             if number == SEALED:
                 asyncio.run(seal(deployment.url))
             for command, wanted in commands(block):
-                printed = run(shell, command)
-                pattern = re.escape(wanted).replace("…", "[^\n]+")
-                assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}\ninstead of\n{wanted}"
-    finally:
-        shell.stdin.close()
-        shell.stdout.close()
-        shell.wait(10)
-
-
-def run(shell, command):
-    """What one command prints in a shell that goes on living."""
-    shell.stdin.write(f"{command}\nprintf '\\nend of %s\\n' output\n")
-    shell.stdin.flush()
-    lines = []
-    while (line := shell.stdout.readline()) != "end of output\n":
-        assert line, f"the shell ended in: {command}"
-        lines.append(line)
-    return "".join(lines).removesuffix("\n").removesuffix("\n")
+                require_printed(command, wanted, run(shell, command))
 
 
 def test_types_and_lives_are_those_of_the_page(deployment):

@@ -22,7 +22,7 @@ MALFORMED = [
     "a" * 8000,
 ]
 RESOURCES = {
-    "/v1/agents": ("AGENT_NOT_FOUND", "No agent has this id", ("GET", "PATCH", "DELETE")),
+    "/v1/agents": ("AGENT_NOT_FOUND", "No agent has this id or alias", ("GET", "PATCH", "DELETE")),
     "/v1/policies": ("POLICY_NOT_FOUND", "No policy has this id", ("GET", "PATCH", "DELETE")),
     "/v1/api-keys": ("API_KEY_NOT_FOUND", "No API key has this id", ("DELETE",)),
 }
@@ -108,7 +108,7 @@ def test_lists_hold_nothing_of_others(tenant, stranger):
 
 
 NOTHING = ["/v1", "/v1/", "/v2/agents", "/V1/agents", "/v1/agent", "/v1/agents/a/b", "/v1/agents/%2e%2e/agents"]
-NOTHING += ["/v1/authorize/x", "/admin", "/.env", "/v1/agents;x", "/v1/agents%00", "/v1/agents/a%2Fb", "/docs/x"]
+NOTHING += ["/v1/authorize/x", "/admin", "/.env", "/v1/agents;x", "/v1/agents%00", "/v1/policies/a%2Fb", "/docs/x"]
 
 
 @pytest.mark.parametrize("path", NOTHING)

@@ -1,11 +1,13 @@
 """One spelling of every path is served, so that no check is passed by another."""
 
+from urllib.parse import unquote
+
 import pytest
 from servers import Replica
 from tenants import Tenant
 from test_wire import Connection
 
-from app.http.paths import is_served
+from app.http.paths import served_path
 
 OTHERS = [
     "//v1/agents",
@@ -75,4 +77,28 @@ def test_what_reads_the_same_is_checked_the_same(asked):
 @pytest.mark.parametrize("path", ["/v1/agents", "/", "/.env", "/v1/..x/...", "/v1/agents/a%20b", "/a.b/c.", "/v1/%"])
 def test_names_may_hold_dots_and_codes(path):
     """A part that only begins with dots is a name."""
-    assert is_served(path, path.encode())
+    assert served_path(path, path.encode()) == path
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ("/v1/agents/team%2Fbot", "/v1/agents/team%2Fbot"),
+        ("/v1/agents/team%2fbot/", "/v1/agents/team%2Fbot/"),
+        ("/v1/agents/a%2Fb%2Fc/tools", "/v1/agents/a%2Fb%2Fc/tools"),
+        ("/v1/agents/a%2Fb/x/y%20z", "/v1/agents/a%2Fb/x/y z"),
+        ("/v1/agents/a%40b", "/v1/agents/a@b"),
+        ("/v1/agents/a%252Fb", None),
+        ("/v1/agents/a%2Fb/x%2Fy", None),
+        ("/v1/agents/a%2F..%2Fb", None),
+        ("/v1/agents/a%2F%2e%2e/b", None),
+        ("/v1/agents/%2Fa", None),
+        ("/v1/agents/a%2Fb%5Cc", None),
+        ("/v1/policies/a%2Fb", None),
+        ("/v1/%61gents/a%2Fb", None),
+        ("/metrics%2f", None),
+    ],
+)
+def test_a_slash_in_an_agents_alias_stays_a_part_of_it(raw, read):
+    """Nowhere else may one be written as a code, and there is one way to write it."""
+    assert served_path(unquote(raw), raw.encode()) == read

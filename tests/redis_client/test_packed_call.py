@@ -7,6 +7,7 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.commit import CommitDecision
 from app.authorize.prepared_calls import PreparedCalls
 from app.authorize.store_clock import StoreClock
+from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, Tokens
 from app.model.keys import Caller, Scope
 from app.redis_client.packed_call import NoScript, PackedCall, pack
@@ -14,6 +15,7 @@ from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
+AGENT = Agent(id="a", name="n", created_ms=0, updated_ms=0, version="v")
 ASKED = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
 PLAN = Plan(ALLOWED, (quota("wide", 10, 1_000),))
 
@@ -86,7 +88,7 @@ class Committing:
     def __init__(self, *plans):
         self.runner = Runner()
         self._commit = CommitDecision(self.runner, StoreClock(), 1_000)
-        self.held = CachedAgent(Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _more: None)
+        self.held = CachedAgent(AGENT, Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _more: None)
 
     async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED):
         await self._commit(caller, request, self.held.tokens, plan, "id", 0, 0, self.held, now_us=1)

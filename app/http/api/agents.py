@@ -7,14 +7,13 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
-from app.errors import AgentNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import agent_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
-from app.http.paths import id_in_path
 from app.http.queries import Query
-from app.model.agents import Agent, AgentStatus, Groups, require_groups
+from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, require_alias, require_groups
 from app.model.fields import AgentDescription, DisplayName
 from app.model.keys import Caller, Scope
 from app.model.text import require_visible
@@ -29,9 +28,10 @@ class CreateAgent(Body, frozen=True):
     name: DisplayName
     description: AgentDescription | None = None
     groups: Groups | UnsetType = UNSET
+    alias: Alias | None = None
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups)
+        _require_visible(self.name, self.description, self.groups, self.alias)
 
 
 class UpdateAgent(Body, frozen=True):
@@ -44,9 +44,10 @@ class UpdateAgent(Body, frozen=True):
     description: AgentDescription | None | UnsetType = UNSET
     status: AgentStatus | UnsetType = UNSET
     groups: Groups | UnsetType = UNSET
+    alias: Alias | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups)
+        _require_visible(self.name, self.description, self.groups, self.alias)
 
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -55,7 +56,12 @@ async def create_agent(
 ) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
     agent = await services.agents.create(
-        caller.workspace_id, data.name, data.description, data.groups or (), actor_id=caller.key_id
+        caller.workspace_id,
+        data.name,
+        data.description,
+        data.groups or (),
+        alias=data.alias,
+        actor_id=caller.key_id,
     )
     return _answer(agent)
 
@@ -64,16 +70,24 @@ async def create_agent(
 async def list_agents(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
-    """The workspace's agents, oldest first."""
-    query = Query(request, known=("limit", "offset"))
-    agents = services.agents.each(caller.workspace_id, query.limit(), query.offset())
+    """The workspace's agents, or those with an alias, a name or a status, oldest first."""
+    query = Query(request, known=("alias", "name", "status", "limit", "offset"))
+    status = query.choice("status", tuple(AgentStatus))
+    agents = services.agents.each(
+        caller.workspace_id,
+        query.limit(),
+        query.offset(),
+        alias=query.text("alias", most=MAX_ALIAS),
+        name=query.text("name"),
+        status=None if status is None else AgentStatus(status),
+    )
     return await answer_list(agents, AgentView.of)
 
 
 @get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def get_agent(agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> Response[AgentView]:
     """One agent as it is now."""
-    return _answer(await services.agents.get(caller.workspace_id, _known(agent_id)))
+    return _answer(await services.agents.get(caller.workspace_id, await agent_in_path(services, caller, agent_id)))
 
 
 @patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -87,11 +101,12 @@ async def update_agent(
     """The agent has the given fields; every decision asked for from now on knows it."""
     agent = await services.agents.update(
         caller.workspace_id,
-        _known(agent_id),
+        await agent_in_path(services, caller, agent_id),
         name=data.name,
         description=data.description,
         status=data.status,
         groups=data.groups,
+        alias=data.alias,
         if_match=if_match,
         actor_id=caller.key_id,
     )
@@ -105,7 +120,7 @@ async def delete_agent(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
-    known = _known(agent_id)
+    known = await agent_in_path(services, caller, agent_id)
     await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id)
     await services.endings.end_soon(caller.workspace_id, known)
 
@@ -114,15 +129,17 @@ def _answer(agent: Agent) -> Response[AgentView]:
     return Response(AgentView.of(agent), headers=version_header(agent.revision))
 
 
-def _known(agent_id: str) -> str:
-    """The id in its canonical form; what is no id names no agent."""
-    return id_in_path(agent_id, AgentNotFound("No agent has this id"))
-
-
-def _require_visible(name: str | UnsetType, description: str | UnsetType | None, groups: list[str] | UnsetType) -> None:
+def _require_visible(
+    name: str | UnsetType,
+    description: str | UnsetType | None,
+    groups: list[str] | UnsetType,
+    alias: str | UnsetType | None,
+) -> None:
     if name is not UNSET:
         require_visible("name", name)
     if description is not UNSET and description is not None:
         require_visible("description", description, lines=True)
     if groups is not UNSET:
         require_groups(groups)
+    if alias is not UNSET and alias is not None:
+        require_alias("alias", alias)

@@ -10,11 +10,12 @@ from msgspec import Meta, field
 from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import WANTED, called_agent
 from app.http.json_array import answer_list
 from app.http.paths import id_in_path
 from app.http.queries import Query
-from app.model.fields import DisplayName, Id, Timestamp
-from app.model.ids import canonical_uuid
+from app.model.agents import AgentRef
+from app.model.fields import DisplayName, Timestamp
 from app.model.keys import Caller, Scope
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
@@ -26,7 +27,8 @@ class CreateApiKey(Body, frozen=True):
     """A new key. Without expiresAt it never expires.
 
     scopes: What the key may do.
-    agents: The only agents for which it may ask for decisions; null or left out = for all. Only with `authorize` and
+    agents: The only agents for which it may ask for decisions, by id or alias: it stays bound to who has the alias
+    now. Null or left out = for all. Only with `authorize` and
     without `read` and `admin`, which ask for all.
     expires_at: When the key stops being valid; null or left out = never.
     """
@@ -35,7 +37,7 @@ class CreateApiKey(Body, frozen=True):
 
     name: DisplayName
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=10)]
-    agents: Annotated[list[Id], Meta(min_length=1, max_length=100)] | None = None
+    agents: Annotated[list[AgentRef], Meta(min_length=1, max_length=100)] | None = None
     expires_at: Timestamp | None = field(default=None, name="expiresAt")
 
     def __post_init__(self) -> None:
@@ -55,7 +57,12 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
     key, raw_key = await services.api_keys.create(
-        caller.workspace_id, data.name, scopes, expires_ms, agents=_canonical(data.agents), actor_id=caller.key_id
+        caller.workspace_id,
+        data.name,
+        scopes,
+        expires_ms,
+        agents=await _ids(services, caller, data.agents),
+        actor_id=caller.key_id,
     )
     return CreatedApiKey.of(key, raw_key)
 
@@ -87,9 +94,12 @@ def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
         raise FieldError(
             "agents", "binds the scope authorize alone; read and admin ask for decisions about every agent"
         )
-    if any(canonical_uuid(agent_id) is None for agent_id in agents):
-        raise FieldError("agents", "must be UUIDs of agents")
+    for index, given in enumerate(agents):
+        if called_agent(given) is None:
+            raise FieldError(f"agents[{index}]", WANTED)
 
 
-def _canonical(agents: list[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(canonical_uuid(agent_id) or agent_id for agent_id in agents or ()))
+async def _ids(services: Services, caller: Caller, agents: list[str] | None) -> tuple[str, ...]:
+    """The ids of these agents, each once."""
+    called = [called_agent(given) or given for given in agents or ()]
+    return tuple(dict.fromkeys([await services.agents.id_of(caller.workspace_id, each) for each in called]))

@@ -16,6 +16,7 @@ from app.approvals.following import ApprovalEvent
 from app.errors import ApprovalNotFound, Invalid, Unauthorized
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import agent_in_query
 from app.http.etag import version_header
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
@@ -71,7 +72,7 @@ async def list_approvals(
         caller.workspace_id,
         ApprovalQuery(
             status=None if status is None else ApprovalStatus(status),
-            agent_id=query.uuid("agent_id"),
+            agent_id=await agent_in_query(services, caller, query),
             limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,
             before=query.uuid("cursor"),
         ),

@@ -8,7 +8,7 @@ from litestar import Request, get
 from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
-from app.http.api.audit_log import ALIASES, FILTERS, audit_query
+from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
 from app.http.open_answers import require_room, while_valid
 from app.http.queries import Query
@@ -29,8 +29,9 @@ async def export_audit_log(
     query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
     kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    wanted = await settled_query(services, caller, query)
     require_room(request, caller, services)
-    pieces = services.audit.export(caller.workspace_id, audit_query(query), kind)
+    pieces = services.audit.export(caller.workspace_id, wanted, kind)
     pieces = while_valid(services, raw_key, pieces)
     headers = {"Content-Disposition": f'attachment; filename="audit-log.{kind}"', "Vary": "Accept-Encoding"}
     if accepts_gzip(request.headers.get("accept-encoding", "")):

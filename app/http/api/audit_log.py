@@ -5,9 +5,11 @@ from typing import Any
 from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath
+from msgspec.structs import replace
 
 from app.errors import AuditEntryNotFound, Invalid
 from app.http.authentication import requires
+from app.http.called_agents import called_in_query
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.audit import AuditQuery, Backlog
@@ -39,7 +41,7 @@ async def query_audit_log(
 ) -> Response[bytes]:
     """Entries that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
     query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
-    page = await services.audit.query(caller.workspace_id, audit_query(query))
+    page = await services.audit.query(caller.workspace_id, await settled_query(services, caller, query))
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
@@ -79,11 +81,19 @@ async def verify_audit_log(
     return VerificationView.of(await services.audit.verify(caller.workspace_id, since, VERIFY_SEGMENTS))
 
 
+async def settled_query(services: Services, caller: Caller, query: Query) -> AuditQuery:
+    """The filters and the page that a query string asks for, with the agent's id. Raises Invalid, AgentNotFound."""
+    wanted = audit_query(query)
+    if wanted.agent_id is None:
+        return wanted
+    return replace(wanted, agent_id=await services.agents.id_of(caller.workspace_id, wanted.agent_id))
+
+
 def audit_query(query: Query) -> AuditQuery:
-    """The filters and the page that a query string asks for. Raises Invalid."""
+    """The filters and the page that a query string asks for; the agent as it is called there. Raises Invalid."""
     result = query.choice("result", [each.value for each in Result])
     return AuditQuery(
-        agent_id=query.uuid("agent_id"),
+        agent_id=called_in_query(query),
         action=query.text("action"),
         tool_name=query.text("tool_name"),
         result=None if result is None else Result(result),

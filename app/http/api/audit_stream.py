@@ -11,7 +11,7 @@ from litestar.response import Stream
 
 from app.audit.scan import EntryChunk
 from app.errors import Invalid, Unauthorized
-from app.http.api.audit_log import ALIASES, FILTERS, audit_query
+from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
 from app.http.open_answers import half_closed, require_room
 from app.http.queries import Query
@@ -35,7 +35,7 @@ async def stream_audit_log(
     """Entries that match, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
     query = Query(request, known=FILTERS, aliases=ALIASES)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    wanted, after = audit_query(query), _resumed_after(request)
+    wanted, after = await settled_query(services, caller, query), _resumed_after(request)
     # Proxies that collect an answer before they pass it on would hold events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:

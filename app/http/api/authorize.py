@@ -150,7 +150,7 @@ async def respond(services: Services, call: Call, question: Translation | None =
     waited_us = monotonic_us() - arrived_us
     services.metrics.ready(waited_us)
     if services.note_decision is not None:
-        services.note_decision(request, decision, waited_us)
+        services.note_decision(caller.workspace_id, request, decision, waited_us)
     return Answer(200, headers, body)
 
 

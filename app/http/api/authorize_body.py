@@ -16,9 +16,9 @@ from app.http.bodies import (
     require_unique_keys,
     two_spellings,
 )
+from app.http.called_agents import WANTED, called_agent
+from app.model.agents import AgentRef
 from app.model.decisions import AuthorizeRequest, Idempotency
-from app.model.fields import AgentId
-from app.model.ids import canonical_uuid
 from app.model.recording import recorded
 from app.model.redaction import Redactor
 from app.model.signer import UNSIGNED, Purpose, Signer
@@ -54,7 +54,7 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
     required_fields: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
 
-    agent_id: AgentId | UnsetType = UNSET
+    agent_id: AgentRef | UnsetType = UNSET
     agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
     tool_name: ToolName | UnsetType = UNSET
     toolName: ToolName | UnsetType = UNSET  # noqa: N815 - the other spelling
@@ -96,9 +96,9 @@ def decode_tool_call(
         require_visible("action", action)
     except FieldError as error:
         raise Invalid.at(f"$.{error.field}", error.message) from None
-    canonical = canonical_uuid(agent_id)
-    if canonical is None:
-        raise Invalid.at("$.agent_id", "must be a UUID")
+    called = called_agent(agent_id)
+    if called is None:
+        raise Invalid.at("$.agent_id", WANTED)
 
     if len(raw) > MAX_RECORDED_BYTES:
         _require_short_names(parameters)  # before each of them is looked at
@@ -106,15 +106,15 @@ def decode_tool_call(
     _require_short(recorded_parameters)
     idempotency = None
     if idempotency_key is not None:
-        asked = (canonical, tool_name, action, parameters)
+        asked = (called, tool_name, action, parameters)
         idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context), signer)
     if context is None:
         return AuthorizeRequest(
-            canonical, tool_name, action, parameters, recorded_parameters, idempotency, size=len(raw), body=raw
+            called, tool_name, action, parameters, recorded_parameters, idempotency, size=len(raw), body=raw
         )
     _require_small(context)
     return AuthorizeRequest(
-        canonical,
+        called,
         tool_name,
         action,
         parameters,

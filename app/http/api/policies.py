@@ -10,13 +10,13 @@ from msgspec import UNSET, UnsetType
 from app.errors import PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import WANTED, agent_in_query, called_agent
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.paths import id_in_path
 from app.http.queries import Query
-from app.model.agents import GroupName
-from app.model.fields import AgentId, DisplayName
-from app.model.ids import canonical_uuid
+from app.model.agents import AgentRef, GroupName
+from app.model.fields import DisplayName
 from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
 from app.model.text import FieldError, require_visible
@@ -29,7 +29,7 @@ from app.views.policies import PolicyView
 class CreatePolicy(Body, frozen=True):
     """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
 
-    agent_id: The agent that it governs.
+    agent_id: The agent that it governs, by its id or its alias.
     group: The group of agents that it governs.
     kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
@@ -41,7 +41,7 @@ class CreatePolicy(Body, frozen=True):
 
     name: DisplayName
     rules: Rules
-    agent_id: AgentId | None = None
+    agent_id: AgentRef | None = None
     group: GroupName | None = None
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
@@ -50,8 +50,8 @@ class CreatePolicy(Body, frozen=True):
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         require_writable(self.rules)
-        if self.agent_id is not None and canonical_uuid(self.agent_id) is None:
-            raise FieldError("agent_id", "must be a UUID")
+        if self.agent_id is not None and called_agent(self.agent_id) is None:
+            raise FieldError("agent_id", WANTED)
         if self.group is not None:
             require_visible("group", self.group)
         require_owner(self.kind, self.agent_id, self.group)
@@ -84,9 +84,10 @@ async def create_policy(
     data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
     """A new policy governs whom it names from the next decision on."""
+    called = None if data.agent_id is None else called_agent(data.agent_id)
     policy = await services.policies.create(
         caller.workspace_id,
-        None if data.agent_id is None else canonical_uuid(data.agent_id),
+        None if called is None else await services.agents.id_of(caller.workspace_id, called),
         group=data.group,
         kind=data.kind,
         name=data.name,
@@ -104,7 +105,8 @@ async def list_policies(
 ) -> Response[Any]:
     """The workspace's policies, or those of an agent, a group or a kind, in the order in which they are evaluated."""
     query = Query(request, known=("agent_id", "group", "kind", "limit", "offset"), aliases={"agentId": "agent_id"})
-    agent_id, group, named = query.uuid("agent_id"), query.text("group"), query.choice("kind", tuple(PolicyKind))
+    group, named = query.text("group"), query.choice("kind", tuple(PolicyKind))
+    agent_id = await agent_in_query(services, caller, query)
     kind = None if named is None else PolicyKind(named)
     policies = services.policies.each(
         caller.workspace_id,

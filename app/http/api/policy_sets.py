@@ -7,15 +7,13 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
-from app.errors import AgentNotFound, Invalid
+from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.etag import Tags, provide_if_match_tags, version_header
-from app.http.paths import id_in_path
 from app.http.queries import Query
-from app.model.agents import GroupName
-from app.model.fields import AgentId
-from app.model.ids import canonical_uuid
+from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, require_entries
 from app.model.text import FieldError, require_visible
@@ -38,13 +36,19 @@ class PutPolicies(Body, frozen=True):
 
     policies: Entries
     version: SetVersion | UnsetType = UNSET
-    agent_id: AgentId | None = None
+    agent_id: AgentRef | None = None
     group: GroupName | None = None
 
-    def require_owner(self, agent_id: str | None, group: str | None) -> None:
-        """Raise Invalid unless these can be the policies of the agent, of the group or of the workspace."""
-        given = (None if self.agent_id is None else canonical_uuid(self.agent_id) or self.agent_id, self.group)
-        for field, named, owner in (("agent_id", given[0], agent_id), ("group", given[1], group)):
+    def __post_init__(self) -> None:
+        if self.agent_id is not None and called_agent(self.agent_id) is None:
+            raise FieldError("agent_id", WANTED)
+
+    def require_owner(self, named_agent: str | None, agent_id: str | None, group: str | None) -> None:
+        """Raise Invalid unless these can be the policies of the agent, of the group or of the workspace.
+
+        named_agent: the id of whom the body names.
+        """
+        for field, named, owner in (("agent_id", named_agent, agent_id), ("group", self.group, group)):
             if named not in (None, owner):
                 raise Invalid.at(f"$.{field}", "is not whose policies these are; leave it out, or ask for its own path")
         try:
@@ -58,7 +62,7 @@ async def get_agent_policies(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicySetView]:
     """The agent's own policies as they are together."""
-    return await _shown(services, caller, agent_id=_agent(agent_id))
+    return await _shown(services, caller, agent_id=await agent_in_path(services, caller, agent_id))
 
 
 @put("/v1/agents/{agent_id:str}/policies", guards=[_WRITE], dto=BodyDTO)
@@ -126,8 +130,10 @@ async def _applied(
     group: str | None = None,
 ) -> Response[AppliedSetView]:
     prune = Query(request, known=("prune",)).choice("prune", ("true", "false")) == "true"
-    agent_id = None if agent is None else _agent(agent)
-    data.require_owner(agent_id, group)
+    agent_id = None if agent is None else await agent_in_path(services, caller, agent)
+    called = None if data.agent_id is None else called_agent(data.agent_id)
+    named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    data.require_owner(named, agent_id, group)
     done = await services.policy_sets.put(
         caller.workspace_id,
         data.policies,
@@ -148,10 +154,6 @@ def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) 
     if version is UNSET:
         return tags
     return frozenset({version} if tags is None or version in tags else ())
-
-
-def _agent(agent_id: str) -> str:
-    return id_in_path(agent_id, AgentNotFound("No agent has this id"))
 
 
 def _group(group: str) -> str:

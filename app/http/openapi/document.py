@@ -21,12 +21,16 @@ from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
+from app.model.agents import CALLED
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
-_GROUP = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"}
-"""Any group's name that can stand in a path will do; these need no escapes."""
+_IN_PATHS: dict[str, dict[str, Any]] = {
+    "agent_id": {"type": "string", **CALLED},
+    "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
+}
+"""What stands in a path and may be no id: an agent's alias; a group's name, of which these need no escapes."""
 _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
@@ -110,7 +114,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     described["description"] = " ".join(filter(None, (operation.description, scope)))
     names = re.findall(r"{(\w+)}", operation.path)
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": _GROUP if name == "group" else _ID} for name in names
+        {"name": name, "in": "path", "required": True, "schema": _IN_PATHS.get(name, _ID)} for name in names
     ]
     parameters += [_parameter(parameter, "query") for parameter in operation.query]
     parameters += [_parameter(parameter, "header") for parameter in operation.request_headers]

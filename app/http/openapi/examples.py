@@ -94,6 +94,7 @@ BODIES: dict[type, dict[str, Any]] = {
             "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
         },
         "the least there can be": {"agent_id": _AGENT, "tool_name": "booking.read"},
+        "by the agent's alias": {"agent_id": "booking", "tool_name": "booking.read"},
     },
     HookCall: {
         "a command": {
@@ -110,8 +111,9 @@ BODIES: dict[type, dict[str, Any]] = {
     CreateAgent: {
         "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
         "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
+        "one that programs call by name": {"name": "booking agent 3", "alias": "booking"},
     },
-    UpdateAgent: {"suspend it": {"status": "suspended"}},
+    UpdateAgent: {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}},
     CreatePolicy: {
         "reading is free": {"agent_id": _AGENT, "name": "reads", "rules": [_READS]},
         "refunds within bounds": {"agent_id": _AGENT, "name": "refunds", "rules": _REFUND_RULES, "priority": 100},
@@ -162,6 +164,7 @@ ANSWERS: dict[type, Any] = {
     AgentView: {
         "id": _AGENT,
         "name": "booking agent",
+        "alias": "booking",
         "description": "Answers passengers' mail",
         "status": "active",
         "groups": ["passengers"],

@@ -10,6 +10,7 @@ from msgspec import Struct
 from app.errors import (
     AgentNotFound,
     AgentRevoked,
+    AliasTaken,
     ApiKeyExpired,
     ApiKeyNotFound,
     AppError,
@@ -45,6 +46,7 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
 from app.http.openapi.parameters import (
+    AGENT_FILTERS,
     AGENT_ID,
     APPROVAL_FILTERS,
     AUDIT_FLOOR,
@@ -214,11 +216,17 @@ OPERATIONS = (
         body=CreateAgent,
         status=201,
         answer=AgentView,
-        errors=(LimitReached,),
+        errors=(LimitReached, AliasTaken),
         headers=ETAG,
     ),
     Operation(
-        "GET", "/v1/agents", "List agents, oldest first", READ, "Agents", query=(LIMIT, OFFSET), answer=list[AgentView]
+        "GET",
+        "/v1/agents",
+        "List agents, oldest first",
+        READ,
+        "Agents",
+        query=(*AGENT_FILTERS, LIMIT, OFFSET),
+        answer=list[AgentView],
     ),
     Operation(
         "GET",
@@ -238,10 +246,13 @@ OPERATIONS = (
         "Agents",
         body=UpdateAgent,
         answer=AgentView,
-        errors=(AgentNotFound, AgentRevoked, VersionConflict),
+        errors=(AgentNotFound, AgentRevoked, AliasTaken, VersionConflict),
         headers=ETAG,
         request_headers=(IF_MATCH,),
-        description="Only the fields that are given change; `{}` changes nothing. The status `revoked` is final.",
+        description=(
+            "Only the fields that are given change; `{}` changes nothing. The status `revoked` is final. An alias that "
+            "it gives away names the agent that takes it from the next decision on."
+        ),
     ),
     Operation(
         "DELETE",
@@ -278,6 +289,7 @@ OPERATIONS = (
         "Policies",
         query=(AGENT_ID, GROUP, KIND, LIMIT, OFFSET),
         answer=list[PolicyView],
+        errors=(AgentNotFound,),
     ),
     Operation(
         "GET",
@@ -324,7 +336,7 @@ OPERATIONS = (
         "Query the audit log, newest first",
         READ,
         "Audit log",
-        errors=(AuditLogDamaged,),
+        errors=(AgentNotFound, AuditLogDamaged),
         query=(*FILTERS, *PAGE),
         answer=list[AuditEntry],
         headers={**NEXT_CURSOR, **AUDIT_FLOOR},
@@ -349,7 +361,7 @@ OPERATIONS = (
         "Export the audit log as a file, oldest first",
         READ,
         "Audit log",
-        errors=(AuditLogDamaged, TooManyStreams),
+        errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),
         query=(*FILTERS, EXPORT_FORMAT),
         answer=str,
         media=("application/x-ndjson", "text/csv; charset=utf-8"),
@@ -367,7 +379,7 @@ OPERATIONS = (
         "Follow the audit log as server-sent events",
         READ,
         "Audit log",
-        errors=(AuditLogDamaged, TooManyStreams),
+        errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),
         query=FILTERS,
         answer=str,
         media=("text/event-stream",),
@@ -410,6 +422,7 @@ OPERATIONS = (
         "Approvals",
         query=APPROVAL_FILTERS,
         answer=list[Approval],
+        errors=(AgentNotFound,),
         headers=NEXT_CURSOR,
     ),
     Operation(

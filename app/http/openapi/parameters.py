@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from app.http.api.audit_log import DEFAULT_LIMIT
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
 from app.model.changes import CONSOLE, ResourceType
 from app.model.decisions import Result
@@ -27,7 +28,14 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
 _ID = {"type": "string", "format": "uuid"}
 _TIME = {"type": "string", "format": "date-time"}
 
-AGENT_ID = Parameter("agent_id", {"type": "string", "format": "uuid"}, "Only those of this agent.", also="agentId")
+AGENT_ID = Parameter(
+    "agent_id", {"type": "string", **CALLED}, "Only those of this agent, by its id or its alias.", also="agentId"
+)
+AGENT_FILTERS = (
+    Parameter("alias", {"type": "string", **CALLED}, "Only the agent with this alias."),
+    Parameter("name", _TEXT, "Only agents with this name."),
+    Parameter("status", {"type": "string", "enum": [each.value for each in AgentStatus]}, "Only agents in this state."),
+)
 GROUP = Parameter("group", {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}, "Only a group's own.")
 KIND = Parameter("kind", {"type": "string", "enum": [each.value for each in PolicyKind]}, "Only those of this kind.")
 LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "At most so many; all if left out.")
@@ -116,8 +124,8 @@ IDEMPOTENCY_KEY = Parameter(
 )
 HOOK_AGENT = Parameter(
     "X-Remit-Agent",
-    {"type": "string", "format": "uuid"},
-    "The agent whose calls these are. It must be given, once; without it every call is denied.",
+    {"type": "string", **CALLED},
+    "The agent whose calls these are, by its id or its alias. It must be given, once; without it every call is denied.",
 )
 REPLAYED = {"Idempotency-Replayed": "`true` where the first answer to the Idempotency-Key is given again."}
 REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that is fit to be logged."}

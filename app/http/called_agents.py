@@ -1,0 +1,39 @@
+"""Agents as requests call them: by their id, or by their alias."""
+
+from app.errors import AgentNotFound, Invalid
+from app.http.paths import name_in_path
+from app.http.queries import Query
+from app.model.agents import ALIAS_RULES, is_alias
+from app.model.ids import canonical_uuid
+from app.model.keys import Caller
+from app.replica import Services
+
+WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
+
+
+def called_agent(given: str) -> str | None:
+    """What an agent may be called: an id in its canonical form, or an alias as it is; None if it is neither."""
+    return canonical_uuid(given) or (given if is_alias(given) else None)
+
+
+async def agent_in_path(services: Services, caller: Caller, given: str) -> str:
+    """The id of the agent that a path names. Raises AgentNotFound."""
+    called = called_agent(name_in_path(given))
+    if called is None:
+        raise AgentNotFound("No agent has this id or alias")
+    return await services.agents.id_of(caller.workspace_id, called)
+
+
+async def agent_in_query(services: Services, caller: Caller, query: Query) -> str | None:
+    """The id of the agent that the parameter agent_id names; None without it. Raises Invalid, AgentNotFound."""
+    called = called_in_query(query)
+    return None if called is None else await services.agents.id_of(caller.workspace_id, called)
+
+
+def called_in_query(query: Query) -> str | None:
+    """What the parameter agent_id calls an agent; None without it. Raises Invalid."""
+    given = query.given("agent_id")
+    called = None if given is None else called_agent(given)
+    if given is not None and called is None:
+        raise Invalid.at("agent_id", WANTED)
+    return called
