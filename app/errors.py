@@ -101,6 +101,12 @@ class PolicyNotFound(NotFound):
     code = "POLICY_NOT_FOUND"
 
 
+class PolicyVersionNotFound(NotFound):
+    """The policy has not come to this version yet."""
+
+    code = "POLICY_VERSION_NOT_FOUND"
+
+
 class ApiKeyNotFound(NotFound):
     """No API key with this id exists in the caller's workspace."""
 
@@ -179,6 +185,13 @@ class LimitReached(AppError):
 
     status = 409
     code = "LIMIT_REACHED"
+
+
+class VersionNotKept(AppError):
+    """What was asked about is so many changes ago that it is no longer kept."""
+
+    status = 410
+    code = "VERSION_NOT_KEPT"
 
 
 class VersionConflict(AppError):

@@ -39,7 +39,9 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.policies import Policies
+from app.store.policy_history import PolicyHistory
 from app.store.policy_sets import PolicySets
+from app.store.policy_versions import PolicyVersions
 from app.store.watch import Watch
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
@@ -64,6 +66,8 @@ class Services(Struct, frozen=True, kw_only=True):
     agents: Agents
     policies: Policies
     policy_sets: PolicySets
+    policy_versions: PolicyVersions
+    policy_history: PolicyHistory
     audit: AuditLog
     sealing: SealingWatch
     changes: Changes
@@ -122,10 +126,12 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             rate_limits_per_group=settings.rate_limits_per_group_max,
             rules_bytes_per_group=settings.rules_bytes_per_group_max,
             keys=settings.keys_max,
+            policy_versions=settings.policy_versions_max,
         )
         pool = FairPool()
         stack.callback(pool.close)
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
+        policies = Policies(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
         workspaces = Workspaces(client, ids, api_keys)
         cache = AgentCache(
@@ -159,8 +165,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             request_rates=RequestRates(settings.requests_per_second),
             auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
             agents=agents,
-            policies=Policies(client, ids, limits, pool),
             policy_sets=PolicySets(client, ids, limits, pool),
+            policies=policies,
+            policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
+            policy_history=PolicyHistory(client, limits.policy_versions, pool),
             audit=AuditLog(client, drops_unarchived=settings.drops_unarchived),
             sealing=SealingWatch(client),
             changes=Changes(client),

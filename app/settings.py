@@ -87,6 +87,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
     """Policies that a workspace may have; creating more is 409."""
 
+    policy_versions_max: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    """Versions of a policy that are kept, the current one among them: to be read, rolled back to and explained by."""
+
     keys_max: Annotated[int, Meta(ge=1)] = 1_000
     """API keys that a workspace may have, expired ones too; creating more is 409."""
 

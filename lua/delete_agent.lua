@@ -9,27 +9,30 @@ KEYS[4]       agents          sorted set of the workspace's agents
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
 KEYS[7]       aliases         hash; alias → id of the agent that has it
-KEYS[7+i]     record          record or quota of one of its policies
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[8+i]     record          record, versions or quota of one of its policies
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the agent
 ARGV[3]       expected        version token at which the policies and quotas were listed
 ARGV[4]       id              agent id
-ARGV[3+2i]    policy_id       policy i of the agent
-ARGV[4+2i]    policy_before   for the trail: JSON of policy i
+ARGV[5]       reason          for the trail: why it is deleted; "" = nobody says
+ARGV[4+2i]    policy_id       policy i of the agent
+ARGV[5+2i]    policy_before   for the trail: JSON of policy i
 
 RETURNS       {status}
   done        nothing of the agent is left but its audit entries and the trail of its changes
   revoked     the key that asks is gone; nothing written
   stale       the agent is not at `expected` (changed or gone); nothing written
-WRITES        everything named
+WRITES        everything named but commits
 TIME          O(P log N), P policies of the agent, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS >= 7 and #ARGV >= 4 and (#ARGV - 4) % 2 == 0, 'ARITY')
+assert(#KEYS >= 8 and #ARGV >= 5 and (#ARGV - 5) % 2 == 0, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
-local agent, agents, agent_policies, policies, aliases = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local agent, agents, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local aliases, commits = KEYS[7], KEYS[8]
+local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -39,18 +42,20 @@ redis.call('ZCARD', agents)
 redis.call('ZCARD', policies)
 local alias = redis.call('HGET', agent, 'alias')
 local has_alias = redis.call('HGET', aliases, alias or '') == id
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
 local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
 local function note(resource_type, resource_id, was)
   redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
-    'resourceType', resource_type, 'resourceId', resource_id, 'before', was, 'after', '')
+    'resourceType', resource_type, 'resourceId', resource_id, 'before', was, 'after', '', 'sequence', sequence,
+    unpack(reason == '' and {} or {'reason', reason}))
 end
-for i = 5, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
+for i = 6, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
 note('agent', id, before)
 redis.call('DEL', agent)
 redis.call('ZREM', agents, id)
 if has_alias then redis.call('HDEL', aliases, alias) end
 for _, policy_id in ipairs(policy_ids) do redis.call('ZREM', policies, policy_id) end
 redis.call('DEL', agent_policies)
-for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 9, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -10,7 +10,9 @@ KEYS[4]       tokens          hash that holds the owner's version token: an agen
 KEYS[5]       policy          hash; the policy's record
 KEYS[6]       owner_policies  sorted set of the owner's policy ids
 KEYS[7]       policies        sorted set of the workspace's policy ids
-KEYS[7+i]     quota           list; bucket of one of its rate limits
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[9]       versions        list; ids of the policy's changes in the trail
+KEYS[9+i]     quota           list; bucket of one of its rate limits
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the policy
@@ -18,21 +20,23 @@ ARGV[3]       expected        policy version at which the quotas were listed
 ARGV[4]       token_field     field of `tokens` that holds the owner's version token
 ARGV[5]       version_token   the new one
 ARGV[6]       id              policy id
+ARGV[7]       reason          for the trail: why it is deleted; "" = nobody says
 
 RETURNS       {status}
   done        the policy is gone
   revoked     the key that asks is gone; nothing written
   stale       the policy is not at `expected` (changed or gone); nothing written
   frozen      the agent is being deleted; nothing written
-WRITES        everything named; of a group or a workspace without policies neither token nor counts are left
+WRITES        everything named, of commits the token alone; of a group or a workspace without policies neither token nor counts are left
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS >= 7 and #ARGV == 6, 'ARITY')
+assert(#KEYS >= 9 and #ARGV == 7, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local actor_id, before, expected = ARGV[1], ARGV[2], ARGV[3]
-local token_field, version_token, id = ARGV[4], ARGV[5], ARGV[6]
+local token_field, version_token, id, reason = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local commits, versions = KEYS[8], KEYS[9]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -46,6 +50,7 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen'} end
 local held_by_owner = redis.call('ZCARD', owner_policies)
 redis.call('ZCARD', policies)
 redis.call('HEXISTS', tokens, token_field)
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
 -- A policy or an agent from before there were counts has none.
 local held = redis.call('HMGET', policy, 'rate_limits', 'rules_bytes')
 local counts = redis.call('HMGET', owner, 'rate_limits', 'rules_bytes')
@@ -53,7 +58,8 @@ local rate_limits = math.max(0, tonumber(counts[1] or 0) - tonumber(held[1] or 0
 local rules_bytes = math.max(0, tonumber(counts[2] or 0) - tonumber(held[2] or 0))
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
-  'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '')
+  'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '', 'sequence', sequence,
+  unpack(reason == '' and {} or {'reason', reason}))
 if tokens ~= owner and held_by_owner == 1 then
   -- No token stands for no policies, whatever there was before.
   redis.call('HDEL', tokens, token_field)
@@ -64,6 +70,6 @@ else
 end
 redis.call('ZREM', owner_policies, id)
 redis.call('ZREM', policies, id)
-redis.call('DEL', policy)
-for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('DEL', policy, versions)
+for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

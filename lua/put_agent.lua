@@ -6,7 +6,7 @@ KEYS[1]       caller_key      hash; the record of the key that asks: gone = revo
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set; member = agent id, score = created_ms
-KEYS[5]       commits         hash; its field sequence is the newest entry's
+KEYS[5]       commits         hash; holds the sequence of the newest entry of the log
 KEYS[6]       aliases         hash; alias → id of the agent that has it
 KEYS[7]       holder          hash; the record of the agent that the alias led to when it was looked up, else `agent`
 
@@ -20,8 +20,9 @@ ARGV[7]       agents_max      agents that the workspace may have
 ARGV[8]       active          1 or 0: whether the agent is active now
 ARGV[9]       alias           the alias it shall have; "" = none
 ARGV[10]      holder_id       the agent that the alias led to when it was looked up; "" = none
-ARGV[9+2i]    field           field i of the record
-ARGV[10+2i]   value           value i; every field is given but the alias, times, revision, version, counts and
+ARGV[11]      reason          for the trail: why it is changed; "" = nobody says
+ARGV[10+2i]   field           field i of the record
+ARGV[11+2i]   value           value i; every field is given but the alias, times, revision, version, counts and
                               approvals_ended
 
 RETURNS       {status, created_ms, updated_ms, revision}
@@ -42,12 +43,13 @@ HOLDS         I8 an acknowledged change binds every later decision, I13 no chang
 An agent has the alias that its record says. A release from before there were aliases leaves entries of `aliases` behind
 whose agents have none: such an entry keeps nobody from the alias.
 ]]
-assert(#KEYS == 7 and #ARGV >= 10 and (#ARGV - 10) % 2 == 0, 'ARITY')
+assert(#KEYS == 7 and #ARGV >= 11 and (#ARGV - 11) % 2 == 0, 'ARITY')
 local caller_key, changes, agent, agents, commits = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local aliases, holder = KEYS[6], KEYS[7]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, version, id, agents_max = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local active, alias, holder_id = ARGV[8] == '1', ARGV[9], ARGV[10]
+local reason = ARGV[11]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -64,9 +66,9 @@ local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - 
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local agents_held = redis.call('ZCARD', agents)
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end
-local newest = redis.call('HGET', commits, 'sequence') or '0'
-local approvals_ended = active and held[7] or not active and newest
+local approvals_ended = active and held[7] or not active and sequence
 local old_alias = held[8] or ''
 local leads_to = redis.call('HGET', aliases, alias ~= '' and alias or old_alias) or ''
 if alias ~= '' and leads_to ~= '' and leads_to ~= id then
@@ -84,10 +86,10 @@ if held[5] then record[#record + 1], record[#record + 2] = 'rate_limits', held[5
 if held[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', held[6] end
 if approvals_ended then record[#record + 1], record[#record + 2] = 'approvals_ended', approvals_ended end
 if alias ~= '' then record[#record + 1], record[#record + 2] = 'alias', alias end
-for i = 11, #ARGV do record[#record + 1] = ARGV[i] end
+for i = 12, #ARGV do record[#record + 1] = ARGV[i] end
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
-  'before', before, 'after', after)
+  'before', before, 'after', after, 'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
 redis.call('DEL', agent)
 redis.call('HSET', agent, unpack(record))
 redis.call('ZADD', agents, string.format('%.0f', created_ms), id)

@@ -12,8 +12,9 @@ ARGV[2]       after           for the trail: JSON of the key, without its digest
 ARGV[3]       id              key id
 ARGV[4]       created_ms      ms since the epoch
 ARGV[5]       keys_max        keys that the workspace may have
-ARGV[4+2i]    field           field i of the record
-ARGV[5+2i]    value           value i; every field but created_ms is given
+ARGV[6]       reason          for the trail: why it is made; "" = nobody says
+ARGV[5+2i]    field           field i of the record
+ARGV[6+2i]    value           value i; every field but created_ms is given
 
 RETURNS       {status}
   done        the key exists
@@ -24,9 +25,10 @@ WRITES        changes, key, keys
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 4 and #ARGV >= 5 and (#ARGV - 5) % 2 == 0, 'ARITY')
+assert(#KEYS == 4 and #ARGV >= 6 and (#ARGV - 6) % 2 == 0, 'ARITY')
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, after, id, created_ms, keys_max = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local reason = ARGV[6]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -36,8 +38,9 @@ local keys_held = redis.call('ZCARD', keys)
 if keys_held >= keys_max then return {'full'} end
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'created',
-  'resourceType', 'api_key', 'resourceId', id, 'before', '', 'after', after)
+  'resourceType', 'api_key', 'resourceId', id, 'before', '', 'after', after,
+  unpack(reason == '' and {} or {'reason', reason}))
 redis.call('HSET', key, 'created_ms', created_ms)
-for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+for i = 7, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, id)
 return {'done'}

@@ -10,7 +10,9 @@ KEYS[3]       owner           hash; whom they govern: an agent's, a group's or t
 KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
 KEYS[5]       owner_policies  sorted set; member = policy id, score as put_policy has it
 KEYS[6]       policies        the same for all of the workspace's
-KEYS[6+i]     record          hash; record of policy i; after the last one, buckets that no rule has any more (lists)
+KEYS[7]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[7+i]     record          hash; record of policy i; after the last one, for each policy the list of its changes in
+                              the trail, and then buckets that no rule has any more (lists)
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       token_field     field of `tokens` that holds the owner's version token
@@ -20,7 +22,9 @@ ARGV[5]       rate_limits     how many of the owner's rules are rate limits afte
 ARGV[6]       rules_bytes     how many bytes the owner's rules have afterwards
 ARGV[7]       policies_max    policies that the workspace may have
 ARGV[8]       policy_count    how many policies are created, changed or deleted
-ARGV[8+i]     part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
+ARGV[9]       reason          for the trail: why they are changed; "" = nobody says
+ARGV[10]      versions_max    how many versions of a policy are kept
+ARGV[10+i]    part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
                               created_ms and updated_ms as they were read, 0 = new; how many parts follow; these are
                               fields and values of its record, without the two times
 
@@ -32,7 +36,7 @@ RETURNS       {status, now_ms}
   stale       the version token is not `expected`; nothing written, now_ms is 0
   frozen      the agent is being deleted; nothing written, now_ms is 0
   full        the workspace would have more than policies_max policies; nothing written, now_ms is 0
-WRITES        changes, the records, both sorted sets, the owner's version token and counts; dropped buckets go; of a
+WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and counts; dropped buckets go; of a
               group or a workspace without policies neither token nor counts are left
 TIME          O(P log N), P policies that change, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
@@ -40,12 +44,13 @@ HOLDS         I8 an acknowledged change binds every later decision, I13 no chang
 Every change of an owner's policies replaces its version token, so while that is `expected`, everything that was
 counted by the caller (bytes, rate limits, policies of the owner) is as it was counted.
 ]]
-assert(#KEYS >= 6 and #ARGV >= 8, 'ARITY')
+assert(#KEYS >= 7 and #ARGV >= 10, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
-local owner, tokens, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, tokens, owner_policies, policies, commits = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local actor_id, token_field, expected, version_token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local rate_limits, rules_bytes = ARGV[5], ARGV[6]
 local policies_max, policy_count = tonumber(ARGV[7]), tonumber(ARGV[8])
+local reason, versions_max = ARGV[9], tonumber(ARGV[10])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -59,27 +64,31 @@ local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - 
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
-local more, at = 0, 9
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
+local more, at = 0, 11
 for i = 1, policy_count do
-  redis.call('HLEN', KEYS[6 + i])
+  redis.call('HLEN', KEYS[7 + i])
+  redis.call('LLEN', KEYS[7 + policy_count + i])
   local after, created_ms, follow = ARGV[at + 2], tonumber(ARGV[at + 4]), tonumber(ARGV[at + 6])
   if after == '' then more = more - 1 elseif created_ms == 0 then more = more + 1 end
   at = at + 7 + follow
 end
 if more > 0 and policies_held + more > policies_max then return {'full', 0} end
 
-at = 9
+at = 11
 for i = 1, policy_count do
-  local record, id, before, after = KEYS[6 + i], ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local record, place = KEYS[7 + i], 7 + policy_count + i
+  local id, before, after = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local priority, created_ms = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local updated_ms, follow = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
   local kind = after == '' and 'deleted' or created_ms == 0 and 'created' or 'updated'
-  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
-    'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', after)
+  local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
+    'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', after,
+    'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
   if kind == 'deleted' then
     redis.call('ZREM', owner_policies, id)
     redis.call('ZREM', policies, id)
-    redis.call('DEL', record)
+    redis.call('DEL', record, KEYS[place])
   else
     local born_ms = kind == 'created' and now_ms or created_ms
     local score = string.format('%.0f', (1000 - priority) * 4398046511104 + born_ms)
@@ -87,6 +96,8 @@ for i = 1, policy_count do
       'updated_ms', string.format('%.0f', math.max(now_ms, updated_ms + 1))}
     for n = at + 7, at + 6 + follow do fields[#fields + 1] = ARGV[n] end
     redis.call('HSET', record, unpack(fields))
+    redis.call('LPUSH', KEYS[place], change_id)
+    redis.call('LTRIM', KEYS[place], 0, versions_max - 1)
     redis.call('ZADD', owner_policies, score, id)
     redis.call('ZADD', policies, score, id)
   end
@@ -100,5 +111,5 @@ else
   redis.call('HSET', tokens, token_field, version_token)
   redis.call('HSET', owner, 'rate_limits', rate_limits, 'rules_bytes', rules_bytes)
 end
-for i = 7 + policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 8 + 2 * policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', now_ms}

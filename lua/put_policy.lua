@@ -10,7 +10,9 @@ KEYS[4]       tokens          hash that holds the owner's version token: an agen
 KEYS[5]       policy          hash; the policy's record
 KEYS[6]       owner_policies  sorted set; member = policy id, score as below
 KEYS[7]       policies        the same for all of the workspace's
-KEYS[7+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[9]       versions        list; ids of the policy's changes in the trail, newest first
+KEYS[9+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
@@ -32,6 +34,8 @@ ARGV[17]      limits_max      rate limits that the owner may have, in all its po
 ARGV[18]      rules_max       bytes of rules that the owner may have, in all its policies
 ARGV[19]      per_owner_max   policies that the owner may have
 ARGV[20]      policies_max    policies that the workspace may have
+ARGV[21]      reason          for the trail: why it is changed; "" = nobody says
+ARGV[22]      versions_max    how many versions are kept
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -44,7 +48,7 @@ RETURNS       {status, created_ms, updated_ms, version}
   rate_full   there would be more rate limits than before, and more than limits_max; nothing written, numbers are 0
   rules_full  the rules would be longer than before, and all the owner's longer than rules_max; nothing written,
               numbers are 0
-WRITES        changes, policy, both sorted sets, the owner's version token and counts; dropped buckets go
+WRITES        changes, policy, both sorted sets, the owner's version token and counts, versions; dropped buckets go
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
@@ -54,15 +58,17 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 7 and #ARGV == 20, 'ARITY')
+assert(#KEYS >= 9 and #ARGV == 22, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local commits, versions = KEYS[8], KEYS[9]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, token_field, version_token = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local id, agent_id, group, kind = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local name, rules, priority, enabled = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
+local reason, versions_max = ARGV[21], tonumber(ARGV[22])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -77,6 +83,8 @@ local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - 
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
+redis.call('LLEN', versions)
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
 if expected == 0 and owner_held >= per_owner_max then return {'owner_full', 0, 0, 0} end
 if expected == 0 and policies_held >= policies_max then return {'full', 0, 0, 0} end
 -- Disabled policies count too. Never below 0: an older release writes agents without their count.
@@ -91,9 +99,9 @@ local created_ms = tonumber(held[2] or now_ms)
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
 local score = string.format('%.0f', (1000 - tonumber(priority)) * 4398046511104 + created_ms)
 
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'policy', 'resourceId', id,
-  'before', before, 'after', after)
+  'before', before, 'after', after, 'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'group', group, 'policy_kind', kind, 'name', name,
   'rules', rules, 'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
@@ -102,5 +110,7 @@ redis.call('ZADD', owner_policies, score, id)
 redis.call('ZADD', policies, score, id)
 redis.call('HSET', tokens, token_field, version_token)
 redis.call('HSET', owner, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
-for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('LPUSH', versions, change_id)
+redis.call('LTRIM', versions, 0, versions_max - 1)
+for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

@@ -13,6 +13,7 @@ ARGV[2]       before          for the trail: JSON of the key, without its digest
 ARGV[3]       expires_ms      of the key when `before` was read; "" = never
 ARGV[4]       id              key id
 ARGV[5]       needs_other     "1" = only while other_admin is a valid admin key; "" = whatever other keys there are
+ARGV[6]       reason          for the trail: why it is revoked; "" = nobody says
 
 RETURNS       {status}
   done        the key is gone
@@ -24,9 +25,9 @@ HOLDS         I7 a revoked key gets no decision, I13 no change without its entry
 ]]
 local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, before, expires_ms, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local needs_other = ARGV[5] == '1'
+local needs_other, reason = ARGV[5] == '1', ARGV[6]
 local other_admin = needs_other and KEYS[#KEYS]
-assert(#ARGV == 5 and #KEYS == (needs_other and 5 or 4), 'ARITY')
+assert(#ARGV == 6 and #KEYS == (needs_other and 5 or 4), 'ARITY')
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -43,7 +44,8 @@ end
 redis.call('ZCARD', keys)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
-  'resourceType', 'api_key', 'resourceId', id, 'before', before, 'after', '')
+  'resourceType', 'api_key', 'resourceId', id, 'before', before, 'after', '',
+  unpack(reason == '' and {} or {'reason', reason}))
 redis.call('DEL', key)
 redis.call('ZREM', keys, id)
 return {'done'}

@@ -18,8 +18,9 @@ ARGV[7]       id              key id
 ARGV[8]       successor_id    the new key's id
 ARGV[9]       created_ms      of the successor, ms since the epoch
 ARGV[10]      keys_max        keys that the workspace may have
-ARGV[9+2i]    field           field i of the successor's record
-ARGV[10+2i]   value           value i; every field but created_ms is given
+ARGV[11]      reason          for the trail: why it is replaced; "" = nobody says
+ARGV[10+2i]   field           field i of the successor's record
+ARGV[11+2i]   value           value i; every field but created_ms is given
 
 RETURNS       {status}
   done        the successor exists, and the key expires at until_ms
@@ -30,11 +31,11 @@ WRITES        changes, the key's expiry and, at its first rotation, what that wa
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 5 and #ARGV >= 10 and (#ARGV - 10) % 2 == 0, 'ARITY')
+assert(#KEYS == 5 and #ARGV >= 11 and (#ARGV - 11) % 2 == 0, 'ARITY')
 local caller_key, changes, key, successor, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local actor_id, before, after, successor_after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local expires_ms, until_ms, id, successor_id, created_ms = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local keys_max = tonumber(ARGV[10])
+local keys_max, reason = tonumber(ARGV[10]), ARGV[11]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -47,12 +48,13 @@ if keys_held >= keys_max then return {'full'} end
 
 local function note(kind, resource_id, was, became)
   redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
-    'resourceType', 'api_key', 'resourceId', resource_id, 'before', was, 'after', became)
+    'resourceType', 'api_key', 'resourceId', resource_id, 'before', was, 'after', became,
+    unpack(reason == '' and {} or {'reason', reason}))
 end
 note('created', successor_id, '', successor_after)
 note('updated', id, before, after)
 redis.call('HSET', successor, 'created_ms', created_ms)
-for i = 11, #ARGV, 2 do redis.call('HSET', successor, ARGV[i], ARGV[i + 1]) end
+for i = 12, #ARGV, 2 do redis.call('HSET', successor, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, successor_id)
 redis.call('HSETNX', key, 'meant_to_expire_ms', expires_ms)
 redis.call('HSET', key, 'expires_ms', until_ms)

@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET
 
 from app.cli.find import find_agent
-from app.cli.options import JSON, QUIET, WORKSPACE, AgentAlias, Description, Name
+from app.cli.options import JSON, QUIET, REASON, WORKSPACE, AgentAlias, Description, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
@@ -81,14 +81,15 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @DESCRIPTION
 @QUIET
 @JSON
+@REASON
 def create_agent(
-    workspace: str, name: str, alias: str | None, description: str | None, quiet: bool, as_json: bool
+    workspace: str, name: str, alias: str | None, description: str | None, quiet: bool, as_json: bool, reason: str
 ) -> None:
     """Make an agent. It is active, and without a policy every call of it is denied."""
 
     async def create(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.create(workspace_id, name, _text(description), alias=alias)
+        return await services.agents.create(workspace_id, name, _text(description), alias=alias, reason=reason)
 
     made = with_services(create)
     if as_json:
@@ -105,6 +106,7 @@ def create_agent(
 @DESCRIPTION
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
 @JSON
+@REASON
 def update_agent(
     workspace: str,
     agent: str,
@@ -113,6 +115,7 @@ def update_agent(
     description: str | None,
     status: str | None,
     as_json: bool,
+    reason: str,
 ) -> None:
     """Change an agent; every decision asked for from then on knows it. An empty description removes it."""
     if name is None and alias is None and description is None and status is None:
@@ -127,6 +130,7 @@ def update_agent(
             alias=UNSET if alias is None else _text(alias),
             description=UNSET if description is None else _text(description),
             status=UNSET if status is None else AgentStatus(status),
+            reason=reason,
         )
 
     changed = with_services(update)
@@ -136,11 +140,11 @@ def update_agent(
         click.echo(f"agent {changed.id} is {changed.status}")
 
 
-def _set_status(workspace: str, agent: str, status: AgentStatus) -> None:
+def _set_status(workspace: str, agent: str, status: AgentStatus, reason: str) -> None:
     async def update(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
         return await services.agents.update(
-            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status
+            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status, reason=reason
         )
 
     changed = with_services(update)
@@ -150,40 +154,44 @@ def _set_status(workspace: str, agent: str, status: AgentStatus) -> None:
 @agents.command("suspend")
 @WORKSPACE
 @click.argument("agent")
-def suspend_agent(workspace: str, agent: str) -> None:
+@REASON
+def suspend_agent(workspace: str, agent: str, reason: str) -> None:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _set_status(workspace, agent, AgentStatus.SUSPENDED)
+    _set_status(workspace, agent, AgentStatus.SUSPENDED, reason)
 
 
 @agents.command("activate")
 @WORKSPACE
 @click.argument("agent")
-def activate_agent(workspace: str, agent: str) -> None:
+@REASON
+def activate_agent(workspace: str, agent: str, reason: str) -> None:
     """Let the policies of a suspended agent decide again."""
-    _set_status(workspace, agent, AgentStatus.ACTIVE)
+    _set_status(workspace, agent, AgentStatus.ACTIVE, reason)
 
 
 @agents.command("revoke")
 @WORKSPACE
 @click.argument("agent")
 @click.confirmation_option(prompt="A revoked agent stays revoked. Go on?", help="Do not ask.")
-def revoke_agent(workspace: str, agent: str) -> None:
+@REASON
+def revoke_agent(workspace: str, agent: str, reason: str) -> None:
     """Deny every call of an agent for good."""
-    _set_status(workspace, agent, AgentStatus.REVOKED)
+    _set_status(workspace, agent, AgentStatus.REVOKED, reason)
 
 
 @agents.command("delete")
 @WORKSPACE
 @click.argument("agent")
 @click.confirmation_option(prompt="Its policies and quotas go with it. Go on?", help="Do not ask.")
-def delete_agent(workspace: str, agent: str) -> None:
+@REASON
+def delete_agent(workspace: str, agent: str, reason: str) -> None:
     """Remove an agent with its policies and quotas; its audit entries stay."""
 
     async def delete(services: "Services") -> tuple[str, int]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_agent(services, workspace_id, agent)
         policies = await services.policies.list_page(workspace_id, found.id)
-        await services.agents.delete(workspace_id, found.id)
+        await services.agents.delete(workspace_id, found.id, reason=reason)
         return found.id, len(policies)
 
     agent_id, policies = with_services(delete)

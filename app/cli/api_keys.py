@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from app.cli.find import find_agent, find_key
-from app.cli.options import JSON, WORKSPACE, Duration, Name
+from app.cli.options import JSON, REASON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
 from app.model.keys import ApiKey, Scope
@@ -49,6 +49,7 @@ def keys() -> None:
 @click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
+@REASON
 def create_key(
     workspace: str,
     name: str,
@@ -57,6 +58,7 @@ def create_key(
     expires_at: str | None,
     raw: bool,
     as_json: bool,
+    reason: str,
 ) -> None:
     """Make a key and print it, once."""
     expires_ms = _time_ms(expires_at)
@@ -68,7 +70,7 @@ def create_key(
         workspace_id = await services.workspaces.find(workspace)
         bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
         return await services.api_keys.create(
-            workspace_id, name, granted, expires_ms, agents=tuple(dict.fromkeys(bound))
+            workspace_id, name, granted, expires_ms, agents=tuple(dict.fromkeys(bound)), reason=reason
         )
 
     made, raw_key = with_services(create)
@@ -96,7 +98,10 @@ def create_key(
 )
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
-def rotate_key(workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool) -> None:
+@REASON
+def rotate_key(
+    workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, reason: str
+) -> None:
     """Make a successor of a key, print it, once, and let the old key expire after an overlap.
 
     The successor has the same name and scopes. Both happen in one step, and nothing has to run later.
@@ -106,7 +111,7 @@ def rotate_key(workspace: str, key: str, overlap: int, expires_at: str | None, r
     async def rotate(services: "Services") -> tuple[ApiKey, str, ApiKey]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
-        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms)
+        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms, reason=reason)
 
     made, raw_key, old = with_services(rotate)
     until = rfc3339(old.expires_ms or 0)
@@ -151,13 +156,14 @@ def list_keys(workspace: str, as_json: bool) -> None:
 @WORKSPACE
 @click.argument("key")
 @click.option("--force", is_flag=True, help="Also if it is the workspace's last admin key.")
-def revoke_key(workspace: str, key: str, force: bool) -> None:
+@REASON
+def revoke_key(workspace: str, key: str, force: bool, reason: str) -> None:
     """Revoke a key; every request sent from now on with it is answered 401."""
 
     async def revoke(services: "Services") -> ApiKey:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
-        await services.api_keys.revoke(workspace_id, found.id, force=force)
+        await services.api_keys.revoke(workspace_id, found.id, force=force, reason=reason)
         return found
 
     revoked = with_services(revoke)

@@ -10,6 +10,7 @@ import click
 
 from app.model.agents import require_alias
 from app.model.audit import AuditQuery
+from app.model.changes import MAX_REASON
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.model.text import FieldError, require_visible
@@ -75,6 +76,25 @@ class AgentAlias(click.ParamType[str]):
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)
+
+
+class Why(click.ParamType[str]):
+    """What the API takes as the reason of a change: up to 500 characters that can be seen."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as it was given."""
+        if len(value) > MAX_REASON:
+            self.fail(f"must have at most {MAX_REASON} characters", param, ctx)
+        try:
+            require_visible("reason", value)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+REASON = click.option("--reason", type=Why(), default="", help="Why, for who reads the trail of changes.")
 
 
 class Duration(click.ParamType[int]):

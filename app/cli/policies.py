@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from app.cli.find import find_agent, find_policy
-from app.cli.options import JSON, QUIET, WORKSPACE, Name
+from app.cli.options import JSON, QUIET, REASON, WORKSPACE, Name
+from app.cli.policy_versions import list_versions, roll_back
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.times import rfc3339
@@ -93,7 +94,8 @@ def show_policy(workspace: str, policy: str, as_json: bool) -> None:
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
 @QUIET
 @JSON
-def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_json: bool) -> None:
+@REASON
+def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_json: bool, reason: str) -> None:
     """Make a policy of an agent; it governs the agent from the next decision on."""
     from app.cli.policy_file import PolicyFile, read_file
 
@@ -108,6 +110,7 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
             rules=given.rules,
             priority=given.priority,
             enabled=given.enabled,
+            reason=reason,
         )
 
     made = with_services(create)
@@ -125,6 +128,7 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
 @click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it decides.")
 @JSON
+@REASON
 def update_policy(
     workspace: str,
     policy: str,
@@ -133,6 +137,7 @@ def update_policy(
     priority: int | None,
     enabled: bool | None,
     as_json: bool,
+    reason: str,
 ) -> None:
     """Change a policy; what is not given stays. Rate limits keep their calls where tools and window stay."""
     if file is None and name is None and priority is None and enabled is None:
@@ -152,6 +157,7 @@ def update_policy(
             rules=UNSET if given.rules is UNSET else given.rules,
             priority=given.priority if priority is None else priority,
             enabled=given.enabled if enabled is None else enabled,
+            reason=reason,
         )
 
     changed = with_services(update)
@@ -164,16 +170,21 @@ def update_policy(
 @policies.command("delete")
 @WORKSPACE
 @click.argument("policy")
-def delete_policy(workspace: str, policy: str) -> None:
+@REASON
+def delete_policy(workspace: str, policy: str, reason: str) -> None:
     """Remove a policy and its quotas."""
 
     async def delete(services: "Services") -> str:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_policy(services, workspace_id, policy)
-        await services.policies.delete(workspace_id, found.id)
+        await services.policies.delete(workspace_id, found.id, reason=reason)
         return found.id
 
     click.echo(f"deleted {with_services(delete)}")
+
+
+policies.add_command(list_versions)
+policies.add_command(roll_back)
 
 
 def _governed(policy: "Policy", names: dict[str, str]) -> str:

@@ -25,9 +25,11 @@ from app.http.api import (
     metrics,
     policies,
     policy_sets,
+    policy_versions,
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
+from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match
 from app.http.methods import options_handler
 from app.http.open_answers import close_answer
@@ -60,6 +62,8 @@ ROUTES: list[ControllerRouterHandler] = [
     policy_sets.put_group_policies,
     policy_sets.get_workspace_policies,
     policy_sets.put_workspace_policies,
+    policy_versions.list_versions,
+    policy_versions.roll_back,
     audit_log.query_audit_log,
     audit_log.get_audit_entry,
     audit_log.audit_log_status,
@@ -130,6 +134,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             "services": Provide(_services, sync_to_thread=False),
             "caller": Provide(provide_caller, sync_to_thread=False),
             "if_match": Provide(provide_if_match, sync_to_thread=False),
+            "reason": Provide(provide_reason, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,

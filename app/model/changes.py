@@ -4,16 +4,21 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.agents import Agent
-from app.model.fields import Timestamp, Uuid
+from app.model.fields import Count, Timestamp, Uuid
 from app.model.keys import ApiKey
 from app.model.policies import Policy
+from app.model.text import VisibleLines
 from app.model.times import rfc3339
 
 CONSOLE = "console"
 """Stands for the key's id and name where a change was made with `remit` or by a setting, without any key."""
+
+
+MAX_REASON = 500
+Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
 
 
 class ChangeKind(StrEnum):
@@ -44,6 +49,8 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     resource_id: Its id.
     before: The fields that changed, as they were; before a deletion all of them, null before a creation.
     after: The same fields as they became; after a creation all of them, null after a deletion.
+    sequence: Of agents and policies: the number of the newest audit entry then. No later entry was decided without it.
+    reason: Why, as whoever made it said; left out where nobody did.
     """
 
     id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+-[0-9]+$"})]
@@ -55,6 +62,25 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     resource_id: Uuid
     before: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
     after: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
+    sequence: Count | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
+
+
+class PolicyVersion(Struct, frozen=True):
+    """A policy as it was, and the change that made it so.
+
+    change: None of the oldest one where that is from before a policy knew its changes.
+    """
+
+    policy: Policy
+    change: Change | None
+
+    @property
+    def changed(self) -> list[str]:
+        """The fields in which it differs from the version before; none of the first."""
+        if self.change is None or self.change.kind is ChangeKind.CREATED:
+            return []
+        return [name for name in msgspec.json.decode(self.change.before, type=dict[str, Raw]) if name != "version"]
 
 
 class ChangeQuery(Struct, frozen=True, kw_only=True):
@@ -82,6 +108,8 @@ class ChangePage(Struct, frozen=True):
 def snapshots(before: Agent | Policy | ApiKey | None, after: Agent | Policy | ApiKey | None) -> tuple[bytes, bytes]:
     """What the trail keeps of a change, as JSON: the fields that differ; nothing where there was or is nothing."""
     was, now = _fields(before), _fields(after)
+    if after is None and isinstance(before, Policy | Agent):  # policies of one priority are asked in order of their age
+        was["createdAt"] = rfc3339(before.created_ms)
     if was and now:
         unchanged = {name for name, value in now.items() if was[name] == value}
         was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))

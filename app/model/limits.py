@@ -13,6 +13,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     rate_limits_per_agent: in all its policies, disabled ones too: the store takes those of a tier in one step.
     rules_bytes_per_agent: the same for their JSON: they are read in one step, and compiled together.
     …_per_group: the same for each group, and once more for the policies of the whole workspace.
+    policy_versions: how many versions of a policy are kept, the current one among them.
     """
 
     agents: int = NO_LIMIT
@@ -24,3 +25,4 @@ class Limits(Struct, frozen=True, kw_only=True):
     rate_limits_per_group: int = NO_LIMIT
     rules_bytes_per_group: int = NO_LIMIT
     keys: int = NO_LIMIT
+    policy_versions: int = 100

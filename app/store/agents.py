@@ -24,8 +24,8 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
-from app.store.policies import policies_of, quota_keys
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
+from app.store.policy_records import policies_of, quota_keys
 
 
 class Governed(Struct, frozen=True):
@@ -57,6 +57,7 @@ class Agents:
         *,
         alias: str | None = None,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> Agent:
         """A new active agent. Raises LimitReached, AliasTaken."""
         agent = Agent(
@@ -70,7 +71,7 @@ class Agents:
             version="",
         )
         for _ in range(ATTEMPTS):
-            made = await self._put(workspace_id, None, agent, actor_id)
+            made = await self._put(workspace_id, None, agent, actor_id, reason)
             if made is not None:
                 return made
         return contended()
@@ -95,7 +96,7 @@ class Agents:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).agent(agent_id)))
         if not record:
             raise AgentNotFound("No agent has this id or alias")
-        return _agent_of(record)
+        return agent_of(record)
 
     async def each(
         self,
@@ -117,7 +118,7 @@ class Agents:
             ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
         skipped, left = offset if filtered else 0, limit
         async for records in read_records(self._client, keyspace.agent, ids):
-            for agent in map(_agent_of, records):
+            for agent in map(agent_of, records):
                 if alias not in (None, agent.alias) or name not in (None, agent.name):
                     continue
                 if status not in (None, agent.status):
@@ -146,6 +147,7 @@ class Agents:
         alias: str | None | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> Agent:
         """The agent with the given fields changed; with none given, as it is.
 
@@ -167,13 +169,13 @@ class Agents:
                 groups=agent.groups if groups is UNSET else tuple(groups),
                 alias=agent.alias if alias is UNSET else alias,
             )
-            changed = await self._put(workspace_id, agent, wanted, actor_id)
+            changed = await self._put(workspace_id, agent, wanted, actor_id, reason)
             if changed is not None:
                 return changed
         return contended()
 
     async def delete(
-        self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
+        self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
         """The agent, its policies and its quotas are gone; its audit entries stay.
 
@@ -188,7 +190,7 @@ class Agents:
             governed = await self.load(workspace_id, agent_id)
             agent, policies = governed.agent, [each for each in governed.policies if each.agent_id == agent_id]
             require_version(agent.revision, if_match)
-            records = [keyspace.policy(policy.id) for policy in policies]
+            records = [name(policy.id) for policy in policies for name in (keyspace.policy, keyspace.policy_versions)]
             records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
             keys = [
                 *change_keys(keyspace, actor_id),
@@ -197,9 +199,10 @@ class Agents:
                 keyspace.agent_policies(agent_id),
                 keyspace.policies,
                 keyspace.agent_aliases,
+                keyspace.commits,
                 *records,
             ]
-            args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id]
+            args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id, reason]
             for policy in policies:
                 args += (policy.id, snapshots(policy, None)[0])
             status = check_reply(DELETE_AGENT, await self._client.run(DELETE_AGENT, keys, args))[0]
@@ -237,7 +240,7 @@ class Agents:
             held = as_record(record)
             if not held:
                 raise AgentNotFound("No agent has this id or alias")
-            agent = _agent_of(held)
+            agent = agent_of(held)
             wanted = [group_digest(name) for name in agent.groups]
             ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
             if wanted == digests and sorted(ids) == sorted(expected):
@@ -249,7 +252,9 @@ class Agents:
             digests, expected = wanted, ids
         return contended()
 
-    async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str) -> Agent | None:
+    async def _put(
+        self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str, reason: str
+    ) -> Agent | None:
         """The agent as it is stored now; None if what is stored was no longer `held`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
@@ -273,7 +278,7 @@ class Agents:
         ]
         active = int(agent.status is AgentStatus.ACTIVE)
         args: list[Value] = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active]
-        args += [agent.alias or "", held_by or "", *fields]
+        args += [agent.alias or "", held_by or "", reason, *fields]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)
@@ -287,7 +292,8 @@ class Agents:
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def _agent_of(record: dict[str, str]) -> Agent:
+def agent_of(record: dict[str, str]) -> Agent:
+    """The agent that a record holds."""
     return Agent(
         id=record["id"],
         name=record["name"],

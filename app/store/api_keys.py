@@ -36,6 +36,7 @@ class ApiKeys:
         *,
         agents: tuple[str, ...] = (),
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> tuple[ApiKey, str]:
         """A new key and its raw form, which is nowhere kept. Raises LimitReached.
 
@@ -45,7 +46,7 @@ class ApiKeys:
         if records and await self._client.call("EXISTS", *records) != len(records):
             raise AgentNotFound("One of the agents does not exist, or is named twice")
         key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client), agents)
-        await self.put(workspace_id, key, raw_key, actor_id=actor_id, keys_max=self._limits.keys)
+        await self.put(workspace_id, key, raw_key, actor_id=actor_id, reason=reason, keys_max=self._limits.keys)
         return key, raw_key
 
     async def put(
@@ -55,11 +56,12 @@ class ApiKeys:
         raw_key: str,
         *,
         actor_id: str = CONSOLE,
+        reason: str = "",
         keys_max: int = NO_LIMIT,
     ) -> None:
         """The key exists with this raw form; if there is one with its id already, that one. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
-        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max]
+        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, reason]
         args += _record(key, digest)
         if actor_id != CONSOLE:  # who made a key, and who made that one: none of them is another person
             makers = await self._client.call("HGET", keyspace.key(actor_id), "made_by")
@@ -91,6 +93,7 @@ class ApiKeys:
         expires_ms: int | None = None,
         *,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> tuple[ApiKey, str, ApiKey]:
         """A successor with the key's name and scopes, its raw form, and the key, which expires after the overlap.
 
@@ -110,7 +113,7 @@ class ApiKeys:
             keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
             args: list[Value] = [actor_id, *snapshots(key, ended), snapshots(None, successor)[1]]
             args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
-            args += (successor.id, successor.created_ms, self._limits.keys, *_record(successor, digest))
+            args += (successor.id, successor.created_ms, self._limits.keys, reason, *_record(successor, digest))
             status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
             if status == "done":
                 return successor, raw_key, ended
@@ -119,7 +122,9 @@ class ApiKeys:
             require_room(status, "workspace", "API keys", self._limits.keys)
         return contended()
 
-    async def revoke(self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE) -> None:
+    async def revoke(
+        self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE, reason: str = ""
+    ) -> None:
         """The key is gone; no request sent from now on is authenticated by it.
 
         force: even if it is the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
@@ -129,7 +134,7 @@ class ApiKeys:
             key, record = await self._read(keyspace, key_id)
             other = None if force else await self._other_admin(workspace_id, key)
             args: list[Value] = [actor_id, snapshots(key, None)[0]]
-            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1")
+            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1", reason)
             keys = _keys_of(keyspace, key_id, actor_id)
             reply = await self._client.run(REVOKE_KEY, keys if other is None else [*keys, keyspace.key(other)], args)
             status = check_reply(REVOKE_KEY, reply)[0]

@@ -1,8 +1,9 @@
 """The trail of changes: written by the scripts that change something, read here."""
 
 import re
+from collections.abc import AsyncIterator
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from app.errors import Unauthorized
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
@@ -29,28 +30,35 @@ class Changes:
 
         A query that has read about `read_max_bytes` stops there and says where to go on, however few it has found.
         """
-        name = Keyspace(workspace_id).changes
         # An id begins with the time at which the store gave it, so bounds of time are bounds of ids.
         oldest = "-" if query.from_ms is None else str(query.from_ms)
         newest = "+" if query.to_ms is None else str(query.to_ms)
-        if query.older_than is not None and (query.to_ms is None or _time_ms(query.older_than) <= query.to_ms):
+        if query.older_than is not None and (query.to_ms is None or change_time_ms(query.older_than) <= query.to_ms):
             newest = f"({query.older_than}"
         found: list[Change] = []
         read_bytes = 0
-        while True:
-            chunk = await self._client.call("XREVRANGE", name, newest, oldest, "COUNT", _CHUNK)
-            for change_id, fields in chunk:
-                record = as_record(fields)
-                if _matches(record, query):
-                    if len(found) == query.limit:
-                        return ChangePage(found, found[-1].id)
-                    found.append(_change_of(change_id, record))
-                read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
-                if read_bytes > self._read_max_bytes:
-                    return ChangePage(found, change_id)
-            if len(chunk) < _CHUNK:
-                return ChangePage(found, None)
-            newest = f"({chunk[-1][0]}"
+        async for change_id, record in read_back(self._client, Keyspace(workspace_id), newest, oldest):
+            if _matches(record, query):
+                if len(found) == query.limit:
+                    return ChangePage(found, found[-1].id)
+                found.append(change_of(change_id, record))
+            read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
+            if read_bytes > self._read_max_bytes:
+                return ChangePage(found, change_id)
+        return ChangePage(found, None)
+
+
+async def read_back(
+    client: Client, keyspace: Keyspace, newest: str = "+", oldest: str = "-"
+) -> AsyncIterator[tuple[str, dict[str, str]]]:
+    """Id and fields of the changes between two ids, newest first, as they are read."""
+    while True:
+        chunk = await client.call("XREVRANGE", keyspace.changes, newest, oldest, "COUNT", _CHUNK)
+        for change_id, fields in chunk:
+            yield change_id, as_record(fields)
+        if len(chunk) < _CHUNK:
+            return
+        newest = f"({chunk[-1][0]}"
 
 
 def change_keys(keyspace: Keyspace, actor_id: str) -> list[str]:
@@ -72,10 +80,11 @@ def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
     )
 
 
-def _change_of(change_id: str, record: dict[str, str]) -> Change:
+def change_of(change_id: str, record: dict[str, str]) -> Change:
+    """The change that the trail holds as these fields."""
     return Change(
         id=change_id,
-        timestamp=rfc3339(_time_ms(change_id)),
+        timestamp=rfc3339(change_time_ms(change_id)),
         actor_id=record["actorId"],
         actor_name=record["actorName"],
         kind=ChangeKind(record["kind"]),
@@ -83,8 +92,11 @@ def _change_of(change_id: str, record: dict[str, str]) -> Change:
         resource_id=record["resourceId"],
         before=Raw((record["before"] or "null").encode()),
         after=Raw((record["after"] or "null").encode()),
+        sequence=int(record["sequence"]) if "sequence" in record else UNSET,
+        reason=record.get("reason", UNSET),
     )
 
 
-def _time_ms(change_id: str) -> int:
+def change_time_ms(change_id: str) -> int:
+    """When the change was made."""
     return int(change_id.partition("-")[0])

@@ -93,6 +93,10 @@ class Keyspace:
         """Hash: one policy."""
         return f"{self._prefix}policy:{policy_id}"
 
+    def policy_versions(self, policy_id: str) -> str:
+        """List: where in the trail of changes one policy's versions stand, newest first."""
+        return f"{self._prefix}policy:{policy_id}:versions"
+
     def first_answer(self, key_id: str, idempotency_digest: str) -> str:
         """Hash: the answer that an API key's request with this Idempotency-Key got; 24 hours."""
         return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"

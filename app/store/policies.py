@@ -1,8 +1,7 @@
 """Policies: created, read, changed, deleted; each change binds every later decision."""
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -15,11 +14,9 @@ from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.policies import (
-    MANY_PATTERNS,
     Policy,
     PolicyKind,
     PolicyRule,
-    quota_fingerprints,
     rate_limit_count,
     require_owner,
 )
@@ -34,12 +31,7 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_owners import Owner, owner_of
-
-_STEP_BYTES = 64 * 1024
-_PATTERN_BYTES = 8 * 1024
-"""What is decoded in one step of the loop, and what a pattern counts for: about 10 ms of the worst there can be."""
-
-_rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
+from app.store.policy_records import kind_of, policies_of, quota_keys
 
 
 class Policies:
@@ -63,6 +55,7 @@ class Policies:
         priority: int = 0,
         enabled: bool = True,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> Policy:
         """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
 
@@ -82,7 +75,7 @@ class Policies:
             version=0,
         )
         for _ in range(ATTEMPTS):
-            made = await self._put(workspace_id, None, policy, (), actor_id)
+            made = await self._put(workspace_id, None, policy, (), actor_id, reason)
             if made is not None:
                 return made
         return contended()
@@ -119,7 +112,7 @@ class Policies:
         else:  # which of them are of this kind stands in the records alone
             ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
-            wanted = [each for each in records if kind is None or _kind_of(each) is kind]
+            wanted = [each for each in records if kind is None or kind_of(each) is kind]
             skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]
             for policy in await policies_of(wanted[:left], self._pool, workspace_id):
                 yield policy
@@ -145,25 +138,44 @@ class Policies:
         enabled: bool | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> Policy:
         """The policy with the given fields changed; with none given, as it is.
 
         Raises PolicyNotFound, VersionConflict, LimitReached; Invalid if no policy of its owner can be of this kind.
         """
+        wanted = UNSET if rules is UNSET else tuple(rules)
+        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled}
+        given = {name: value for name, value in fields.items() if value is not UNSET}
+        if not given:
+            policy = await self.get(workspace_id, policy_id)
+            require_version(policy.version, if_match)
+            return policy
+        return await self.change(
+            workspace_id,
+            policy_id,
+            lambda held: replace(held, **given),
+            if_match=if_match,
+            actor_id=actor_id,
+            reason=reason,
+        )
+
+    async def change(
+        self,
+        workspace_id: str,
+        policy_id: str,
+        make: Callable[[Policy], Policy],
+        *,
+        if_match: Versions = None,
+        actor_id: str = CONSOLE,
+        reason: str = "",
+    ) -> Policy:
+        """The policy as `make` wants it to be, given what it is; it may be asked again. Raises as `update` does."""
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             # Good for the script too: it writes only while the version is the one that was read here.
             require_version(policy.version, if_match)
-            if kind is UNSET and name is UNSET and rules is UNSET and priority is UNSET and enabled is UNSET:
-                return policy
-            wanted = replace(
-                policy,
-                kind=policy.kind if kind is UNSET else kind,
-                name=policy.name if name is UNSET else name,
-                rules=policy.rules if rules is UNSET else tuple(rules),
-                priority=policy.priority if priority is UNSET else priority,
-                enabled=policy.enabled if enabled is UNSET else enabled,
-            )
+            wanted = make(policy)
             try:
                 require_owner(wanted.kind, wanted.agent_id, wanted.group)
             except FieldError:
@@ -172,13 +184,13 @@ class Policies:
             keyspace = Keyspace(workspace_id)
             kept = set(quota_keys(keyspace, policy_id, wanted.rules))
             dropped = [key for key in quota_keys(keyspace, policy_id, policy.rules) if key not in kept]
-            changed = await self._put(workspace_id, policy, wanted, dropped, actor_id)
+            changed = await self._put(workspace_id, policy, wanted, dropped, actor_id, reason)
             if changed is not None:
                 return changed
         return contended()
 
     async def delete(
-        self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
+        self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
         """The policy and its quotas are gone. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
@@ -189,6 +201,7 @@ class Policies:
             keys = [*_keys_of(keyspace, policy, owner, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
             before, _ = snapshots(policy, None)
             args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
+            args.append(reason)
             status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
             require_actor(status)
             if not await overtaken(status):
@@ -196,7 +209,13 @@ class Policies:
         contended()
 
     async def _put(
-        self, workspace_id: str, held: Policy | None, policy: Policy, dropped: Sequence[str], actor_id: str
+        self,
+        workspace_id: str,
+        held: Policy | None,
+        policy: Policy,
+        dropped: Sequence[str],
+        actor_id: str,
+        reason: str,
     ) -> Policy | None:
         """The policy as it is stored now; None if what is stored was no longer `held`."""
         keyspace = Keyspace(workspace_id)
@@ -224,6 +243,8 @@ class Policies:
             owner.rules_bytes_max,
             owner.policies_max,
             self._limits.policies,
+            reason,
+            self._limits.policy_versions,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
@@ -235,49 +256,6 @@ class Policies:
         return replace(policy, created_ms=created_ms, updated_ms=updated_ms, version=version)
 
 
-def _kind_of(record: dict[str, str]) -> PolicyKind:
-    return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
-
-
-def policy_of(record: dict[str, str]) -> Policy:
-    """The policy that a record holds. What was stored was valid, so this does not fail."""
-    return Policy(
-        id=record["id"],
-        agent_id=record["agent_id"] or None,
-        group=record.get("group") or None,
-        kind=_kind_of(record),
-        name=record["name"],
-        rules=_rules_from_json.decode(record["rules"]),
-        priority=int(record["priority"]),
-        enabled=record["enabled"] == "1",
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        version=int(record["version"]),
-    )
-
-
-async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
-    """The policies that records hold. The loop goes on meanwhile, however many patterns are to be compiled."""
-    policies: list[Policy] = []
-    bytes_read = 0
-    for record in records:
-        rules = record["rules"]
-        if rules.count('"regex"') > MANY_PATTERNS:
-            policies.append(await pool.run(workspace_id, policy_of, record))
-            continue
-        policies.append(policy_of(record))
-        bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES
-        if bytes_read > _STEP_BYTES:
-            bytes_read = 0
-            await asyncio.sleep(0)
-    return policies
-
-
-def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
-    """The buckets of a policy's rate limits."""
-    return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]
-
-
 def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) -> list[str]:
     return [
         *change_keys(keyspace, actor_id),
@@ -286,4 +264,6 @@ def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) ->
         keyspace.policy(policy.id),
         owner.policies,
         keyspace.policies,
+        keyspace.commits,
+        keyspace.policy_versions(policy.id),
     ]

@@ -22,8 +22,8 @@ from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
-from app.store.policies import policies_of, quota_keys
 from app.store.policy_owners import Owner, owner_called
+from app.store.policy_records import policies_of, quota_keys
 
 _encode = msgspec.json.encode
 
@@ -61,6 +61,7 @@ class PolicySets:
         prune: bool = False,
         if_match: frozenset[str] | None = None,
         actor_id: str = CONSOLE,
+        reason: str = "",
     ) -> AppliedSet:
         """The entries are the owner's policies, all of them from one decision to the next, or none.
 
@@ -80,7 +81,7 @@ class PolicySets:
                 raise PolicyNotFound(f"{error.field} {error.message}") from None
             if all(change.kind == "kept" for change in changes):
                 return AppliedSet(PolicySet(version, held.policies), changes)
-            done = await self._apply(workspace_id, owner, held, changes, actor_id)
+            done = await self._apply(workspace_id, owner, held, changes, actor_id, reason)
             if done is not None:
                 return done
         return contended()
@@ -106,7 +107,7 @@ class PolicySets:
         return contended()
 
     async def _apply(
-        self, workspace_id: str, owner: Owner, held: _Held, changes: Sequence[PolicyChange], actor_id: str
+        self, workspace_id: str, owner: Owner, held: _Held, changes: Sequence[PolicyChange], actor_id: str, reason: str
     ) -> AppliedSet | None:
         """The set as it is stored now; None if what is stored was no longer `held`."""
         keyspace = Keyspace(workspace_id)
@@ -116,10 +117,11 @@ class PolicySets:
         rate_limits, rules_bytes = self._require_room(owner, held, named)
         token = secrets.token_hex(16)
         keys = [*change_keys(keyspace, actor_id), owner.record, owner.tokens, owner.policies, keyspace.policies]
-        keys += [keyspace.policy(change.policy.id) for change in changed]
+        keys += [keyspace.commits, *(keyspace.policy(change.policy.id) for change in changed)]
+        keys += [keyspace.policy_versions(change.policy.id) for change in changed]
         keys += [name for change in changed for name in _dropped(keyspace, change)]
         args: list[Value] = [actor_id, owner.token_field, held.token, token, rate_limits, rules_bytes]
-        args += [self._limits.policies, len(changed)]
+        args += [self._limits.policies, len(changed), reason, self._limits.policy_versions]
         for change in changed:
             args += _parts(change)
         status, done_ms = check_reply(PUT_POLICIES, await self._client.run(PUT_POLICIES, keys, args))

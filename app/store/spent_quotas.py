@@ -10,7 +10,7 @@ from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SPENT_QUOTAS
 from app.store.keyspace import Keyspace
 from app.store.paging import read_page, read_records
-from app.store.policies import policy_of, quota_keys
+from app.store.policy_records import policy_of, quota_keys
 
 
 async def drop_spent_quotas(client: Client, workspace_id: str) -> int:

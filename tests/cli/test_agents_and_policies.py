@@ -164,3 +164,27 @@ def test_authorize_says_what_keeps_it_from_an_answer(remit, tenant):
     assert ran.returncode == 1
     assert ran.stderr.startswith("Error: http://127.0.0.1:1/v1/authorize does not answer (")
     assert "`remit serve` starts a service" in ran.stderr
+
+
+def test_a_former_version_is_found_and_made_current_again(remit, tenant):
+    """Who changed what and why, in a table and as the API has it."""
+    done(remit("agents", "create", "payer"))
+    policy_id = done(remit("policies", "create", "payer", "-f", "-", "-q", stdin=json.dumps(REFUNDS))).strip()
+    done(remit("policies", "update", policy_id, "--priority", "3", "--disable", "--reason", "while we look"))
+
+    heads, newest, oldest = done(remit("policies", "versions", "small refunds")).splitlines()
+    assert re.fullmatch(r"2 +\S+Z +console +priority, enabled +while we look", newest)
+    assert re.fullmatch(r"1 +\S+Z +console +created", oldest)
+    assert [heads.index(head) for head in ("BY", "WHAT", "WHY")] == [
+        newest.index(cell) for cell in ("console", "priority", "while")
+    ]
+    shown = json.loads(done(remit("policies", "versions", policy_id, "--json")))
+    assert shown == tenant.admin.get(f"/v1/policies/{policy_id}/versions").json()
+
+    told = done(remit("policies", "rollback", policy_id, "1", "--reason", "false alarm"))
+    assert told == f"policy {policy_id} is at version 3, as it was at 1\n"
+    assert (tenant.admin.get(f"/v1/policies/{policy_id}").json())["enabled"] is True
+    gone = remit("policies", "rollback", policy_id, "9")
+    assert (gone.returncode, gone.stderr) == (1, "Error: The policy is at version 3; there was no version 9 yet\n")
+    trail = tenant.admin.get("/v1/changes", params={"resource_id": policy_id}).json()
+    assert [each.get("reason") for each in trail] == ["false alarm", "while we look", None]

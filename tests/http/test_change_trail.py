@@ -1,6 +1,7 @@
 """GET /v1/changes: who changed what, over HTTP."""
 
 import json
+import uuid
 
 import pytest
 
@@ -31,7 +32,7 @@ def make(client):
     def key():
         return client.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()["id"]
 
-    return {"agent_id": agent, "policy_id": policy, "key_id": key}
+    return {"agent_id": agent, "policy_id": policy, "key_id": key, "group": lambda: uuid.uuid4().hex}
 
 
 @pytest.fixture
@@ -47,6 +48,10 @@ CHANGES = {
     ("POST", "/v1/policies"): {"name": "new", "rules": RULES, "agent_id": ...},
     ("PATCH", "/v1/policies/{policy_id}"): {"name": "other"},
     ("DELETE", "/v1/policies/{policy_id}"): None,
+    ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
+    ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
+    ("PUT", "/v1/groups/{group}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
+    ("PUT", "/v1/workspace/policies"): {"policies": [{"name": "new", "rules": RULES, "kind": "guardrail"}]},
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
 }
@@ -74,8 +79,13 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
 
     changes = client.get("/v1/changes", params={"actor_id": admin["id"]}).json()
     assert [(each["actorId"], each["actorName"]) for each in changes] == [(admin["id"], "somebody in particular")]
-    kind = {"POST": "created", "PATCH": "updated", "DELETE": "deleted"}[operation.method]
-    resource_id = answer.json()["id"] if operation.method == "POST" else path.rpartition("/")[2]
+    kind = {"POST": "created", "PATCH": "updated", "DELETE": "deleted"}.get(operation.method)
+    if operation.method == "PUT":
+        kind, resource_id = "created", answer.json()["created"][0]
+    else:
+        resource_id = answer.json()["id"] if operation.method == "POST" else path.rpartition("/")[2]
+    if operation.path.endswith("/rollback"):
+        kind = "updated"
     assert (changes[0]["kind"], changes[0]["resourceId"]) == (kind, resource_id)
 
 

@@ -38,6 +38,8 @@ ROWS = {
     ("PUT", "/v1/groups/{group}/policies"): {},
     ("GET", "/v1/workspace/policies"): {},
     ("PUT", "/v1/workspace/policies"): {},
+    ("GET", "/v1/policies/{policy_id}/versions"): {"path policy_id": POLICY},
+    ("POST", "/v1/policies/{policy_id}/rollback"): {"path policy_id": POLICY},
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/export"): FILTERS,
@@ -66,6 +68,7 @@ BODIES = {
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},
     ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "smuggled", "rules": [FREE]}]},
+    ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
 }
 ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
@@ -193,6 +196,7 @@ def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """Every operation that answers with a list, asked without a filter."""
     names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace)
     lists = [each.path for each in OPERATIONS if each.method == "GET" and str(each.answer).startswith("list[")]
+    lists = [path for path in lists if "{" not in path]  # those below an id have a row above
     assert len(lists) >= 5
     for path in [*lists, "/v1/audit-logs/export"]:
         answer = ours.admin.get(path)

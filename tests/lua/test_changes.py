@@ -12,12 +12,16 @@ from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
 from app.model.keys import Scope, digest_of, new_raw_key
 from app.model.policies import RateLimit, RateLimited, ToolAllowlist
+from app.model.policy_sets import PolicyEntry
+from app.model.times import rfc3339
+from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
 from app.store.workspaces import Workspaces
 
 RULES = [ToolAllowlist(tools=["file.read"])]
@@ -30,7 +34,7 @@ class Admin:
     """A workspace as one admin key sees it."""
 
     def __init__(self, client, ids, workspace_id):
-        self.client, self.workspace_id = client, workspace_id
+        self.client, self.ids, self.workspace_id = client, ids, workspace_id
         self.agents, self.policies = Agents(client, ids), Policies(client, ids)
         self.keys, self.trail = ApiKeys(client, ids), Changes(client)
 
@@ -78,7 +82,13 @@ async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(adm
             {"status": "active", "version": 1},
             {"status": "suspended", "version": 2},
         ),
-        (DELETED, ResourceType.AGENT, agent.id, fields | {"status": "suspended", "version": 2}, None),
+        (
+            DELETED,
+            ResourceType.AGENT,
+            agent.id,
+            fields | {"status": "suspended", "version": 2, "createdAt": rfc3339(agent.created_ms)},
+            None,
+        ),
     ]
 
 
@@ -104,7 +114,13 @@ async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(adm
     assert await admin.newest(3) == [
         (CREATED, ResourceType.POLICY, policy.id, None, fields),
         (UPDATED, ResourceType.POLICY, policy.id, {"rules": was, "version": 1}, {"rules": became, "version": 2}),
-        (DELETED, ResourceType.POLICY, policy.id, fields | {"rules": became, "version": 2}, None),
+        (
+            DELETED,
+            ResourceType.POLICY,
+            policy.id,
+            fields | {"rules": became, "version": 2, "createdAt": rfc3339(policy.created_ms)},
+            None,
+        ),
     ]
 
 
@@ -121,6 +137,45 @@ async def test_a_key_is_there_with_its_prefix_and_neither_raw_nor_digest(admin):
     stored = await admin.client.call("XRANGE", Keyspace(admin.workspace_id).changes, "-", "+")
     for secret in (raw_key, digest_of(raw_key), admin.raw_key, digest_of(admin.raw_key)):
         assert secret not in str(stored)
+
+
+async def test_a_reason_stands_beside_the_change_and_only_where_there_is_one(admin, client):
+    """Of every kind of change; an entry without one has the fields it always had."""
+    why = {**admin.by, "reason": "because"}
+    agent = await admin.agents.create(admin.workspace_id, "a", None, **why)
+    await admin.agents.update(admin.workspace_id, agent.id, name="b", **why)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **why)
+    await admin.policies.update(admin.workspace_id, policy.id, name="q", **why)
+    await admin.policies.delete(admin.workspace_id, policy.id, **why)
+    await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **why)
+    await admin.agents.delete(admin.workspace_id, agent.id, **why)
+    entry = PolicyEntry(name="p", rules=RULES)
+    await PolicySets(client, admin.ids).put(admin.workspace_id, [entry], group="crew", **why)
+    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), **why)
+    await admin.keys.rotate(admin.workspace_id, key.id, 1_000, **why)
+    await admin.keys.revoke(admin.workspace_id, key.id, **why)
+    await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), **admin.by)
+
+    changes = await admin.changes()
+    assert [each.reason or None for each in reversed(changes)] == [None, *["because"] * 13, None]
+    stored = await client.call("XRANGE", Keyspace(admin.workspace_id).changes, "-", "+")
+    fields = ["actorId", "actorName", "kind", "resourceType", "resourceId", "before", "after"]
+    assert [list(as_record(each)) for _, each in stored] == [
+        fields,
+        *[[*fields, "sequence", "reason"]] * 9,
+        *[[*fields, "reason"]] * 4,
+        fields,
+    ]
+
+
+async def test_a_change_says_which_audit_entry_was_the_newest(admin, client):
+    """So the order of changes and decisions is known, however close they are; before the first entry it is 0."""
+    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    for sequence in (1, 2):
+        await client.call("HSET", Keyspace(admin.workspace_id).commits, "sequence", sequence)
+        await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
+    await admin.agents.delete(admin.workspace_id, agent.id)
+    assert [each.sequence for each in (await admin.changes())[:-1]] == [2, 2, 2, 2, 1, 0]
 
 
 async def test_an_agents_policies_are_deleted_by_name_with_it(admin):

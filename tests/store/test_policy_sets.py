@@ -26,7 +26,8 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies, quota_keys
+from app.store.policies import Policies
+from app.store.policy_records import quota_keys
 from app.store.policy_sets import PolicySets
 
 LIST = ToolAllowlist(tools=["file.*"])

@@ -52,7 +52,7 @@ class UpdateAgent(Body, frozen=True):
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_agent(
-    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services]
+    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
 ) -> Response[AgentView]:
     """A new agent exists, active and without policies: every call of it is denied."""
     agent = await services.agents.create(
@@ -62,6 +62,7 @@ async def create_agent(
         data.groups or (),
         alias=data.alias,
         actor_id=caller.key_id,
+        reason=reason,
     )
     return _answer(agent)
 
@@ -96,6 +97,7 @@ async def update_agent(
     data: JSONBody[UpdateAgent],
     caller: Handed[Caller],
     services: Handed[Services],
+    reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[AgentView]:
     """The agent has the given fields; every decision asked for from now on knows it."""
@@ -109,6 +111,7 @@ async def update_agent(
         alias=data.alias,
         if_match=if_match,
         actor_id=caller.key_id,
+        reason=reason,
     )
     if agent.status is not AgentStatus.ACTIVE:
         await services.endings.end_soon(caller.workspace_id, agent.id)
@@ -117,11 +120,15 @@ async def update_agent(
 
 @delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
 async def delete_agent(
-    agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+    agent_id: FromPath[str],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    reason: Handed[str],
+    if_match: Handed[Versions],
 ) -> None:
     """The agent, its policies and its quotas are gone; its audit entries stay."""
     known = await agent_in_path(services, caller, agent_id)
-    await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id)
+    await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
     await services.endings.end_soon(caller.workspace_id, known)
 
 

@@ -52,7 +52,9 @@ class CreateApiKey(Body, frozen=True):
 
 
 @post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
-async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services]) -> CreatedApiKey:
+async def create_key(
+    data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
+) -> CreatedApiKey:
     """A new key exists in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
@@ -63,6 +65,7 @@ async def create_key(data: JSONBody[CreateApiKey], caller: Handed[Caller], servi
         expires_ms,
         agents=await _ids(services, caller, data.agents),
         actor_id=caller.key_id,
+        reason=reason,
     )
     return CreatedApiKey.of(key, raw_key)
 
@@ -79,12 +82,16 @@ async def list_keys(
 
 @delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
 async def revoke_key(
-    key_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    key_id: FromPath[str],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    reason: Handed[str],
 ) -> None:
     """The key is gone: every request sent from now on with it is answered 401, by every replica."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
-    await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id)
+    await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)
     await services.endings.end_soon(caller.workspace_id)
 
 

@@ -81,7 +81,7 @@ class UpdatePolicy(Body, frozen=True):
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_policy(
-    data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services]
+    data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
 ) -> Response[PolicyView]:
     """A new policy governs whom it names from the next decision on."""
     called = None if data.agent_id is None else called_agent(data.agent_id)
@@ -95,8 +95,9 @@ async def create_policy(
         priority=data.priority,
         enabled=data.enabled,
         actor_id=caller.key_id,
+        reason=reason,
     )
-    return _answer(policy)
+    return answer_policy(policy)
 
 
 @get("/v1/policies", guards=[requires(Scope.READ, Scope.POLICIES)])
@@ -124,7 +125,7 @@ async def get_policy(
     policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
     """One policy as it is now."""
-    return _answer(await services.policies.get(caller.workspace_id, _known(policy_id)))
+    return answer_policy(await services.policies.get(caller.workspace_id, known_policy(policy_id)))
 
 
 @patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -133,12 +134,13 @@ async def update_policy(
     data: JSONBody[UpdatePolicy],
     caller: Handed[Caller],
     services: Handed[Services],
+    reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[PolicyView]:
     """The policy has the given fields; every decision asked for from now on knows it."""
     policy = await services.policies.update(
         caller.workspace_id,
-        _known(policy_id),
+        known_policy(policy_id),
         kind=data.kind,
         name=data.name,
         rules=data.rules,
@@ -146,23 +148,31 @@ async def update_policy(
         enabled=data.enabled,
         if_match=if_match,
         actor_id=caller.key_id,
+        reason=reason,
     )
-    return _answer(policy)
+    return answer_policy(policy)
 
 
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
 async def delete_policy(
-    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+    policy_id: FromPath[str],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    reason: Handed[str],
+    if_match: Handed[Versions],
 ) -> None:
     """The policy and its quotas are gone."""
-    await services.policies.delete(caller.workspace_id, _known(policy_id), if_match=if_match, actor_id=caller.key_id)
+    await services.policies.delete(
+        caller.workspace_id, known_policy(policy_id), if_match=if_match, actor_id=caller.key_id, reason=reason
+    )
     await services.endings.end_soon(caller.workspace_id)
 
 
-def _answer(policy: Policy) -> Response[PolicyView]:
+def answer_policy(policy: Policy) -> Response[PolicyView]:
+    """The policy with its version as ETag."""
     return Response(PolicyView.of(policy), headers=version_header(policy.version))
 
 
-def _known(policy_id: str) -> str:
+def known_policy(policy_id: str) -> str:
     """The id in its canonical form; what is no id names no policy."""
     return id_in_path(policy_id, PolicyNotFound("No policy has this id"))

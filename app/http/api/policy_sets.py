@@ -11,6 +11,7 @@ from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_path, called_agent
+from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header
 from app.http.queries import Query
 from app.model.agents import AgentRef, GroupName
@@ -142,6 +143,7 @@ async def _applied(
         prune=prune,
         if_match=_wanted_versions(request, data.version),
         actor_id=caller.key_id,
+        reason=provide_reason(request),
     )
     if any(change.kind == "deleted" for change in done.changes):
         await services.endings.end_soon(caller.workspace_id)

@@ -14,6 +14,7 @@ from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
+from app.http.api.policy_versions import RollBack
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
@@ -21,6 +22,7 @@ from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
+from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
@@ -61,7 +63,7 @@ _DECISION = {
     "timestamp": _DECIDED,
 }
 _SET_VERSION = "5f0c2a9e4d0281931f2e9b107d428c11"
-_REFUNDS = {
+_POLICY_VIEW = {
     "id": _POLICY,
     "agentId": _AGENT,
     "group": None,
@@ -141,6 +143,7 @@ BODIES: dict[type, dict[str, Any]] = {
         },
     },
     UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
+    RollBack: {"as it was at first": {"version": 1}},
     CreateApiKey: {
         "for a PEP": {
             "name": "booking agent, production",
@@ -172,16 +175,25 @@ ANSWERS: dict[type, Any] = {
         "createdAt": _CREATED,
         "updatedAt": _CREATED,
     },
-    PolicyView: _REFUNDS,
-    PolicySetView: {"agentId": _AGENT, "group": None, "version": _SET_VERSION, "policies": [_REFUNDS]},
+    PolicyView: _POLICY_VIEW,
+    PolicySetView: {"agentId": _AGENT, "group": None, "version": _SET_VERSION, "policies": [_POLICY_VIEW]},
     AppliedSetView: {
         "agentId": _AGENT,
         "group": None,
         "version": _SET_VERSION,
-        "policies": [_REFUNDS],
+        "policies": [_POLICY_VIEW],
         "created": [],
         "updated": [_POLICY],
         "deleted": [],
+    },
+    PolicyVersionView: {
+        "version": 2,
+        "timestamp": _CHANGED,
+        "actorId": _KEY,
+        "actorName": "deploy pipeline",
+        "reason": "Refunds wait for their bounds no longer",
+        "changed": ["priority"],
+        "policy": _POLICY_VIEW,
     },
     CreatedApiKey: {**_KEY_FIELDS, "createdAt": _CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
     ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED, "createdAt": _CREATED},
@@ -230,6 +242,8 @@ ANSWERS: dict[type, Any] = {
         "resourceId": _POLICY,
         "before": {"priority": 0, "version": 1},
         "after": {"priority": 100, "version": 2},
+        "sequence": 1155,
+        "reason": "Refunds wait for their bounds no longer",
     },
     Backlog: {
         "unsealed": 131,

@@ -30,11 +30,13 @@ from app.errors import (
     OwnApproval,
     PayloadTooLarge,
     PolicyNotFound,
+    PolicyVersionNotFound,
     StoreUnavailable,
     TooManyRequests,
     TooManyStreams,
     Unauthorized,
     VersionConflict,
+    VersionNotKept,
 )
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
@@ -45,12 +47,14 @@ from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
+from app.http.api.policy_versions import RollBack
 from app.http.openapi.parameters import (
     AGENT_FILTERS,
     AGENT_ID,
     APPROVAL_FILTERS,
     AUDIT_FLOOR,
     CHANGE_FILTERS,
+    CHANGE_REASON,
     CHECKPOINT,
     ETAG,
     EXPORT_FORMAT,
@@ -84,6 +88,7 @@ from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
+from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
@@ -163,7 +168,7 @@ def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation
             answer=AppliedSetView,
             errors=(*more, PolicyNotFound, LimitReached, VersionConflict),
             headers=ETAG,
-            request_headers=(IF_MATCH_SET,),
+            request_headers=(IF_MATCH_SET, CHANGE_REASON),
             description=(
                 "All or nothing: each decision knows the policies before this or those after it, never a mix. An entry "
                 "changes the policy of its `id`; without `id` the one of its name, or it makes a new one. What does "
@@ -216,6 +221,7 @@ OPERATIONS = (
         body=CreateAgent,
         status=201,
         answer=AgentView,
+        request_headers=(CHANGE_REASON,),
         errors=(LimitReached, AliasTaken),
         headers=ETAG,
     ),
@@ -248,7 +254,7 @@ OPERATIONS = (
         answer=AgentView,
         errors=(AgentNotFound, AgentRevoked, AliasTaken, VersionConflict),
         headers=ETAG,
-        request_headers=(IF_MATCH,),
+        request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
             "Only the fields that are given change; `{}` changes nothing. The status `revoked` is final. An alias that "
             "it gives away names the agent that takes it from the next decision on."
@@ -262,7 +268,7 @@ OPERATIONS = (
         "Agents",
         status=204,
         errors=(AgentNotFound, VersionConflict),
-        request_headers=(IF_MATCH,),
+        request_headers=(IF_MATCH, CHANGE_REASON),
         description="Its audit entries stay.",
     ),
     Operation(
@@ -274,6 +280,7 @@ OPERATIONS = (
         body=CreatePolicy,
         status=201,
         answer=PolicyView,
+        request_headers=(CHANGE_REASON,),
         errors=(AgentNotFound, LimitReached),
         headers=ETAG,
         description=(
@@ -311,7 +318,7 @@ OPERATIONS = (
         answer=PolicyView,
         errors=(PolicyNotFound, LimitReached, VersionConflict),
         headers=ETAG,
-        request_headers=(IF_MATCH,),
+        request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
             "Only the fields that are given change; `{}` changes nothing. `rules` replaces the whole list. "
             "Whom a policy governs cannot be changed."
@@ -325,7 +332,37 @@ OPERATIONS = (
         "Policies",
         status=204,
         errors=(PolicyNotFound, VersionConflict),
-        request_headers=(IF_MATCH,),
+        request_headers=(IF_MATCH, CHANGE_REASON),
+    ),
+    Operation(
+        "GET",
+        "/v1/policies/{policy_id}/versions",
+        "List the versions of a policy, newest first",
+        READ,
+        "Policies",
+        query=(LIMIT,),
+        answer=list[PolicyVersionView],
+        errors=(PolicyNotFound,),
+        description=(
+            "Who changed it, when and why, and the whole policy as it was from then on. The last 100 are kept "
+            "(`REMIT_POLICY_VERSIONS_MAX`), until the policy is deleted."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/policies/{policy_id}/rollback",
+        "Make a former version of a policy current again",
+        ADMIN,
+        "Policies",
+        body=RollBack,
+        answer=PolicyView,
+        errors=(PolicyNotFound, PolicyVersionNotFound, VersionNotKept, LimitReached, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH, CHANGE_REASON),
+        description=(
+            "The policy becomes what it was, as a new version: nothing is undone in the trail. Without Change-Reason "
+            "that says `back to version …`. Rate limits whose tools and window are the same keep their calls."
+        ),
     ),
     *_policy_set("/v1/agents/{agent_id}/policies", "an agent", AgentNotFound),
     *_policy_set("/v1/groups/{group}/policies", "a group"),
@@ -517,6 +554,7 @@ OPERATIONS = (
         body=CreateApiKey,
         status=201,
         answer=CreatedApiKey,
+        request_headers=(CHANGE_REASON,),
         errors=(AgentNotFound, LimitReached),
         description="The raw key is in this answer and nowhere else, ever.",
     ),
@@ -537,6 +575,7 @@ OPERATIONS = (
         "API keys",
         status=204,
         query=(FORCE,),
+        request_headers=(CHANGE_REASON,),
         errors=(ApiKeyNotFound, LastAdminKey),
         description=(
             "Every request that is sent with it after the answer gets 401, from every replica. The last key that is "

@@ -5,10 +5,11 @@ from typing import Any
 from msgspec import Struct
 
 from app.http.api.audit_log import DEFAULT_LIMIT
+from app.http.change_reasons import HEADER
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
-from app.model.changes import CONSOLE, ResourceType
+from app.model.changes import CONSOLE, MAX_REASON, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
 from app.model.policies import PolicyKind
@@ -114,6 +115,11 @@ PRUNE = Parameter(
     "prune",
     {"type": "string", "enum": ["true", "false"], "default": "false"},
     "Delete the policies that the body does not have; else they stay as they are.",
+)
+CHANGE_REASON = Parameter(
+    HEADER,
+    {"type": "string", "minLength": 1, "maxLength": MAX_REASON, **VISIBLE},
+    "Why this is changed, for those who read the trail of changes; in UTF-8.",
 )
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",

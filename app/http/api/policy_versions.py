@@ -1,0 +1,64 @@
+"""/v1/policies/{policy_id}/versions and …/rollback."""
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, get, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta
+
+from app.http.api.policies import answer_policy, known_policy
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.json_array import answer_list
+from app.http.queries import Query
+from app.model.keys import Caller, Scope
+from app.model.versions import Versions
+from app.replica import Services
+from app.views.policies import PolicyView
+from app.views.policy_versions import PolicyVersionView
+
+
+class RollBack(Body, frozen=True):
+    """Which version shall be current again.
+
+    version: One that `GET /v1/policies/{id}/versions` lists.
+    """
+
+    version: Annotated[int, Meta(ge=1, le=10**15)]
+
+
+@get("/v1/policies/{policy_id:str}/versions", guards=[requires(Scope.READ, Scope.POLICIES)])
+async def list_versions(
+    policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[Any]:
+    """The policy as it was after each of its changes, newest first."""
+    limit = Query(request, known=("limit",)).limit()
+    versions = services.policy_versions.each(caller.workspace_id, known_policy(policy_id), limit)
+    return await answer_list(versions, PolicyVersionView.of)
+
+
+@post(
+    "/v1/policies/{policy_id:str}/rollback",
+    status_code=200,
+    guards=[requires(Scope.ADMIN, Scope.POLICIES)],
+    dto=BodyDTO,
+)
+async def roll_back(
+    policy_id: FromPath[str],
+    data: JSONBody[RollBack],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+    reason: Handed[str],
+) -> Response[PolicyView]:
+    """The policy is again what it was at that version, as a new version."""
+    policy = await services.policy_versions.roll_back(
+        caller.workspace_id,
+        known_policy(policy_id),
+        data.version,
+        if_match=if_match,
+        actor_id=caller.key_id,
+        reason=reason,
+    )
+    return answer_policy(policy)

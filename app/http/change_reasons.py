@@ -1,0 +1,31 @@
+"""Change-Reason: why something is changed, for the trail."""
+
+from typing import Any
+
+from litestar import Request
+
+from app.errors import Invalid
+from app.model.changes import MAX_REASON
+from app.model.text import FieldError, require_visible
+
+HEADER = "Change-Reason"
+
+
+def provide_reason(request: Request[Any, Any, Any]) -> str:
+    """What the header says; "" if it is not there. UTF-8, as in bodies. Raises Invalid."""
+    given = [value for name, value in request.scope["headers"] if name == b"change-reason"]
+    if not given:
+        return ""
+    if len(given) > 1:
+        raise Invalid.at(HEADER, "is given twice; give it once")
+    try:
+        reason = given[0].decode().strip()
+    except UnicodeDecodeError:
+        raise Invalid.at(HEADER, "is not UTF-8") from None
+    if not 1 <= len(reason) <= MAX_REASON:
+        raise Invalid.at(HEADER, f"must have 1 to {MAX_REASON} characters, not {len(reason)}")
+    try:
+        require_visible(HEADER, reason)
+    except FieldError as error:
+        raise Invalid.at(HEADER, error.message) from None
+    return reason

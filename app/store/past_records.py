@@ -1,0 +1,45 @@
+"""Records as they were: what the trail of changes holds of a change, undone."""
+
+import re
+
+import msgspec
+from msgspec import Raw
+
+from app.model.times import parse_time_ms
+
+_fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
+_NAMES = {
+    "policy": {"kind": "policy_kind", "createdAt": "created_ms"},
+    "agent": {"version": "revision", "createdAt": "created_ms"},
+}
+"""Where a field of the record is called otherwise than in the API."""
+_capital = re.compile("[A-Z]")
+
+
+def undone(record: dict[str, str], change: dict[str, str]) -> dict[str, str]:
+    """An agent's or policy's record as it was before a change of it; empty if it was created by it.
+
+    record: as the change left it; empty where it was deleted by it. change: the fields of its entry in the trail.
+    """
+    if change["kind"] == "created":
+        return {}
+    was = record | {"id": change["resourceId"]}
+    names = _NAMES[change["resourceType"]]
+    for name, raw in _fields_of(change["before"]).items():
+        field = names.get(name) or _capital.sub(lambda letter: f"_{letter[0].lower()}", name)
+        if bytes(raw) == b"null":
+            was.pop(field, None)
+        else:
+            was[field] = _text(name, bytes(raw))
+    # Deletions do not tell all of it; the id begins with the time at which the thing was made.
+    created_ms = str(int(was["id"].replace("-", "")[:12], 16))
+    return {"created_ms": created_ms, "updated_ms": created_ms, "version": "", **was}
+
+
+def _text(name: str, raw: bytes) -> str:
+    """A value as a record keeps it: lists and objects are JSON there, too."""
+    if raw in (b"true", b"false"):
+        return "1" if raw == b"true" else "0"
+    if name == "createdAt":
+        return str(parse_time_ms(msgspec.json.decode(raw)))
+    return str(msgspec.json.decode(raw)) if raw.startswith(b'"') else raw.decode()

@@ -1,0 +1,60 @@
+"""Policies as the store keeps them: what a record holds, and where the buckets of its limits are."""
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from app.fair_pool import FairPool
+from app.model.policies import MANY_PATTERNS, Policy, PolicyKind, PolicyRule, quota_fingerprints
+from app.store.keyspace import Keyspace
+
+_STEP_BYTES = 64 * 1024
+_PATTERN_BYTES = 8 * 1024
+"""What is decoded in one step of the loop, and what a pattern counts for: about 10 ms of the worst there can be."""
+
+_rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
+
+
+def kind_of(record: dict[str, str]) -> PolicyKind:
+    """Its kind; records from before there were kinds are grants."""
+    return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
+
+
+def policy_of(record: dict[str, str]) -> Policy:
+    """The policy that a record holds. What was stored was valid, so this does not fail."""
+    return Policy(
+        id=record["id"],
+        agent_id=record.get("agent_id") or None,
+        group=record.get("group") or None,
+        kind=kind_of(record),
+        name=record["name"],
+        rules=_rules_from_json.decode(record["rules"]),
+        priority=int(record["priority"]),
+        enabled=record["enabled"] == "1",
+        created_ms=int(record["created_ms"]),
+        updated_ms=int(record["updated_ms"]),
+        version=int(record["version"]),
+    )
+
+
+async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
+    """The policies that records hold. The loop goes on meanwhile, however many patterns are to be compiled."""
+    policies: list[Policy] = []
+    bytes_read = 0
+    for record in records:
+        rules = record["rules"]
+        if rules.count('"regex"') > MANY_PATTERNS:
+            policies.append(await pool.run(workspace_id, policy_of, record))
+            continue
+        policies.append(policy_of(record))
+        bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES
+        if bytes_read > _STEP_BYTES:
+            bytes_read = 0
+            await asyncio.sleep(0)
+    return policies
+
+
+def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
+    """The buckets of a policy's rate limits."""
+    return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]

@@ -1,0 +1,96 @@
+"""The versions of a policy: read, and made current again."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from msgspec.structs import replace
+
+from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
+from app.fair_pool import FairPool
+from app.model.changes import CONSOLE, PolicyVersion
+from app.model.policies import Policy
+from app.model.versions import Versions
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.changes import change_of, change_time_ms
+from app.store.keyspace import Keyspace
+from app.store.past_records import undone
+from app.store.policies import Policies
+from app.store.policy_records import policies_of
+
+_TOGETHER = 8
+
+
+class PolicyVersions:
+    """What became of a policy. Its versions stand in the trail of changes; a list beside it says where.
+
+    kept: how many versions of a policy there are at most, the current one among them.
+    """
+
+    def __init__(self, client: Client, policies: Policies, kept: int, pool: FairPool | None = None) -> None:
+        self._client = client
+        self._policies = policies
+        self._kept = kept
+        self._pool = pool or FairPool()
+
+    async def each(self, workspace_id: str, policy_id: str, limit: int | None = None) -> AsyncIterator[PolicyVersion]:
+        """The versions that are kept, newest first. Raises PolicyNotFound."""
+        keyspace = Keyspace(workspace_id)
+        most = self._kept if limit is None else min(limit, self._kept)
+        held, ids = await self._client.read_snapshot(
+            ("HGETALL", keyspace.policy(policy_id)), ("LRANGE", keyspace.policy_versions(policy_id), 0, most - 1)
+        )
+        record = as_record(held)
+        if not record:
+            raise PolicyNotFound("No policy has this id")
+        for start in range(0, len(ids), _TOGETHER):
+            for change_id, fields in await self._read(keyspace, ids[start : start + _TOGETHER]):
+                if change_id != ids[0]:
+                    record["updated_ms"] = str(change_time_ms(change_id))
+                yield PolicyVersion(await self._policy(workspace_id, record), change_of(change_id, fields))
+                record = undone(record, fields)
+                if not record:
+                    return
+        if len(ids) < most:
+            yield PolicyVersion(await self._policy(workspace_id, record), None)
+
+    async def get(self, workspace_id: str, policy_id: str, version: int) -> Policy:
+        """The policy as it was then. Raises PolicyNotFound, PolicyVersionNotFound, VersionNotKept."""
+        newest = 0
+        async for each in self.each(workspace_id, policy_id):
+            newest = newest or each.policy.version
+            if each.policy.version == version:
+                return each.policy
+        if version > newest:
+            raise PolicyVersionNotFound(f"The policy is at version {newest}; there was no version {version} yet")
+        raise VersionNotKept(f"Version {version} of the policy is no longer kept")
+
+    async def roll_back(
+        self,
+        workspace_id: str,
+        policy_id: str,
+        version: int,
+        *,
+        if_match: Versions = None,
+        actor_id: str = CONSOLE,
+        reason: str = "",
+    ) -> Policy:
+        """The policy is again what it was at that version, as a new one. Raises as `get` and `Policies.update` do.
+
+        Rate limits whose tools and window are the same now and then keep their calls.
+        """
+        past = await self.get(workspace_id, policy_id, version)
+        return await self._policies.change(
+            workspace_id,
+            policy_id,
+            lambda held: replace(past, version=held.version, created_ms=held.created_ms, updated_ms=held.updated_ms),
+            if_match=if_match,
+            actor_id=actor_id,
+            reason=reason or f"back to version {version}",
+        )
+
+    async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+        replies = await self._client.read_pipelined(("XRANGE", keyspace.changes, each, each) for each in ids)
+        return [(change_id, as_record(fields)) for reply in replies for change_id, fields in reply]
+
+    async def _policy(self, workspace_id: str, record: dict[str, str]) -> Policy:
+        return (await policies_of([record], self._pool, workspace_id))[0]

@@ -1,0 +1,40 @@
+"""Versions of a policy as API and console show them."""
+
+from msgspec import Struct
+
+from app.model.changes import PolicyVersion, Reason
+from app.model.fields import Timestamp, VersionNumber
+from app.views.policies import PolicyView
+
+
+class PolicyVersionView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A policy as it was, and who made it so.
+
+    timestamp: When, by the store's clock; like the next three null where the change is no longer known.
+    actor_id: The API key that made the change, or `console`.
+    actor_name: The name that the key had then, or `console`.
+    reason: Why, as whoever made it said; null where nobody did.
+    changed: The fields in which it differs from the version before.
+    policy: The whole policy, as GET showed it then.
+    """
+
+    version: VersionNumber
+    timestamp: Timestamp | None
+    actor_id: str | None
+    actor_name: str | None
+    reason: Reason | None
+    changed: list[str]
+    policy: PolicyView
+
+    @classmethod
+    def of(cls, found: PolicyVersion) -> "PolicyVersionView":
+        change = found.change
+        return cls(
+            version=found.policy.version,
+            timestamp=None if change is None else change.timestamp,
+            actor_id=None if change is None else change.actor_id,
+            actor_name=None if change is None else change.actor_name,
+            reason=None if change is None else change.reason or None,
+            changed=found.changed,
+            policy=PolicyView.of(found.policy),
+        )

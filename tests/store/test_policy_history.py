@@ -1,0 +1,181 @@
+"""The history: at every place of the log it has what governed an agent there, as a look at the store then had it."""
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, VersionNotKept
+from app.model.agents import AgentStatus
+from app.model.policies import PolicyKind, RateLimit, RateLimited, ToolAllowlist, ToolDenylist, evaluation_order
+from app.model.policy_sets import PolicyEntry
+from app.redis_client.replies import as_record
+from app.redis_client.store_time import store_time_ms
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+from app.store.policy_history import Moment, PolicyHistory
+from app.store.policy_sets import PolicySets
+
+ALLOW = [ToolAllowlist(tools=["file.read"])]
+RULES = [
+    ALLOW,
+    [ToolDenylist(tools=["rm"]), RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=2, window_seconds=60))],
+    [ToolAllowlist(tools=["*"])],
+]
+GROUPS = ("crew", "night", "day")
+
+
+class Past:
+    """A workspace in which things change, and what an agent was governed by after each change.
+
+    The log grows as if somebody asked: `entry` gives the next entry's number, within the same millisecond or not.
+    """
+
+    def __init__(self, client, ids, workspace_id, kept=100):
+        self.client, self.workspace_id = client, workspace_id
+        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
+        self.sets = PolicySets(client, ids)
+        self.history = PolicyHistory(client, kept)
+        self.seen = []
+
+    async def look(self, agent_id):
+        """Remember what governs the agent at the entry that is written now."""
+        sequence = await self.client.call("HINCRBY", Keyspace(self.workspace_id).commits, "sequence", 1)
+        try:
+            governed = await self.agents.load(self.workspace_id, agent_id)
+            state = comparable(governed.agent, governed.policies)
+        except AgentNotFound:
+            state = None
+        self.seen.append((Moment(await store_time_ms(self.client), sequence), state))
+
+    async def past(self, agent_id, moment):
+        try:
+            return comparable(*await self.history.governed_at(self.workspace_id, agent_id, moment))
+        except AgentNotFound:
+            return None
+
+
+def comparable(agent, policies):
+    """Without what no decision depends on: tokens, and when something changed."""
+    ordered = [replace(each, updated_ms=0) for each in evaluation_order(policies)]
+    return replace(agent, version="", updated_ms=0), ordered
+
+
+@pytest.fixture
+def past(client, ids, workspace_id):
+    return Past(client, ids, workspace_id)
+
+
+async def change_something(past, rng, agent_id, others):
+    """One change of any kind to what may govern the agent, or of what does not."""
+    held = await past.policies.list_page(past.workspace_id)
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            owner = rng.choice([{"agent_id": agent_id}, {"agent_id": others}, {"group": rng.choice(GROUPS)}, {}])
+            kind = rng.choice(list(PolicyKind)) if owner else PolicyKind.GUARDRAIL
+            given = {"kind": kind, "name": f"p{rng.randrange(99)}", "rules": rng.choice(RULES)}
+            await past.policies.create(past.workspace_id, **owner, **given, priority=rng.randrange(2))
+        case 3 if held:
+            await past.policies.update(past.workspace_id, rng.choice(held).id, rules=rng.choice(RULES))
+        case 4 if held:
+            fields = {"enabled": rng.random() < 0.5, "priority": rng.randrange(3), "name": f"p{rng.randrange(99)}"}
+            name = rng.choice(list(fields))
+            await past.policies.update(past.workspace_id, rng.choice(held).id, **{name: fields[name]})
+        case 5 if held:
+            await past.policies.delete(past.workspace_id, rng.choice(held).id)
+        case 6:
+            entries = [PolicyEntry(name=f"s{rng.randrange(9)}", rules=rng.choice(RULES)) for _ in range(2)]
+            await past.sets.put(past.workspace_id, entries, agent_id, prune=rng.random() < 0.5)
+        case 7:
+            groups = rng.sample(GROUPS, rng.randrange(3))
+            await past.agents.update(past.workspace_id, agent_id, groups=groups)
+        case 8:
+            status = rng.choice([AgentStatus.ACTIVE, AgentStatus.SUSPENDED])
+            await past.agents.update(
+                past.workspace_id,
+                agent_id,
+                status=status,
+                description=rng.choice(["d", None]),
+                alias=rng.choice(["here", None]),
+            )
+        case _:
+            await past.agents.update(past.workspace_id, others, name=f"o{rng.randrange(99)}")
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["the agent is there", "the agent is gone"])
+async def test_at_every_entry_the_history_has_what_a_look_had_then(past, seed, is_deleted):
+    """Exact, though many changes and entries share a millisecond."""
+    rng = random.Random(seed)
+    others = (await past.agents.create(past.workspace_id, "others", None)).id
+    agent_id = (await past.agents.create(past.workspace_id, "a", None, groups=["crew"])).id
+    await past.look(agent_id)
+    for _ in range(40):
+        await change_something(past, rng, agent_id, others)
+        await past.look(agent_id)
+    if is_deleted:
+        await past.agents.delete(past.workspace_id, agent_id)
+        await past.look(agent_id)
+
+    assert len({moment.time_ms for moment, _ in past.seen}) > 1
+    history = await past.history.since(past.workspace_id, agent_id, past.seen[0][0])
+    for moment, state in past.seen:
+        assert await past.past(agent_id, moment) == state
+        if state is not None:
+            assert comparable(*await past.history.read(past.workspace_id, history.at(moment))) == state
+
+
+async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(client, past):
+    """Those of an older release: exact but within their own millisecond."""
+    agent = await past.agents.create(past.workspace_id, "a", None)
+    policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW)
+    name = Keyspace(past.workspace_id).changes
+    stored = await client.call("XRANGE", name, "-", "+")
+    await client.call("DEL", name)
+    for change_id, fields in stored:
+        kept = [word for pair in as_record(fields).items() if pair[0] != "sequence" for word in pair]
+        await client.call("XADD", name, change_id, *kept)
+    created_ms = int(stored[-1][0].partition("-")[0])
+
+    before, then = Moment(created_ms - 1, 1), Moment(created_ms, 1)
+    assert [each.id for each in (await past.past(agent.id, then))[1]] == [policy.id]
+    if int(stored[-2][0].partition("-")[0]) < created_ms:
+        assert (await past.past(agent.id, before))[1] == []
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_what_has_changed_too_often_since_is_no_longer_kept(client, ids, workspace_id, is_deleted):
+    """As many versions of a policy as are kept, also of one that is gone; newer moments are still known."""
+    past = Past(client, ids, workspace_id, kept=4)
+    agent = await past.agents.create(workspace_id, "a", None)
+    policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW)
+    await past.look(agent.id)
+    for priority in range(1, 5):
+        await past.policies.update(workspace_id, policy.id, priority=priority)
+        await past.look(agent.id)
+    if is_deleted:
+        await past.policies.delete(workspace_id, policy.id)
+        await past.look(agent.id)
+
+    with pytest.raises(VersionNotKept, match="no longer kept"):
+        await past.past(agent.id, past.seen[0][0])
+    for moment, state in past.seen[1:]:
+        assert await past.past(agent.id, moment) == state
+
+
+async def test_nobody_knows_an_agent_that_never_was(past):
+    """Nor one of another workspace."""
+    agent = await past.agents.create(past.workspace_id, "a", None)
+    await past.look(agent.id)
+    with pytest.raises(AgentNotFound):
+        await past.history.governed_at(past.workspace_id, "018bcfe5-6800-7000-8000-00000000cafe", past.seen[0][0])
+
+
+async def test_before_it_was_made_there_was_no_agent(past):
+    """The moment before its creation has none."""
+    await past.look("018bcfe5-6800-7000-8000-00000000cafe")
+    agent = await past.agents.create(past.workspace_id, "a", None)
+    await past.look(agent.id)
+    assert await past.past(agent.id, past.seen[0][0]) is None
+    assert await past.past(agent.id, past.seen[1][0]) == past.seen[1][1]

@@ -1,0 +1,144 @@
+"""Versions of a policy: each is kept with who made it and why, so many of them, and can be made current again."""
+
+import pytest
+from msgspec.structs import replace
+
+from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionConflict, VersionNotKept
+from app.model.changes import CONSOLE
+from app.model.keys import Scope
+from app.model.limits import Limits
+from app.model.policies import Policy, PolicyKind, RateLimit, RateLimited, ToolAllowlist
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+from app.store.policy_records import quota_keys
+from app.store.policy_versions import PolicyVersions
+
+RULES = [ToolAllowlist(tools=["file.read"])]
+LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60)),)
+CHANGES = {"kind": PolicyKind.GUARDRAIL, "name": "q", "rules": LIMITED, "priority": 7, "enabled": False}
+"""Each field of a policy that can change, and another value of it."""
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids, Limits(policy_versions=5))
+
+
+@pytest.fixture
+def versions(client, policies):
+    return PolicyVersions(client, policies, 5)
+
+
+@pytest.fixture
+async def policy(client, ids, policies, workspace_id):
+    agent = await Agents(client, ids).create(workspace_id, "a", None)
+    return await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+
+
+async def listed(versions, workspace_id, policy, limit=None):
+    return [each async for each in versions.each(workspace_id, policy.id, limit)]
+
+
+def content(policy):
+    """What of a policy a version brings back."""
+    return replace(policy, version=0, updated_ms=0)
+
+
+def test_every_field_of_a_policy_is_tried_here():
+    """A field that is added must come back, too."""
+    fixed = {"id", "agent_id", "group", "created_ms", "updated_ms", "version"}
+    assert set(Policy.__struct_fields__) - fixed == set(CHANGES)
+
+
+async def test_every_version_is_there_with_who_when_what_and_why(client, ids, policies, versions, policy, workspace_id):
+    """Newest first; the policy of each is whole."""
+    key, _ = await ApiKeys(client, ids).create(workspace_id, "ann", (Scope.ADMIN,))
+    second = await policies.update(workspace_id, policy.id, priority=3, actor_id=key.id, reason="first things first")
+    third = await policies.update(workspace_id, policy.id, rules=LIMITED, name="q")
+
+    found = await listed(versions, workspace_id, policy)
+    assert [content(each.policy) for each in found] == [content(each) for each in (third, second, policy)]
+    assert [each.policy.version for each in found] == [3, 2, 1]
+    assert [(each.change.actor_name, each.change.reason or None, each.changed) for each in found] == [
+        (CONSOLE, None, ["name", "rules"]),
+        ("ann", "first things first", ["priority"]),
+        (CONSOLE, None, []),
+    ]
+    assert [each.policy.version for each in await listed(versions, workspace_id, policy, limit=2)] == [3, 2]
+
+
+@pytest.mark.parametrize("field", CHANGES)
+async def test_a_rollback_brings_every_field_back(policies, versions, policy, workspace_id, field):
+    """As a new version, by whom and why like any other."""
+    if field == "rules":
+        await policies.update(workspace_id, policy.id, rules=LIMITED)
+    await policies.change(workspace_id, policy.id, lambda held: replace(held, **{field: CHANGES[field]}))
+    back = await versions.roll_back(workspace_id, policy.id, 1)
+
+    assert content(back) == content(policy)
+    assert content(await policies.get(workspace_id, policy.id)) == content(policy)
+    newest = (await listed(versions, workspace_id, policy))[0]
+    assert (newest.policy.version, newest.change.reason) == (back.version, "back to version 1")
+
+
+async def test_a_rollback_keeps_the_calls_of_limits_that_stay(client, policies, versions, policy, workspace_id):
+    """Tools and window name a bucket; one that neither version has goes."""
+    keyspace = Keyspace(workspace_id)
+    await policies.update(workspace_id, policy.id, rules=LIMITED)
+    [bucket] = quota_keys(keyspace, policy.id, LIMITED)
+    await client.call("LPUSH", bucket, 1)
+    await policies.update(workspace_id, policy.id, name="q")
+    await versions.roll_back(workspace_id, policy.id, 2)
+    assert await client.call("LLEN", bucket) == 1
+    await versions.roll_back(workspace_id, policy.id, 1)
+    assert await client.call("LLEN", bucket) == 0
+
+
+async def test_so_many_are_kept_and_no_more(client, policies, versions, policy, workspace_id):
+    """The current one among them; what is older is said to have been."""
+    for priority in range(1, 8):
+        await policies.update(workspace_id, policy.id, priority=priority)
+    assert [each.policy.priority for each in await listed(versions, workspace_id, policy)] == [7, 6, 5, 4, 3]
+    assert await client.call("LLEN", Keyspace(workspace_id).policy_versions(policy.id)) == 5
+
+    assert (await versions.get(workspace_id, policy.id, 4)).priority == 3
+    with pytest.raises(VersionNotKept, match="Version 3 of the policy is no longer kept"):
+        await versions.roll_back(workspace_id, policy.id, 3)
+    with pytest.raises(PolicyVersionNotFound, match="is at version 8; there was no version 9 yet"):
+        await versions.roll_back(workspace_id, policy.id, 9)
+
+
+async def test_a_policy_from_before_there_were_versions_has_those_since(
+    client, policies, versions, policy, workspace_id
+):
+    """And the one that it had then, of which nobody knows who made it."""
+    await policies.update(workspace_id, policy.id, priority=1)
+    await client.call("DEL", Keyspace(workspace_id).policy_versions(policy.id))
+    assert [(each.policy.version, each.change) for each in await listed(versions, workspace_id, policy)] == [(2, None)]
+
+    await policies.update(workspace_id, policy.id, priority=2)
+    found = await listed(versions, workspace_id, policy)
+    assert [(each.policy.version, each.policy.priority) for each in found] == [(3, 2), (2, 1)]
+    assert [each.change is None for each in found] == [False, True]
+    assert (await versions.roll_back(workspace_id, policy.id, 2)).priority == 1
+
+
+async def test_versions_go_with_their_policy(client, ids, policies, versions, policy, workspace_id):
+    """With it and with its agent: of neither is a key left."""
+    other = await policies.create(workspace_id, policy.agent_id, name="o", rules=RULES)
+    await policies.delete(workspace_id, policy.id)
+    with pytest.raises(PolicyNotFound):
+        await listed(versions, workspace_id, policy)
+    assert await client.call("EXISTS", Keyspace(workspace_id).policy_versions(policy.id)) == 0
+    await Agents(client, ids).delete(workspace_id, policy.agent_id)
+    assert await client.call("EXISTS", Keyspace(workspace_id).policy_versions(other.id)) == 0
+
+
+async def test_a_rollback_heeds_if_match(policies, versions, policy, workspace_id):
+    """Who did not see the newest version does not undo it."""
+    await policies.update(workspace_id, policy.id, priority=1)
+    with pytest.raises(VersionConflict):
+        await versions.roll_back(workspace_id, policy.id, 1, if_match=frozenset({1}))
+    assert (await versions.roll_back(workspace_id, policy.id, 1, if_match=frozenset({2}))).version == 3
