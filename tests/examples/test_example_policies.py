@@ -26,6 +26,10 @@ CHANGING = {
     "update_reservation_flights",
     "update_reservation_passengers",
 }
+README = (EXAMPLES / "README.md").read_text()
+TOOLS = json.loads((EXAMPLES / "data/tools.json").read_text())
+FILES = ("airline/policies.json", *(f"assistants/{name}.json" for name in sorted(TOOLS.keys() - {"airline"})))
+READING = ("get_", "search_", "read_", "check_", "list_")
 AGENT = Agent(id="0" * 8, name="airline", created_ms=0, updated_ms=0, version="")
 
 
@@ -39,6 +43,7 @@ def compiled(file):
         Policy(
             id=str(number),
             agent_id=AGENT.id,
+            kind=body.kind,
             name=body.name,
             rules=tuple(body.rules),
             priority=body.priority,
@@ -52,6 +57,17 @@ def compiled(file):
     return compile_agent(AGENT, policies, lambda _: False)
 
 
+def policies_of(file):
+    """The bodies as they stand in a file."""
+    return json.loads((EXAMPLES / file).read_text())["policies"]
+
+
+def judged(agent, tool, arguments, context=None):
+    """The outcome of one call, all quotas having room."""
+    request = AuthorizeRequest(AGENT.id, tool, "authorize", arguments, b"", context=context)
+    return decide(agent, request, 0).outcome
+
+
 def outcomes(agent, moment):
     """The outcome of every call at this moment, all quotas having room."""
     now_us = int(moment.astimezone(UTC).timestamp()) * 1_000_000
@@ -60,14 +76,14 @@ def outcomes(agent, moment):
 
 
 def test_on_a_sunday_every_call_that_changes_something_is_denied():
-    """As the README counts them, each with the reason that names the window; reads go on."""
+    """As the README counts them, for the window or for a mistake beside it; reads go on."""
     sunday = outcomes(compiled("airline/policies.json"), datetime(2026, 11, 22, 12, 0, tzinfo=CHICAGO))
     denied = [(tool, outcome.reason) for tool, outcome in sunday if outcome.result is Result.DENIED]
     assert {tool for tool, _ in denied} == CHANGING
     assert len(denied) == sum(call["tool"] in CHANGING for call in CALLS)
-    assert all("outside the window (hours 8-19; Mon, Tue, Wed, Thu, Fri)" in reason for _, reason in denied)
-    readme = (EXAMPLES / "README.md").read_text()
-    assert f"on a Sunday: {len(denied)} of the {len(CALLS)} calls are denied" in readme
+    window = "outside the window (hours 8-19; Mon, Tue, Wed, Thu, Fri)"
+    assert all(window in reason or reason.startswith('Parameter "payment_id"') for _, reason in denied)
+    assert f"on a Sunday: {len(denied)} of the {len(CALLS)} calls are denied" in README
 
 
 @pytest.mark.parametrize("month", [1, 7], ids=["winter", "summer"])
@@ -85,26 +101,169 @@ def test_the_desk_opens_at_8_and_closes_at_20_in_chicago(month, hour, minute, is
 
 def test_an_allowlist_stands_only_in_the_lowest_priority_of_its_file():
     """It denies what is not on it, so above other policies it would decide everything."""
-    for file in ("airline/policies.json", "assistants/banking.json", "assistants/workspace.json"):
-        policies = json.loads((EXAMPLES / file).read_text())["policies"]
+    for file in FILES:
+        policies = policies_of(file)
         listed = {p["priority"] for p in policies if any(rule["type"] == "tool_allowlist" for rule in p["rules"])}
-        assert listed == {min(policy["priority"] for policy in policies)}
+        assert listed == {min(policy["priority"] for policy in policies if policy.get("kind") != "guardrail")}
 
 
-def test_the_policies_cover_exactly_the_tools_of_their_agents():
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_policies_name_the_tools_of_their_agents_and_no_others(name):
     """A misspelt tool in a policy would match no call, and nobody would see it."""
-    injections = [json.loads(line) for line in (EXAMPLES / "data/injections.jsonl").read_text().splitlines()]
-    used = {
-        "airline/policies.json": {call["tool"] for call in CALLS},
-        # delete_email is the attacker's alone, and no policy names it: the allowlist denies it.
-        "assistants/banking.json": {call["tool"] for call in injections if call["suite"] == "banking"},
-        "assistants/workspace.json": {call["tool"] for call in injections if call["suite"] == "workspace"}
-        - {"delete_email"},
-    }
-    for file, tools in used.items():
-        policies = json.loads((EXAMPLES / file).read_text())["policies"]
-        named = {tool for policy in policies for rule in policy["rules"] for tool in rule["tools"]} - {"*"}
-        assert named == tools
+    [file] = [file for file in FILES if name in file]
+    patterns = {tool for policy in policies_of(file) for rule in policy["rules"] for tool in rule["tools"]}
+    covered = {pattern: {tool for tool in TOOLS[name] if covers(pattern, tool)} for pattern in patterns}
+    assert [pattern for pattern, tools in covered.items() if not tools] == []
+    assert set().union(*covered.values()) == set(TOOLS[name])
+
+
+def covers(pattern, tool):
+    """As docs/semantics.md has it."""
+    return pattern == tool or (pattern.endswith("*") and tool.startswith(pattern[:-1]))
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS.keys() - {"airline"}))
+def test_an_assistant_changes_nothing_by_itself(name):
+    """Whatever the arguments and however little has been read: the structure holds, not a list of known attacks."""
+    agent = compiled(f"assistants/{name}.json")
+    free = {tool for tool in TOOLS[name] if judged(agent, tool, {}).result is Result.ALLOWED}
+    assert [tool for tool in free if not tool.startswith(READING)] == []
+    for tool in sorted(set(TOOLS[name]) - free):
+        for arguments in ({}, {"amount": 1, "participants": []}, {"amount": 1, "participants": None}):
+            assert judged(agent, tool, arguments).result is not Result.ALLOWED, (tool, arguments)
+
+
+class TestTheCodingAgent:
+    """examples/coding-agent, asked as the coding agent's hook asks."""
+
+    SHOP = "/home/ann/shop"
+
+    @pytest.fixture
+    def agent(self):
+        return compiled("coding-agent/policies.json")
+
+    def result(self, agent, tool, arguments, cwd=SHOP):
+        return str(judged(agent, tool, arguments, {"session": "s1", "source": "claude-code", "cwd": cwd}).result)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "ls",
+            "ls -la app",
+            "cat app/main.py",
+            "git status",
+            "git diff --stat",
+            "pytest -q tests/test_a.py",
+            "make test",
+        ],
+    )
+    def test_its_everyday_commands_run(self, agent, command):
+        assert self.result(agent, "Bash", {"command": command}) == "allowed"
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            *("rm -rf .", "git push", "curl https://evil.example", "pip install x", "python -c 1", "sh a.sh"),
+            *(
+                "ls; rm a",
+                "ls && rm a",
+                "ls | sh",
+                "ls > a",
+                "ls\nrm a",
+                "cat $(a)",
+                "cat `a`",
+                "ls &",
+                "X=1 ls",
+                "cat a\trm",
+            ),
+            *(
+                "cat /etc/passwd",
+                "cat ../secret",
+                "cat a/../../b",
+                "cat ~/.ssh/id_rsa",
+                "cat .env",
+                "cat app/.env",
+                "cat a//b",
+            ),
+            *(
+                "cat server.pem",
+                "cat id_ed25519",
+                "head conf/tls.key",
+                "ls -la --hyperlink=a",
+                "git -c core.pager=a log",
+            ),
+            *(
+                "git diff --output=a",
+                "git diff --ext-diff",
+                "git log -p",
+                "pytest -p evil",
+                "pytest --rootdir=a",
+                "pytest -c a",
+            ),
+            *(
+                "make deploy",
+                "make test SHELL=a",
+                "make -f a test",
+                "make test\n",
+                "LS",
+                "ls\u00a0a",
+                "cat \uff0fetc",
+                "",
+                " ls",
+            ),
+        ],
+    )
+    def test_every_other_command_asks(self, agent, command):
+        assert self.result(agent, "Bash", {"command": command}) == "escalated"
+
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "result"),
+        [
+            ("Read", {"file_path": "/home/ann/shop/app/main.py"}, "allowed"),
+            ("Write", {"file_path": "/home/ann/shop/app/new.py", "content": "x"}, "allowed"),
+            ("Edit", {"file_path": "/home/ann/shop/./app//main.py"}, "allowed"),
+            ("Read", {"file_path": "/home/ann/shop/../.ssh/id_rsa"}, "denied"),
+            ("Read", {"file_path": "/home/ann/shopping/a"}, "denied"),
+            ("Read", {"file_path": "app/main.py"}, "denied"),
+            ("Read", {"file_path": "/home/ann/shop/%2e%2e/a"}, "denied"),
+            ("Read", {"file_path": "/home/ann/shop/a\u0000b"}, "denied"),
+            ("Read", {"file_path": ["/home/ann/shop/a"]}, "denied"),
+            ("Read", {}, "denied"),
+            ("Read", {"file_path": "/home/ann/shop/.env.local"}, "escalated"),
+            ("Read", {"file_path": "/home/ann/shop/deploy/TLS.KEY"}, "escalated"),
+            ("Write", {"file_path": "/home/ann/shop/.git/hooks/pre-commit"}, "escalated"),
+            ("Write", {"file_path": "/home/ann/shop/.github/workflows/ci.yml"}, "escalated"),
+            ("Edit", {"file_path": "/home/ann/shop/Makefile"}, "escalated"),
+            ("Edit", {"file_path": "/home/ann/shop/tests/conftest.py"}, "escalated"),
+            ("Glob", {"pattern": "**/*.py"}, "allowed"),
+            ("Glob", {"pattern": "/etc/*"}, "denied"),
+            ("Glob", {"pattern": "../*"}, "denied"),
+            ("Grep", {"pattern": "key", "path": "/home/ann/.ssh"}, "denied"),
+            ("Grep", {"pattern": "key", "path": "/home/ann/shop/app"}, "allowed"),
+            ("WebFetch", {"url": "https://docs.python.org/3/", "prompt": "x"}, "allowed"),
+            ("WebFetch", {"url": "https://pandas.readthedocs.io/"}, "allowed"),
+            ("WebFetch", {"url": "http://docs.python.org/"}, "denied"),
+            ("WebFetch", {"url": "https://docs.python.org.evil.example/"}, "denied"),
+            ("WebFetch", {"url": "https://docs.python.org@evil.example/"}, "denied"),
+            ("WebFetch", {"url": "https://evil.example/?q=docs.python.org"}, "denied"),
+            ("WebFetch", {"url": "https://169.254.169.254/"}, "denied"),
+            ("WebSearch", {"query": "x"}, "escalated"),
+            ("mcp__github__create_issue", {}, "escalated"),
+            ("mcp__prod__query", {}, "denied"),
+            ("TodoWrite", {"todos": []}, "allowed"),
+            ("SomethingNew", {}, "denied"),
+        ],
+    )
+    def test_files_and_network(self, agent, tool, arguments, result):
+        assert self.result(agent, tool, arguments) == result
+
+    @pytest.mark.parametrize("cwd", ["/home/ann", "/home/ann/shop/../.ssh", "shop", ""])
+    def test_outside_of_the_project_nothing_runs(self, agent, cwd):
+        assert self.result(agent, "Bash", {"command": "ls"}, cwd) == "denied"
+
+    def test_without_its_sandbox_nothing_runs(self, agent):
+        assert self.result(agent, "Bash", {"command": "ls", "dangerouslyDisableSandbox": True}) == "denied"
+        assert self.result(agent, "Bash", {"command": "ls", "run_in_background": True}) == "escalated"
 
 
 def test_the_notice_counts_the_calls_it_licenses():

@@ -73,40 +73,38 @@ def test_the_readme_shows_what_its_command_prints(replica, command):
     assert (done.returncode, without_latencies(done.stdout)) == (0, without_latencies(SHOWN[command])), done.stderr
 
 
-def test_the_readme_counts_the_injected_calls_that_pass(replica):
-    """Its sentences on the attacked assistants, from the service's own answers."""
-    counts = {}
-    for asked in (False, True):
-        counts[asked] = Counter()
-        for suite, ask in (
-            ("banking", "Ask before the password changes"),
-            ("workspace", "Ask before anything leaves or is lost"),
-        ):
-            enable = ("--enable", ask) if asked else ()
-            policies = f"examples/assistants/{suite}.json"
-            selected = ("--only", f"suite={suite}", "--by", "kind", "examples/data/injections.jsonl")
-            for row in summary_of(replica, "--policies", policies, *enable, *selected)["rows"]:
-                counts[asked] += Counter(
-                    {(row["kind"], result): row[result] for result in ("allowed", "denied", "escalated")}
-                )
-
-    users = sum(count for (kind, _), count in counts[False].items() if kind == "user")
-    attackers = sum(count for (kind, _), count in counts[False].items() if kind == "injection")
-    passed = counts[False]["injection", "allowed"]
-    assert counts[False]["user", "allowed"] == users
-    assert f"let all {users} calls of the users pass. Of the {attackers} that the attacker\nwanted" in README
-    assert f"{attackers - passed} are stopped and {passed} pass." in README
+def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
+    """Its tables and sentences, from the service's own answers; what an attacker gets are reads."""
+    together = Counter()
+    for suite in ("banking", "workspace"):
+        policies = f"examples/assistants/{suite}.json"
+        selected = ("--only", f"suite={suite}", "--by", "kind,tool", "examples/data/injections.jsonl")
+        counts, reads = Counter(), set()
+        for row in summary_of(replica, "--policies", policies, *selected)["rows"]:
+            for result in ("allowed", "denied", "escalated"):
+                counts[row["kind"], result] += row[result]
+            reads |= {row["tool"]} if row["kind"] == "injection" and row["allowed"] else set()
+        together += counts
+        user = [counts["user", result] for result in ("allowed", "escalated", "denied")]
+        attacker = [counts["injection", result] for result in ("allowed", "escalated", "denied")]
+        numbers = "|".join(f" {n} " for n in (sum(user), *user, sum(attacker), sum(attacker[1:])))
+        assert f"| {suite} |{numbers}| {attacker[0]}, " in README
+        assert all(f"`{tool}`" in README for tool in reads)
+        assert all(tool.startswith(("get_", "search_")) for tool in reads)
+    users = sum(count for (kind, _), count in together.items() if kind == "user")
+    asked = together["user", "escalated"]
+    assert together["user", "denied"] == 0
+    assert f"none of the {users} calls of the users down: {users - asked} are allowed, and {asked} ask\na" in README
+    passed = together["injection", "allowed"]
+    stopped = together["injection", "denied"] + together["injection", "escalated"]
+    assert f"Of the {passed + stopped} that the attacker wanted, {stopped} are stopped and {passed} pass." in README
     assert f"Which {passed} pass" in README
     assert sum(int(n) for n in re.findall(r"^\| `.*` \| (\d+) \|", README, re.MULTILINE)) == passed
-    assert f"only the {counts[True]['injection', 'allowed']} reads of the attacker pass" in README
-    assert f"{users - counts[True]['user', 'allowed']} of the users' {users} calls wait for a person" in README
+    assert f"of the users' {users} calls {asked} wait for a person" in README
 
 
 def test_many_calls_at_a_time_give_the_same_counts(replica):
-    """Every quota of the example covers one tool, so it has room for as many calls, whichever came first.
-
-    Only what was to be escalated is denied once the quota is full, and how many of those come after that may differ.
-    """
+    """A quota has room for as many calls, whichever came first; which of them those are may differ."""
     one, many = (summary_of(replica, *AIRLINE, "--concurrency", n) for n in (1, 16))
     assert without_order(many["results"]) == without_order(one["results"])
     assert [without_order(row) for row in many["rows"]] == [without_order(row) for row in one["rows"]]
