@@ -23,7 +23,7 @@ from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-n
 from remit_client import Remit, calls  # type: ignore[import-not-found, unused-ignore]
 
 VERSION = "v1.2.2"
-POLICIES = Path(__file__).parents[1] / "examples/agentdojo"
+POLICIES = Path(__file__).parents[1] / "examples/assistants"
 
 
 @dataclass
