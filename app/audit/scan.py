@@ -7,7 +7,8 @@ from typing import NamedTuple
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, head_of, read_head
 from app.audit.index import Candidate, Lookup
-from app.audit.segments import Stored, checked_bodies, frames_of, missing, part_of
+from app.audit.sealed_range import SealedRange
+from app.audit.segments import Stored, checked_bodies, frames_of, missing
 from app.audit.stream import line_of_unsealed, stream_entries
 from app.errors import AppError, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
@@ -95,24 +96,14 @@ class Scan:
         return _Tail(sequences, b"".join(lines), entries[-1][0], entries[0][0])
 
     async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[EntryChunk]:
-        query, reached = self._query, position
+        sealed, reached = SealedRange(self._query, head, spans, position, until), position
         self._require_kept(head, position)
-        for part in sorted(spans):
-            span = spans[part]
-            following = spans.get(part + 1)
-            if (
-                not part_of(head.first_segment) <= part <= part_of(head.segment)
-                or span.first_sequence > until
-                or (following is not None and following.first_sequence <= position + 1)
-                or (query.from_ms is not None and span.last_ms < query.from_ms)
-                or (query.to_ms is not None and span.first_ms > query.to_ms)
-            ):
-                continue
+        for part in sealed.parts():
             (found,) = await self._lookup.read(self._client, [part])
             # The index forgets what is dropped. What it named by now and goes later is missed when it is read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-            self._require_kept(now, max(position, span.first_sequence - 1))
-            wanted = [each for each in reversed(found) if self._is_wanted(each, head, position, until)]
+            self._require_kept(now, max(position, spans[part].first_sequence - 1))
+            wanted = sealed.segments(reversed(found))
             for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
                 some = wanted[start : start + _SEGMENTS_AT_ONCE]
                 for candidate, (record, data) in zip(some, await self._read(some), strict=True):
@@ -136,16 +127,6 @@ class Scan:
             return
         raise StoreUnavailable(
             f"Entries {position + 1} to {floor.sequence - 1} were dropped by retention before they were read"
-        )
-
-    def _is_wanted(self, candidate: Candidate, head: Head, position: int, until: int) -> bool:
-        row, query = candidate.row, self._query
-        return (
-            head.first_segment <= row.number <= head.segment
-            and row.first_sequence <= until
-            and row.first_sequence + row.entries > position + 1
-            and (query.from_ms is None or row.last_ms >= query.from_ms)
-            and (query.to_ms is None or row.first_ms <= query.to_ms)
         )
 
     async def _lost(self, number: int) -> AppError:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
 from app.audit.index import Candidate, Lookup
-from app.audit.segments import Stored, checked_bodies, missing, part_of
+from app.audit.sealed_range import SealedRange
+from app.audit.segments import Stored, checked_bodies, missing
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
@@ -76,7 +77,8 @@ class SealedSearch:
         query, page = self._query, self._page
         head, spans = await read_head(self._client, self._keyspace)
         lookup = Lookup(self._keyspace, query)
-        parts = self._parts(head, spans)
+        sealed = SealedRange(query, head, spans, after=0, until=self._below - 1)
+        parts = sealed.parts()[::-1]
         if lookup.unfiltered and query.from_ms is None and query.to_ms is None:
             parts = self._skip_parts(parts, head, spans)
         at_once = 1
@@ -84,7 +86,7 @@ class SealedSearch:
             now, parts = parts[:at_once], parts[at_once:]
             at_once = min(at_once * 4, _PARTS_AT_ONCE)
             found = await lookup.read(self._client, now)
-            if await self._search([each for part in found for each in part if self._is_searched(each, head)]):
+            if await self._search([each for part in found for each in sealed.segments(part)]):
                 return None
         if page.met_a_drop:
             head, _ = await read_head(self._client, self._keyspace)
@@ -160,15 +162,6 @@ class SealedSearch:
             raise missing(number)
         self._page.met_a_drop = True
 
-    def _is_searched(self, candidate: Candidate, head: Head) -> bool:
-        row, query = candidate.row, self._query
-        return (
-            head.first_segment <= row.number <= head.segment
-            and row.first_sequence < self._below
-            and (query.from_ms is None or row.last_ms >= query.from_ms)
-            and (query.to_ms is None or row.first_ms <= query.to_ms)
-        )
-
     def _is_whole(self, candidate: Candidate) -> bool:
         """Whether exactly `bound` entries of the segment match."""
         row, query = candidate.row, self._query
@@ -178,18 +171,6 @@ class SealedSearch:
             and (query.from_ms is None or row.first_ms >= query.from_ms)
             and (query.to_ms is None or row.last_ms <= query.to_ms)
         )
-
-    def _parts(self, head: Head, spans: dict[int, Span]) -> list[int]:
-        """The parts that may hold a match, newest first. Times do not follow sequences, for clocks step back."""
-        query = self._query
-        return [
-            part
-            for part in sorted(spans, reverse=True)
-            if part_of(head.first_segment) <= part <= part_of(head.segment)
-            and spans[part].first_sequence < self._below
-            and (query.from_ms is None or spans[part].last_ms >= query.from_ms)
-            and (query.to_ms is None or spans[part].first_ms <= query.to_ms)
-        ]
 
     def _skip_parts(self, parts: list[int], head: Head, spans: dict[int, Span]) -> list[int]:
         """Count away the parts that an offset passes over as a whole, where every entry matches."""

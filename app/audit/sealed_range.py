@@ -1,0 +1,59 @@
+"""Which parts and segments of the sealed log a reader has to look into."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from app.audit.head import Head, Span
+from app.audit.index import Candidate
+from app.audit.segments import part_of
+from app.model.audit import AuditQuery
+
+
+class SealedRange(NamedTuple):
+    """The sealed entries of a query with after < sequence <= until, as `head` and `spans` give the log.
+
+    Times do not follow sequences, for clocks step back: every part and segment is asked for its own times.
+    """
+
+    query: AuditQuery
+    head: Head
+    spans: Mapping[int, Span]
+    after: int
+    until: int
+
+    def parts(self) -> list[int]:
+        """The parts that may hold one of them, oldest first."""
+        head, spans = self.head, self.spans
+        return [
+            part
+            for part in sorted(spans)
+            if part_of(head.first_segment) <= part <= part_of(head.segment)
+            and self._meets(spans[part].first_sequence, self._end(part), spans[part].first_ms, spans[part].last_ms)
+        ]
+
+    def segments(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Those of the candidates that may hold one of them, in the order given."""
+        head = self.head
+        return [
+            each
+            for each in candidates
+            if head.first_segment <= each.row.number <= head.segment
+            and self._meets(
+                each.row.first_sequence, each.row.first_sequence + each.row.entries, each.row.first_ms, each.row.last_ms
+            )
+        ]
+
+    def _end(self, part: int) -> int | None:
+        """The first sequence after the part; None = it is the newest."""
+        following = self.spans.get(part + 1)
+        return None if following is None else following.first_sequence
+
+    def _meets(self, first: int, end: int | None, first_ms: int, last_ms: int) -> bool:
+        """Whether entries from `first` up to but not including `end`, of these times, may be among them."""
+        query = self.query
+        return (
+            first <= self.until
+            and (end is None or end > self.after + 1)
+            and (query.from_ms is None or last_ms >= query.from_ms)
+            and (query.to_ms is None or first_ms <= query.to_ms)
+        )
