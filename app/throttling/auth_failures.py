@@ -14,6 +14,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
+from app.throttling.token_buckets import TokenBuckets
+
 log = logging.getLogger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -39,30 +41,25 @@ class AuthFailures:
     ) -> None:
         self._per_minute = per_minute
         self._proxies = tuple(proxies)
-        self._addresses_max = addresses_max
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets = TokenBuckets(per_minute, per_minute / _MINUTE_S, addresses_max, clock)
         self._has_warned = False
         self.locked: OrderedDict[str, float] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._left)
+        return len(self._buckets)
 
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
         """One more authentication has failed that came from here."""
         origin = self.origin(peer, forwarded) if self._per_minute else None
         if origin is None:
             return
-        now = self._clock()
-        left, since = self._left.pop(origin, (float(self._per_minute), now))
-        # Not below 0: what was under way when the bucket ran dry does not prolong the lockout.
-        left = max(0, min(self._per_minute, left + (now - since) * self._per_minute / _MINUTE_S) - 1)
-        self._left[origin] = left, now
+        # Never below 0: what was under way when the bucket ran dry does not prolong the lockout.
+        left = self._buckets.drain(origin)
         self.locked.pop(origin, None)
         if left < 1:
-            self.locked[origin] = now + (1 - left) * _MINUTE_S / self._per_minute
-        while len(self._left) > self._addresses_max:
-            forgotten, _ = self._left.popitem(last=False)
+            self.locked[origin] = self._clock() + (1 - left) * _MINUTE_S / self._per_minute
+        for forgotten in self._buckets.forget_excess():
             self.locked.pop(forgotten, None)
 
     def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:

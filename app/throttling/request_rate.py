@@ -8,10 +8,11 @@ policy (decision 0008).
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct
+
+from app.throttling.token_buckets import TokenBuckets
 
 KEYS_MAX = 10_000
 
@@ -35,22 +36,14 @@ class RequestRates:
     def __init__(self, per_second: int, keys_max: int = KEYS_MAX, clock: Callable[[], float] = time.monotonic) -> None:
         self.on = per_second > 0
         self._per_second = per_second
-        self._keys_max = keys_max
-        self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets = TokenBuckets(per_second, per_second, keys_max, clock)
 
     def __len__(self) -> int:
-        return len(self._left)
+        return len(self._buckets)
 
     def take(self, key_id: str) -> Allowance:
         """One request of this key, if its bucket holds one; what is refused costs nothing."""
-        now = self._clock()
-        left, since = self._left.pop(key_id, (float(self._per_second), now))
-        left = min(float(self._per_second), left + (now - since) * self._per_second)
-        wait_s = 0.0 if left >= 1 else (1 - left) / self._per_second
-        left -= wait_s == 0
-        self._left[key_id] = left, now
-        if len(self._left) > self._keys_max:
-            self._left.popitem(last=False)
+        left, lacking = self._buckets.take(key_id)
+        self._buckets.forget_excess()
         full_again_s = (self._per_second - left) / self._per_second
-        return Allowance(self._per_second, math.floor(left), full_again_s, wait_s)
+        return Allowance(self._per_second, math.floor(left), full_again_s, lacking / self._per_second)
