@@ -35,6 +35,7 @@ ABOUT_DECISIONS = (
     "evaluation",
     "limiters",
     "stalls",
+    "against_commit",
 )
 FURTHER = sorted(
     path.stem
@@ -66,6 +67,7 @@ def main() -> int:
         store=options.store or next(iter(store_binaries())),
         folder=scratch_folder(),
         command=shlex.join(["python", "-m", "bench", *sys.argv[1:]]),
+        base=options.base,
     )
     failed: list[str] = []
     try:
@@ -127,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="the median of so many is shown (default 3)")
     parser.add_argument("--store", choices=["redis", "valkey"], help="default: the first that this machine has")
     parser.add_argument("--remark", default="", help="a sentence on what else was running, kept with the numbers")
+    parser.add_argument("--base", default="", help="the earlier commit that against_commit compares with")
     parser.add_argument("--readme", action="store_true", help="put the tables into bench/README.md")
     parser.add_argument("--results", default="", help="with readme: the file to take the tables from")
     return parser

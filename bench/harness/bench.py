@@ -29,6 +29,7 @@ class Bench(Struct, frozen=True, kw_only=True):
     """One run of some questions.
 
     seconds, rounds: of every row. store: which of this machine's stores. folder: on a real disk, for the stores' files.
+    base: a commit to compare with, for the question that does; "" = none.
     """
 
     cores: Cores
@@ -37,6 +38,7 @@ class Bench(Struct, frozen=True, kw_only=True):
     store: str
     folder: Path
     command: str
+    base: str = ""
 
     @contextlib.contextmanager
     def running_store(self, name: str, options: Iterable[str] = (), family: str = "") -> Iterator[Store]:
@@ -52,9 +54,9 @@ class Bench(Struct, frozen=True, kw_only=True):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def replica(self, store: Store, *, workers: int = 1, **env: str) -> Replica:
-        """A replica on the service's core."""
-        return Replica(store.url, self.cores.service, workers=workers, **env)
+    def replica(self, store: Store, *, workers: int = 1, tree: Path = ROOT, **env: str) -> Replica:
+        """A replica on the service's core, of the code in `tree`."""
+        return Replica(store.url, self.cores.service, workers=workers, tree=tree, **env)
 
     def baseline(self) -> Baseline:
         """The handlers that decide nothing, on the service's core."""

@@ -23,7 +23,7 @@ STOP_SECONDS = 30.0
 class Server:
     """One process on one core. As a context it is ready inside and gone outside.
 
-    quiet: what it writes to its standard error is not shown.
+    quiet: what it writes to its standard error is not shown. tree: the folder it runs in, whose code it runs.
     """
 
     def __init__(
@@ -34,18 +34,20 @@ class Server:
         env: dict[str, str] | None = None,
         *,
         quiet: bool = False,
+        tree: Path = ROOT,
     ) -> None:
         self._command = [str(word) for word in command]
         self._core = core
         self._is_ready = is_ready
         self._env = env or {}
         self._quiet = quiet
+        self._tree = tree
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             self._command,
-            cwd=ROOT,
+            cwd=self._tree,
             env=clean_env() | self._env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -130,7 +132,7 @@ class Replica(Server):
     show as latency and not as refusals.
     """
 
-    def __init__(self, store_url: str, core: int, *, workers: int = 1, **env: str) -> None:
+    def __init__(self, store_url: str, core: int, *, workers: int = 1, tree: Path = ROOT, **env: str) -> None:
         self.port = free_port()
         settings = {
             "REMIT_REDIS_URL": store_url,
@@ -142,7 +144,7 @@ class Replica(Server):
             **env,
         }
         command = [sys.executable, "-m", "app.cli", "serve"]
-        super().__init__(command, core, lambda: answers(f"http://127.0.0.1:{self.port}/readyz"), settings)
+        super().__init__(command, core, lambda: answers(f"http://127.0.0.1:{self.port}/readyz"), settings, tree=tree)
 
     def worker_pids(self) -> list[int]:
         """The processes that answer."""
