@@ -10,11 +10,10 @@ from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_pool import FairPool
 from app.metrics import Metrics
-from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Plan
 from app.model.ids import Ids
 from app.model.keys import Caller
 from app.pdp import CompiledAgent, decide
-from app.pdp.escalations import may_escalate
 
 ATTEMPTS = 16
 BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
@@ -49,13 +48,14 @@ class Authorizer:
         Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias leads to an agent
         about which the key may not ask), StoreUnavailable, Overloaded.
         """
-        called = request.agent_id
-        now_us = self._clock.now_us()
+        called, asked_us = request.agent_id, monotonic_us()
+        now_us = self._clock.at(asked_us)
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
             held = self._agents.recall(caller.workspace_id, called)
             if held is None:
                 held = await self._load(caller, called)
+                asked_us = monotonic_us()
             if request.agent_id != held.agent_id:  # called by its alias, which may have moved since the last attempt
                 request = _about(caller, request, held.agent_id)
             agent = held.compiled
@@ -63,8 +63,9 @@ class Authorizer:
                 plan = decide(agent, request, now_us, caller.key_id)
             else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
-            at_us, waited_us = self._clock.at(arrived_us), monotonic_us() - arrived_us
-            if plan.outcome.result is Result.ESCALATED or may_escalate(plan):
+                asked_us = monotonic_us()
+            at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
+            if plan.may_escalate:
                 answer: Answer = await self._ask(caller, request, held, plan, now_us, decision_id, at_us, waited_us)
             else:
                 answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
@@ -72,7 +73,7 @@ class Authorizer:
                 return answer
             stale = require_stale(answer)
             self._metrics.went_stale(version_moved=stale.version_moved)
-            now_us = stale.time_us
+            now_us, asked_us = stale.time_us, monotonic_us()
             if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, held)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")

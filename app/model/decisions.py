@@ -112,12 +112,15 @@ class Plan(Struct, frozen=True):
     The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
     if `outcome` is allowed and all have room. What was read off the clock is true while the store's
     time is in [holds_from_us, holds_until_us).
+
+    may_escalate: whether the outcome, or a quota that is full, asks for a person.
     """
 
     outcome: Outcome
     quotas: tuple[Quota, ...] = ()
     holds_from_us: int = 0
     holds_until_us: int = FOREVER_US
+    may_escalate: bool = False
 
 
 class ApprovalRef(Struct, frozen=True, rename="camel"):

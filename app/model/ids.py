@@ -4,10 +4,11 @@ import os
 import re
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
-_POOL_BYTES = 4096
-_DIGITS = 19
-_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
-"""The digit that holds the variant, 10xx in binary, made of two random bits."""
+_AT_ONCE = 256
+_RANDOM_BYTES = 10
+_KEPT = int.from_bytes((b"\xff\xff\x3f" + b"\xff" * 7) * _AT_ONCE)
+_VARIANT = int.from_bytes((b"\x00\x00\x80" + bytes(7)) * _AT_ONCE)
+"""Of ten random bytes, two start the counter and eight end an id; the first two bits of these are 10, the variant."""
 
 
 class Ids:
@@ -21,26 +22,29 @@ class Ids:
     """
 
     def __init__(self) -> None:
-        self._pool = ""
-        self._next = 0
+        self._drawn: list[str] = []
         self._latest_ms = -1
+        self._time = ""
         self._count = 0
 
     def new(self, now_ms: int) -> str:
         """An id never handed out before, whose first 12 digits are `now_ms`, ms since the epoch."""
-        start = self._next
-        if start + _DIGITS > len(self._pool):
-            self._pool = os.urandom(_POOL_BYTES).hex()
-            start = 0
-        self._next = start + _DIGITS
-        random = self._pool[start : start + _DIGITS]
+        if not self._drawn:
+            self._draw()
+        random = self._drawn.pop()
         if now_ms == self._latest_ms:
             self._count = (self._count + 1) & 0xFFF
         else:
-            self._latest_ms = now_ms
-            self._count = int(random[:3], 16) >> 1
-        time = f"{now_ms:012x}"
-        return f"{time[:8]}-{time[8:]}-7{self._count:03x}-{_VARIANT[random[3]]}{random[4:7]}-{random[7:]}"
+            time = f"{now_ms:012x}"
+            self._latest_ms, self._time = now_ms, f"{time[:8]}-{time[8:]}-7"
+            self._count = int(random[:4], 16) >> 5
+        return f"{self._time}{self._count:03x}-{random[4:8]}-{random[8:]}"
+
+    def _draw(self) -> None:
+        """Draw the random parts of the next ids, all in a few steps."""
+        size = _AT_ONCE * _RANDOM_BYTES
+        bits = int.from_bytes(os.urandom(size)) & _KEPT | _VARIANT
+        self._drawn = bits.to_bytes(size).hex(" ", _RANDOM_BYTES).split(" ")
 
 
 def canonical_uuid(text: str) -> str | None:

@@ -15,7 +15,7 @@ from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
 from app.pdp.limits import VaryingQuota
-from app.pdp.quotas import open_quotas
+from app.pdp.quotas import open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.tools import covers
 
@@ -172,7 +172,7 @@ class CompiledAgent:
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)
                 settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
                 varying = quotas if len(settled) < len(quotas) else ()
-                return ToolView(asked, timed, Plan(outcome, settled), quick, varying=varying)
+                return ToolView(asked, timed, plan_of(outcome, settled), quick, varying=varying)
         return ToolView((), False, DEFAULT_DENY)
 
 

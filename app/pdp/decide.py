@@ -2,7 +2,7 @@
 
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, PolicyView
-from app.pdp.quotas import open_quotas, settled_quotas
+from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.time_windows import MINUTE_US
 
@@ -25,12 +25,12 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id:
     if failure is None:
         plan = view.when_all_pass
         if view.varying:
-            plan = Plan(plan.outcome, settled_quotas(view.varying, request, key_id))
+            plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id))
     else:
         outcome, deciding = failure
-        plan = Plan(outcome, settled_quotas(open_quotas(view.asked, outcome.result, deciding), request, key_id))
+        plan = plan_of(outcome, settled_quotas(open_quotas(view.asked, outcome.result, deciding), request, key_id))
     if view.timed:
-        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US)
+        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US, plan.may_escalate)
     return plan
 
 

@@ -30,14 +30,6 @@ def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) ->
     return tuple({each.fingerprint: each for each in asked if each is not None}.values())
 
 
-def may_escalate(plan: Plan) -> bool:
-    """Whether a quota of the plan asks for a person when it is full."""
-    for quota in plan.quotas:  # noqa: SIM110 - a generator would cost every decision that has quotas
-        if quota.when_full.result is Result.ESCALATED:
-            return True
-    return False
-
-
 def approved_plan(
     agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, covered: Collection[str], reason: str, key_id: str
 ) -> Plan:
@@ -50,7 +42,7 @@ def approved_plan(
     outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason)
     quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), request, key_id)
     taken = tuple(_past(agent, quota, covered) for quota in quotas)
-    return Plan(outcome, taken, plan.holds_from_us, plan.holds_until_us)
+    return replace(plan, outcome=outcome, quotas=taken)
 
 
 def _past(agent: CompiledAgent, quota: Quota, covered: Collection[str]) -> Quota:

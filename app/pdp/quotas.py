@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.decisions import AuthorizeRequest, Quota, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
 from app.pdp.limits import VaryingQuota
 
 
@@ -29,6 +29,12 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
         for quota in policy.quotas
         if quota.when_full.result is full
     )
+
+
+def plan_of(outcome: Outcome, quotas: tuple[Quota, ...]) -> Plan:
+    """The plan, which knows whether a person may be asked: most decisions need not look."""
+    asks = outcome.result is Result.ESCALATED or any(quota.when_full.result is Result.ESCALATED for quota in quotas)
+    return Plan(outcome, quotas, may_escalate=asks)
 
 
 def settled_quotas(quotas: Sequence[Quota | VaryingQuota], request: AuthorizeRequest, key_id: str) -> tuple[Quota, ...]:

@@ -1,7 +1,6 @@
 """Script calls of which everything is packed once but the arguments that vary."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
 from typing import Any
 
 import hiredis
@@ -31,22 +30,18 @@ class PackedCall:
         self._send = send
         self._script = script
         self._begin = b"*%d\r\n" % (3 + len(keys) + varying + len(settled))
+        self._by_name = self._begin + words("EVALSHA", script.sha)
         self._keys = words(len(keys), *keys)
         self._settled = words(*settled)
         self._varying_at = len(b"*%d\r\n" % varying)
 
     async def __call__(self, *varying: Value) -> Any:
         """The reply; where the store has lost the script (restart, failover), it is sent in full once more."""
-        rest = b"%b%b%b" % (self._keys, pack(varying)[self._varying_at :], self._settled)
+        rest = (self._keys, pack(varying)[self._varying_at :], self._settled)
         try:
-            return await self._send(self._begin + _by_name(self._script) + rest)
+            return await self._send(b"".join((self._by_name, *rest)))
         except NoScript:
-            return await self._send(self._begin + words("EVAL", self._script.text) + rest)
-
-
-@cache
-def _by_name(script: Script) -> bytes:
-    return words("EVALSHA", script.sha)
+            return await self._send(b"".join((self._begin, words("EVAL", self._script.text), *rest)))
 
 
 def pack(command: Sequence[Value]) -> bytes:
