@@ -10,7 +10,6 @@ import click
 
 from app.model.agents import require_alias
 from app.model.audit import AuditQuery
-from app.model.changes import MAX_REASON
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.model.text import FieldError, require_visible
@@ -23,6 +22,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scr
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
 _LONGEST_NAME = 255
 _LONGEST_DESCRIPTION = 2000
+_LONGEST_REASON = 500
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
@@ -85,8 +85,8 @@ class Why(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text as it was given."""
-        if len(value) > MAX_REASON:
-            self.fail(f"must have at most {MAX_REASON} characters", param, ctx)
+        if len(value) > _LONGEST_REASON:
+            self.fail(f"must have at most {_LONGEST_REASON} characters", param, ctx)
         try:
             require_visible("reason", value)
         except FieldError as error:

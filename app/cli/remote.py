@@ -3,7 +3,7 @@
 import http.client
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,9 +32,22 @@ class Remote:
             )
         return cls(url, key)
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, if_match: str | None = None) -> Any:
-        """The answer's JSON. Raises ClickException with the service's own sentence."""
-        extra = {} if if_match is None else {"If-Match": if_match}
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        if_match: str | None = None,
+        reason: str = "",
+    ) -> Any:
+        """The answer's JSON. Raises ClickException with the service's own sentence.
+
+        reason: why something is changed, for the trail.
+        """
+        extra: dict[str, str | bytes] = {} if if_match is None else {"If-Match": if_match}
+        if reason:
+            extra["Change-Reason"] = reason.encode()
         with self._answer(method, path, None if body is None else json.dumps(body), extra) as answer:
             return json.loads(answer.read())
 
@@ -51,7 +64,12 @@ class Remote:
 
     @contextmanager
     def _answer(
-        self, method: str, path: str, body: str | None, extra: dict[str, str], timeout_s: float | None = _SECONDS
+        self,
+        method: str,
+        path: str,
+        body: str | None,
+        extra: Mapping[str, str | bytes],
+        timeout_s: float | None = _SECONDS,
     ) -> Iterator[http.client.HTTPResponse]:
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection

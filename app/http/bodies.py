@@ -16,6 +16,7 @@ from msgspec import Struct
 from app.errors import Invalid, PayloadTooLarge
 from app.http.outside_texts import has_more_outside_texts, outside_texts
 from app.model.policies import MANY_PATTERNS
+from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
@@ -43,9 +44,6 @@ _large_exponent = re.compile(rb"[0-9.][eE][+-]?[0-9]{3}")
 _NESTED = frozenset({dict, list})
 _ENVELOPE = 1
 """Levels that a body may add around the deepest value: the body itself."""
-
-_EXACT = 1 << 53
-"""Up to here a float holds every whole number."""
 
 _signs = bytes.maketrans(b"{[}]", b"\x01\x01\xff\xff")
 _but_brackets = bytes(set(range(256)) - set(b'"{}[]'))
@@ -86,22 +84,12 @@ def decode_body(raw: bytes, kind: type[_BodyT]) -> _BodyT:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         # Only now, because almost no body has one: 5.0 is a whole number in JSON, whatever its reader makes of it.
-        value = _with_whole_numbers(value)
+        value = with_whole_numbers(value)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         detail = explain(error, kind, value)
         raise Invalid.at(detail.path, detail.message) from None
-
-
-def _with_whole_numbers(value: Any) -> Any:
-    if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
-        return int(value)
-    if type(value) is list:
-        return [_with_whole_numbers(inner) for inner in value]
-    if type(value) is dict:
-        return {name: _with_whole_numbers(inner) for name, inner in value.items()}
-    return value
 
 
 def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> Any:

@@ -126,7 +126,6 @@ def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
             return {
                 "agentId": resource.agent_id,
                 "group": resource.group,
-                "key": resource.key,
                 "kind": resource.kind,
                 "name": resource.name,
                 "rules": resource.rules,

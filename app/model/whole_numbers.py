@@ -1,0 +1,17 @@
+"""Whole numbers however they are written: 5.0 is one in JSON, whatever its reader makes of it."""
+
+from typing import Any
+
+_EXACT = 1 << 53
+"""Up to here a float holds every whole number."""
+
+
+def with_whole_numbers(value: Any) -> Any:
+    """The value with every float that is a whole number made an integer."""
+    if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
+    if type(value) is list:
+        return [with_whole_numbers(inner) for inner in value]
+    if type(value) is dict:
+        return {name: with_whole_numbers(inner) for name, inner in value.items()}
+    return value

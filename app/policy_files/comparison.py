@@ -1,0 +1,135 @@
+"""What applying a set would change, policy by policy and value by value: for terminals, programs and pull requests."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from app.model.policies import Policy
+from app.model.policy_sets import PolicyChange
+from app.model.text import with_hidden_shown
+from app.policy_files.policy_file import plain
+
+_MARKS = {"created": "+", "updated": "~", "deleted": "-"}
+_encode = msgspec.json.encode
+
+
+class ValueChange(Struct, frozen=True):
+    """One value of a policy that changes: JSON, None where there is none."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+class PolicyDifference(Struct, frozen=True):
+    """A policy that applying would create, update or delete, or that stays though no file has it (`kept`).
+
+    policy_id: None of one that is to be created.
+    """
+
+    kind: str
+    name: str
+    policy_id: str | None
+    values: list[ValueChange]
+
+
+class Difference(Struct, frozen=True):
+    """What applying one file would change. unlisted: policies that are there and not in the file, and stay."""
+
+    owner: str
+    file: str
+    policies: list[PolicyDifference]
+    unlisted: list[str]
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.policies)
+
+
+def compare(owner: str, file: str, changes: Iterable[PolicyChange], listed: int) -> Difference:
+    """listed: how many entries the file has; changes beyond are of policies that it does not have."""
+    together = list(changes)
+    unlisted = [change.policy.name for change in together[listed:] if change.kind == "kept"]
+    return Difference(owner, file, [_difference(change) for change in together if change.kind != "kept"], unlisted)
+
+
+def as_text(differences: Sequence[Difference]) -> Iterator[str]:
+    """Lines for a terminal; nothing in a policy can move the cursor or reorder a line."""
+    for each in differences:
+        if each.is_any or each.unlisted:
+            yield with_hidden_shown(f"{each.owner} ({each.file})")
+        for policy in each.policies:
+            yield from (f"  {line}" for line in _policy_lines(policy))
+        yield from (f'    policy "{with_hidden_shown(name)}" is not in the file and stays' for name in each.unlisted)
+    yield _summary(differences)
+
+
+def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
+    """The same as a comment on a pull request."""
+    yield "### Policies"
+    yield ""
+    for each in differences:
+        if not each.is_any:
+            continue
+        yield f"**{_plain(each.owner)}** (`{_plain(each.file)}`)"
+        yield ""
+        yield "````diff"
+        for policy in each.policies:
+            for line in _policy_lines(policy):
+                yield line.replace("~ ", "! ", 1) if line.startswith("~ ") else line
+        yield "````"
+        yield ""
+    yield _summary(differences)
+
+
+def _summary(differences: Sequence[Difference]) -> str:
+    kinds = [policy.kind for each in differences for policy in each.policies]
+    if not kinds:
+        return "Nothing changes."
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in _MARKS if kind in kinds)
+
+
+def _policy_lines(policy: PolicyDifference) -> Iterator[str]:
+    yield f'{_MARKS[policy.kind]} policy "{with_hidden_shown(policy.name)}"'
+    width = max((len(each.path) for each in policy.values), default=0)
+    for each in policy.values:
+        was, now = (None if text is None else with_hidden_shown(text) for text in (each.before, each.after))
+        if policy.kind != "updated":
+            told = was if now is None else now
+        else:
+            told = f"{was} → {now}" if None not in (was, now) else f"+ {now}" if was is None else f"- {was}"
+        yield f"    {with_hidden_shown(each.path).ljust(width)}  {told}"
+
+
+def _difference(change: PolicyChange) -> PolicyDifference:
+    was, now = _values(change.before), _values(change.after)
+    paths = dict.fromkeys([*was, *now])
+    if not was or not now:
+        paths.pop("name")  # the line above has it
+    values = [ValueChange(path, was.get(path), now.get(path)) for path in paths if was.get(path) != now.get(path)]
+    return PolicyDifference(change.kind, change.policy.name, change.policy.id or None, values)
+
+
+def _values(policy: Policy | None) -> dict[str, str]:
+    """Each value of the policy by its path, as JSON."""
+    if policy is None:
+        return {}
+    return dict(_leaves("", plain(policy)))
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(f"{path}.{name}" if path else name, inner)
+    elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
+        for index, inner in enumerate(value):
+            yield from _leaves(f"{path}[{index}]", inner)
+    else:  # a list of names is read as a whole
+        yield path, _encode(value).decode()
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes as it is."""
+    return "".join("'" if each in "`*<>[]|\\" else each for each in with_hidden_shown(text))

@@ -1,0 +1,254 @@
+"""YAML and JSON texts as plain values that know their lines. Everything in them is bounded, and nothing is guessed.
+
+Of YAML it is the core schema of 1.2: `no`, `12:30` and 2026-11-20 are texts. Tags and second documents are refused,
+and so is a key that is given twice.
+"""
+
+import json
+import re
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 48
+MAX_PARTS = 200_000
+"""Values in a file, those behind each alias counted again."""
+
+_INT = re.compile(r"[-+]?[0-9]{1,300}").fullmatch
+_BASED = re.compile(r"0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}").fullmatch
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?").fullmatch
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+Path = tuple[str | int, ...]
+
+
+class DocumentError(ValueError):
+    """A text that is no document, and the line (from 1) at which that shows."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
+
+
+class Document(Struct, frozen=True):
+    """What a text says. lines: the line (from 1) of each value by its path; () is the whole."""
+
+    value: Any
+    lines: dict[Path, int]
+
+    def line_of(self, path: str) -> int:
+        """The line of what a JSON path such as `$.policies[0].rules` names, or of the nearest that is there."""
+        steps: Path = tuple(_steps(path))
+        while steps not in self.lines and steps:
+            steps = steps[:-1]
+        return self.lines.get(steps, 1)
+
+    def inside(self, *steps: str | int) -> "Document":
+        """The value at a path below, with the lines that it has in the whole."""
+        value = self.value
+        for step in steps:
+            value = value[step]
+        size = len(steps)
+        return Document(value, {path[size:]: line for path, line in self.lines.items() if path[:size] == steps})
+
+
+def read_document(raw: bytes) -> Document:
+    """The one document that the text holds. Raises DocumentError."""
+    if len(raw) > MAX_BYTES:
+        raise DocumentError(1, f"has {len(raw)} bytes; a file may have {MAX_BYTES}: give each owner a file of its own")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(1 + raw[: error.start].count(b"\n"), "is not UTF-8") from None
+    if text.lstrip().startswith(("{", "[")):
+        return _read_json(text)
+    return _read_yaml(text)
+
+
+def _read_json(text: str) -> Document:
+    """The value as JSON has it, which knows texts that YAML does not; the lines as far as YAML can tell them."""
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        with_yaml = _flow_yaml(text)
+        if with_yaml is not None:
+            return with_yaml
+        raise DocumentError(error.lineno, f"is not JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise DocumentError(1, f"values are nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError as error:
+        raise DocumentError(_line_of_twice(text), str(error)) from None
+    lines = _flow_yaml(text)
+    return Document(value, {} if lines is None else lines.lines)
+
+
+def _flow_yaml(text: str) -> Document | None:
+    try:
+        return _read_yaml(text)
+    except DocumentError:
+        return None
+
+
+def _line_of_twice(text: str) -> int:
+    """Where YAML finds fault with what JSON refused, too."""
+    try:
+        _read_yaml(text)
+    except DocumentError as error:
+        return error.line
+    return 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f'"{name}" is given twice in one object')
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def _read_yaml(text: str) -> Document:
+    reader = _Reader()
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            reader.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = 1 if mark is None else mark.line + 1
+        raise DocumentError(line, f"is neither YAML nor JSON: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        reason = getattr(error, "reason", "it cannot be read")
+        raise DocumentError(reader.line, f"is neither YAML nor JSON: {reason}") from None
+    if not reader.documents:
+        raise DocumentError(1, "is empty")
+    return Document(reader.root, reader.lines)
+
+
+class _Open(Struct):
+    """An object or a list that is being read.
+
+    first: how many values there were before it. key: of an object, the one whose value comes next.
+    """
+
+    value: Any
+    path: Path
+    anchor: str | None
+    first: int
+    key: Any = None
+    has_key: bool = False
+
+
+class _Reader:
+    """Makes values of the events of a parser, without recursion."""
+
+    def __init__(self) -> None:
+        self.root: Any = None
+        self.lines: dict[Path, int] = {}
+        self.line = 1
+        self.documents = 0
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._parts = 0
+
+    def take(self, event: Any) -> None:
+        """One event more."""
+        self.line = event.start_mark.line + 1
+        if getattr(event, "tag", None) is not None:
+            raise DocumentError(self.line, f"{event.tag} is a tag of YAML; leave it out, and put quotes around texts")
+        match event:
+            case yaml.DocumentStartEvent():
+                self.documents += 1
+                if self.documents > 1:
+                    raise DocumentError(self.line, "a second document begins; a file holds one")
+            case yaml.MappingStartEvent():
+                self._begin({}, event.anchor)
+            case yaml.SequenceStartEvent():
+                self._begin([], event.anchor)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                done = self._open.pop()
+                if done.anchor:
+                    self._anchors[done.anchor] = (done.value, self._parts - done.first)
+            case yaml.ScalarEvent() | yaml.AliasEvent():
+                self._put(self._leaf(event))
+
+    def _leaf(self, event: Any) -> Any:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                raise DocumentError(self.line, f"*{event.anchor} stands for nothing that is complete before it")
+            value, size = self._anchors[event.anchor]
+            self._parts += size - 1
+            return value
+        value = _plain(event.value, self.line) if event.implicit[0] else event.value
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1)
+        return value
+
+    def _begin(self, value: Any, anchor: str | None) -> None:
+        first, path = self._parts, self._put(value)
+        if len(self._open) >= MAX_DEPTH:
+            raise DocumentError(self.line, f"values are nested more than {MAX_DEPTH} levels deep")
+        self._open.append(_Open(value, path, anchor, first))
+
+    def _put(self, value: Any) -> Path:
+        """The value has its place in what is open; its path."""
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise DocumentError(self.line, f"holds more than {MAX_PARTS} values")
+        if not self._open:
+            self.root = value
+            path: Path = ()
+        else:
+            holder = self._open[-1]
+            if isinstance(holder.value, list):
+                path = (*holder.path, len(holder.value))
+                holder.value.append(value)
+            elif not holder.has_key:
+                holder.key, holder.has_key = self._as_key(value, holder.value), True
+                return holder.path
+            else:
+                path = (*holder.path, holder.key)
+                holder.value[holder.key], holder.has_key = value, False
+        self.lines.setdefault(path, self.line)
+        return path
+
+    def _as_key(self, value: Any, holder: dict[str, Any]) -> str:
+        if isinstance(value, dict | list) or not isinstance(value, Hashable):
+            raise DocumentError(self.line, "the name of a field is a text")
+        key = value if isinstance(value, str) else json.dumps(value)
+        if key in holder:
+            raise DocumentError(self.line, f'"{key}" is given twice in one object')
+        return key
+
+
+def _plain(text: str, line: int) -> Any:
+    """What a scalar without quotes means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT(text):
+        return int(text)
+    if _BASED(text):
+        return int(text, 0)
+    if _FLOAT(text):
+        number = float(text)
+        if number in (float("inf"), float("-inf")):
+            raise DocumentError(line, "holds a number that is too large; numbers are 64-bit floats or shorter integers")
+        return number
+    return text
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    """The steps of a JSON path. Names with dots in them are read as several steps; the nearest line is meant anyway."""
+    for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path):
+        yield int(index) if index else name

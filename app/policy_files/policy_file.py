@@ -1,0 +1,198 @@
+"""Policy files: all policies of one agent, of one group or of the workspace, as POST and PUT take them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from app.model.agents import Alias, GroupName, Groups, require_alias, require_groups
+from app.model.fields import AgentDescription, AgentId
+from app.model.ids import canonical_uuid
+from app.model.policies import Policy, PolicyKind
+from app.model.policy_sets import Entries, require_entries
+from app.model.text import FieldError, Name, require_visible
+from app.model.whole_numbers import with_whole_numbers
+from app.policy_files.documents import Document, DocumentError, read_document
+from app.validation_messages import explain
+
+SUFFIXES = (".yaml", ".yml", ".json")
+TESTS = (".test.yaml", ".test.yml", ".test.json")
+_SHOWN_ENTRY = ("name", "kind", "priority", "enabled", "rules")
+_DEFAULTS: dict[str, Any] = {"kind": PolicyKind.GRANT.value, "priority": 0, "enabled": True}
+
+
+class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent as a file names it, and what it is where `remit policy apply --create-agents` makes it.
+
+    name: The name that people call it, or its id.
+    alias: The name for programs; where it is given, it says which agent is meant.
+    description: What the agent is for.
+    groups: The groups it belongs to.
+    """
+
+    name: Name
+    alias: Alias | None = None
+    description: AgentDescription | None = None
+    groups: Groups = []
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+        if self.alias is not None:
+            require_alias("alias", self.alias)
+        require_visible("description", self.description or "", lines=True)
+        require_groups(self.groups)
+
+    @property
+    def called(self) -> str:
+        """What says which agent is meant."""
+        return self.alias or self.name
+
+
+class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """All policies of one owner: give `agent`, `group` or `workspace: true`. What GET of a set answers is one, too.
+
+    agent: The agent that they govern: its id, its alias or its name; or what it is made of.
+    group: The group of agents that they govern.
+    workspace: `true`: they are guardrails and govern every agent.
+    policies: The policies; the order of equal priorities is that of their creation.
+    agent_id: As GET shows it: the agent's id.
+    version: As GET shows it; not looked at.
+    schema: Where editors find the schema of this file.
+    """
+
+    policies: Entries
+    agent: Name | FileAgent | UnsetType = UNSET
+    group: GroupName | None | UnsetType = UNSET
+    workspace: bool = False
+    agent_id: AgentId | None | UnsetType = UNSET
+    version: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    schema: str | UnsetType = field(default=UNSET, name="$schema")
+
+    def __post_init__(self) -> None:
+        named = [each for each in (self.agent, self.group, self.agent_id) if each is not UNSET and each is not None]
+        # GET shows both, and both are null where they are the workspace's.
+        is_shown = self.agent_id is None and self.group is None
+        if len(named) + self.workspace != 1 and not (is_shown and not named and not self.workspace):
+            message = 'are one owner\'s; say whose with one of "agent": NAME, "group": NAME and "workspace": true'
+            raise FieldError("policies", message)
+        for name, given in (("agent", self.agent), ("group", self.group)):
+            if isinstance(given, str):
+                require_visible(name, given)
+        if isinstance(self.agent_id, str) and canonical_uuid(self.agent_id) is None:
+            raise FieldError("agentId", "must be a UUID")
+        require_entries(self.policies, self.agent_ref, self.group_name)
+
+    @property
+    def agent_ref(self) -> str | None:
+        """What the agent is called, canonical if it is an id; None if they are no agent's."""
+        named = self.agent.called if isinstance(self.agent, FileAgent) else self.agent
+        given = named if isinstance(named, str) else self.agent_id
+        return canonical_uuid(given) or given if isinstance(given, str) else None
+
+    @property
+    def new_agent(self) -> FileAgent:
+        """What the agent is if it is to be made."""
+        return self.agent if isinstance(self.agent, FileAgent) else FileAgent(name=self.agent_ref or "")
+
+    @property
+    def group_name(self) -> str | None:
+        """The group's name; None if they are no group's."""
+        return self.group if isinstance(self.group, str) else None
+
+    @property
+    def owner(self) -> str:
+        """For people."""
+        if self.agent_ref is not None:
+            return f"agent {self.agent_ref}"
+        return "workspace" if self.group_name is None else f"group {self.group_name}"
+
+
+class FileError(ValueError):
+    """A file that cannot be used; the sentence names the file, the line, the place, and what would be right."""
+
+
+class ReadFile(Struct, frozen=True):
+    """A policy file as it was read."""
+
+    path: Path
+    file: PolicySetFile
+    document: Document
+
+
+def read_policy_file(path: Path) -> ReadFile:
+    """What the file holds. Raises FileError."""
+    document = read_text(path)
+    return ReadFile(path, decoded(path, document, PolicySetFile), document)
+
+
+def read_text(path: Path) -> Document:
+    """What the file says, whatever it is. Raises FileError."""
+    try:
+        return read_document(path.read_bytes())
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or 'cannot be read'}") from None
+    except DocumentError as error:
+        raise FileError(f"{path}:{error.line}: {error.message}") from None
+
+
+def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
+    """The document as a struct. Raises FileError."""
+    value = document.value
+    for _ in range(2):
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            found = explain(error, kind, value)
+            # 5.0 is a whole number in JSON, whatever its reader makes of it.
+            value = with_whole_numbers(value)
+    raise FileError(f"{path}:{document.line_of(found.path)}: {found.path}: {found.message}")
+
+
+def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:
+    """The files that are named, and those in folders that are named; of these only policy files, or only tests.
+
+    Raises FileError where there is none.
+    """
+    found = [file for path in paths for file in (_in_folder(path, tests=tests) if path.is_dir() else [path])]
+    if not found:
+        kind = f"tests ({', '.join(TESTS)})" if tests else f"policy files ({', '.join(SUFFIXES)})"
+        raise FileError(f"there are no {kind} in {', '.join(map(str, paths))}")
+    return list(dict.fromkeys(found))
+
+
+def require_one_file_each(files: Sequence[ReadFile]) -> None:
+    """Raise FileError if two files are of one owner: what one has, the other would delete."""
+    seen: dict[str, Path] = {}
+    for each in files:
+        if (first := seen.setdefault(each.file.owner, each.path)) is not each.path:
+            raise FileError(f"{each.path}:1: {each.file.owner} has the file {first} already; put both into one")
+
+
+def as_file(policies: Sequence[Policy], owner: dict[str, Any]) -> dict[str, Any]:
+    """A policy file as plain values: what a person would write, and nothing that another workspace has otherwise."""
+    return {**owner, "policies": [_entry(each) for each in policies]}
+
+
+def as_owner(agent: FileAgent) -> dict[str, Any]:
+    """How a file names the agent: by what it is called, if that is all there is to it."""
+    given = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
+    return {"agent": given["name"] if len(given) == 1 else given}
+
+
+def plain(policy: Policy) -> dict[str, Any]:
+    """What an admin can set of a policy, as plain values in the order in which people read them."""
+    shown = {name: msgspec.to_builtins(getattr(policy, name)) for name in _SHOWN_ENTRY}
+    shown["rules"] = [{"type": rule["type"], "tools": rule["tools"], **rule} for rule in shown["rules"]]
+    return shown
+
+
+def _entry(policy: Policy) -> dict[str, Any]:
+    return {name: value for name, value in plain(policy).items() if name not in _DEFAULTS or _DEFAULTS[name] != value}
+
+
+def _in_folder(folder: Path, *, tests: bool) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name.endswith(SUFFIXES) and path.name.endswith(TESTS) == tests:
+            yield path

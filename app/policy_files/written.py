@@ -1,0 +1,54 @@
+"""Policy files as text: YAML that a person would write, or JSON."""
+
+import re
+from typing import Any
+
+import msgspec
+import yaml
+
+_WIDTH = 140
+_HIDDEN = re.compile(r"[^\w.@ -]+")
+_NAME_CHARACTERS = 80
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """No aliases, lists below their field indented as people do it, and quotes around what YAML 1.1 or 1.2 misreads."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Any:
+    # What PyYAML leaves without quotes is read as a text by both versions, but for these.
+    plain = re.fullmatch(r"[A-Za-z_/][\w ./@-]*", text) and not text.endswith(" ")
+    style = None if plain else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _flat(dumper: yaml.SafeDumper, items: list[Any]) -> Any:
+    is_flat = not any(isinstance(each, dict | list) for each in items) and len(str(items)) < _WIDTH - 40
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_flat)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _flat)
+
+
+def as_yaml(value: Any, schema: str | None = None) -> str:
+    """The value as YAML; editors find its schema in the first line."""
+    head = f"# yaml-language-server: $schema={schema}\n" if schema else ""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return head + text
+
+
+def as_json(value: Any, schema: str | None = None) -> str:
+    """The value as JSON."""
+    return msgspec.json.format(msgspec.json.encode({"$schema": schema, **value} if schema else value)).decode() + "\n"
+
+
+def file_name(called: str) -> str:
+    """What people called it, as the name of a file on any system."""
+    return _HIDDEN.sub("-", called).strip(" .-")[:_NAME_CHARACTERS] or "unnamed"

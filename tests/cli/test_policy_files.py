@@ -1,0 +1,232 @@
+"""`remit policy export`, `diff` and `apply` as a person and a pipeline run them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from servers import clean_env
+from tenants import Tenant
+
+pytestmark = pytest.mark.slow
+
+REFUNDS = """\
+agent: {agent}
+policies:
+  - name: small refunds
+    priority: 100
+    rules:
+      - type: tool_allowlist
+        tools: [refund.create]
+      - type: parameter_constraint
+        tools: [refund.create]
+        parameters: {{amount: {{min: 0, max: {most}}}}}
+  - name: reads
+    rules:
+      - {{type: tool_allowlist, tools: ["refund.get*"]}}
+"""
+GUARD = """\
+workspace: true
+policies:
+  - {name: no deletions, kind: guardrail, rules: [{type: tool_denylist, tools: [rm]}]}
+"""
+CREW = {"group": "crew", "policies": [{"name": "g", "rules": [{"type": "tool_allowlist", "tools": ["read"]}]}]}
+
+
+@pytest.fixture
+def tenant(store, replica):
+    """A workspace of its own."""
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["store", "service"])
+def remit(request, tenant, replica, tmp_path):
+    """Runs the console on the workspace of a tenant: on the store itself, or on the service over HTTP."""
+    key = tenant.new_key(["policies"])["key"]
+    where = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": key} if request.param == "service" else {}
+
+    def run(*words, **env):
+        env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | where | env
+        command = [sys.executable, "-m", "app.cli", "policy", *map(str, words), "-w", tenant.id]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    run.is_remote = request.param == "service"
+    return run
+
+
+def done(ran, code=0):
+    """What a command that worked printed."""
+    assert (ran.returncode, ran.stderr) == (code, "")
+    return ran.stdout
+
+
+@pytest.fixture
+def folder(tmp_path, tenant):
+    """A file of each kind of owner; the agent exists."""
+    tenant.new_agent(name="refund-bot", groups=["crew"])
+    made = tmp_path / "policies"
+    (made / "agents").mkdir(parents=True)
+    (made / "agents/refund-bot.yaml").write_text(REFUNDS.format(agent="refund-bot", most=500))
+    (made / "guard.yml").write_text(GUARD)
+    (made / "crew.json").write_text(json.dumps(CREW))
+    (made / "refunds.test.yaml").write_text("not: a policy file\n")
+    return made
+
+
+def test_files_become_current_and_are_shown_before(remit, folder, tenant):
+    """A dry run changes nothing; applied, nothing is left to do; a change is shown value by value."""
+    shown = done(remit("apply", "--dry-run", "policies"))
+    assert shown.splitlines()[:4] == [
+        "agent refund-bot (policies/agents/refund-bot.yaml)",
+        '  + policy "small refunds"',
+        '      kind                            "grant"',
+        "      priority                        100",
+    ]
+    assert shown.splitlines()[-1] == "4 created"
+    assert tenant.admin.get("/v1/policies").json() == []
+    assert done(remit("diff", "--exit-code", "policies"), 3) == shown
+
+    assert done(remit("apply", "policies")) == shown
+    assert done(remit("diff", "--exit-code", "policies")) == "Nothing changes.\n"
+    names = {each["name"] for each in tenant.admin.get("/v1/policies").json()}
+    assert names == {"small refunds", "reads", "no deletions", "g"}
+
+    (folder / "agents/refund-bot.yaml").write_text(REFUNDS.format(agent="refund-bot", most=900))
+    assert done(remit("diff", "policies")).splitlines() == [
+        "agent refund-bot (policies/agents/refund-bot.yaml)",
+        '  ~ policy "small refunds"',
+        "      rules[1].parameters.amount.max  500 → 900",
+        "1 updated",
+    ]
+    markdown = done(remit("apply", "--format", "markdown", "--reason", "größer", "policies"))
+    assert '````diff\n! policy "small refunds"\n    rules[1].parameters.amount.max  500 → 900\n````' in markdown
+    assert done(remit("diff", "policies")) == "Nothing changes.\n"
+    change = tenant.admin.get("/v1/changes").json()[0]
+    assert (change["actorName"], change["reason"]) == ("a key" if remit.is_remote else "console", "größer")
+
+
+def test_what_is_not_in_the_file_stays_unless_it_is_pruned(remit, folder, tenant):
+    """And it is named."""
+    done(remit("apply", "policies"))
+    (folder / "agents/refund-bot.yaml").write_text(
+        REFUNDS.format(agent="refund-bot", most=500).split("  - name: reads")[0]
+    )
+
+    assert done(remit("apply", "policies")).splitlines() == [
+        "agent refund-bot (policies/agents/refund-bot.yaml)",
+        '    policy "reads" is not in the file and stays',
+        "Nothing changes.",
+    ]
+    [difference, *_] = json.loads(done(remit("apply", "--prune", "--format", "json", "policies")))
+    assert [(each["kind"], each["name"]) for each in difference["policies"]] == [("deleted", "reads")]
+    assert len(tenant.admin.get("/v1/policies").json()) == 3
+
+
+def test_an_export_is_what_was_applied(remit, folder, tenant, tmp_path):
+    """One file for each owner, under the name that people gave it; applied again, nothing changes."""
+    done(remit("apply", "policies"))
+
+    written = done(remit("export", "out")).splitlines()
+
+    assert sorted(written) == ["out/agents/refund-bot.yaml", "out/groups/crew.yaml", "out/workspace.yaml"]
+    text = (tmp_path / "out/agents/refund-bot.yaml").read_text()
+    assert text.startswith(
+        "agent:\n  name: refund-bot\n  groups: [crew]\npolicies:\n  - name: small refunds\n    priority: 100\n"
+    )
+    assert done(remit("diff", "out")) == "Nothing changes.\n"
+    assert done(remit("export", "--agent", "refund-bot")) == text
+    group = json.loads(done(remit("export", "--group", "crew", "--json")))
+    assert group == json.loads((folder / "crew.json").read_text())
+    done(remit("export", "--json", "out"))
+    for path in (tmp_path / "out").rglob("*.yaml"):
+        path.unlink()
+    assert done(remit("diff", "out")) == "Nothing changes.\n"
+
+
+def test_what_get_answers_is_a_file(remit, folder, tenant, tmp_path):
+    """Of an agent, a group and the workspace."""
+    done(remit("apply", "policies"))
+    [agent] = tenant.admin.get("/v1/agents").json()
+    for owner in (f"agents/{agent['id']}", "groups/crew", "workspace"):
+        (tmp_path / "got.json").write_bytes(tenant.admin.get(f"/v1/{owner}/policies").content)
+        assert done(remit("diff", "got.json")) == "Nothing changes.\n"
+
+
+def test_agents_that_do_not_exist_are_made_if_that_is_wanted(remit, folder, tenant):
+    """With the groups that the file names; else the error says what makes one, and nothing of any file is applied."""
+    (folder / "agents/new.yaml").write_text(
+        REFUNDS.format(agent="{name: Brand new, alias: brand-new, groups: [crew], description: Two words}", most=1)
+    )
+    refused = remit("apply", "policies")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith('Error: policies/agents/new.yaml: No agent is called "brand-new"')
+    assert '`remit agents create "brand-new"` makes it' in refused.stderr
+    assert tenant.admin.get("/v1/policies").json() == []
+
+    done(remit("apply", "--create-agents", "policies"))
+    made = next(each for each in tenant.admin.get("/v1/agents").json() if each["alias"] == "brand-new")
+    assert (made["name"], made["groups"], made["description"]) == ("Brand new", ["crew"], "Two words")
+    assert done(remit("diff", "--exit-code", "policies")) == "Nothing changes.\n"
+    assert len(tenant.admin.get(f"/v1/agents/{made['id']}/policies").json()["policies"]) == 2
+
+
+WRONG = {
+    "no owner": ("policies: []\n", ":1: $.policies: are one owner's; say whose with one of"),
+    "two owners": ("agent: a\ngroup: b\npolicies: []\n", ":3: $.policies: are one owner's"),
+    "workspace false": ("workspace: false\npolicies: []\n", ":2: $.policies: are one owner's"),
+    "unknown field": (
+        "agent: a\npolicies:\n  - name: p\n    rule: []\n",
+        ":4: $.policies[0].rule: is not a field here",
+    ),
+    "rule": (
+        "agent: a\npolicies:\n- name: p\n  rules:\n  - type: tool_allowlist\n    tools:\n    - ok\n    - a*b\n",
+        ':8: $.policies[0].rules[0].tools[1]: "a*b": `*` stands alone or last',
+    ),
+    "number": (
+        "agent: a\npolicies:\n  - {name: p, priority: high, rules: [{type: tool_denylist, tools: [x]}]}\n",
+        ':3: $.policies[0].priority: must be a whole number from 0 to 1000, not "high"',
+    ),
+    "grant for all": (
+        "workspace: true\npolicies:\n  - {name: p, rules: [{type: tool_denylist, tools: [x]}]}\n",
+        ":3: $.policies[0].kind: a policy for the whole workspace is a guardrail",
+    ),
+    "no yaml": ("agent: [\n", ":2: is neither YAML nor JSON"),
+    "a list": ("- a\n", ":1: $: must be an object, not a list of 1 items"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path):
+    """Before any store is asked: there is none here."""
+    (tmp_path / "p.yaml").write_text(text)
+    command = [sys.executable, "-m", "app.cli", "policy", "apply", "p.yaml"]
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    ran = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"Error: p.yaml{message}")
+
+
+def test_two_files_of_one_owner_and_folders_without_files_are_refused(remit, folder, tmp_path):
+    """What one has, the other would delete."""
+    (folder / "again.yaml").write_text(REFUNDS.format(agent="refund-bot", most=1))
+    assert "agent refund-bot has the file policies/again.yaml already" in remit("diff", "policies").stderr
+    (tmp_path / "empty").mkdir()
+    assert "there are no policy files (.yaml, .yml, .json) in empty" in remit("diff", "empty").stderr
+    assert "gone.yaml: No such file or directory" in remit("diff", "gone.yaml").stderr
+
+
+def test_without_a_key_the_service_is_not_asked(remit, folder):
+    """The message says what makes one."""
+    if remit.is_remote:
+        ran = remit("diff", "policies", REMIT_API_KEY="")
+        assert ran.returncode == 2
+        assert "`remit keys create --name deploy --scope policies`" in ran.stderr
+
+
+def test_a_service_that_refuses_is_heard(remit, folder):
+    """A key of another scope, or no service at all."""
+    if remit.is_remote:
+        assert "The API key is unknown" in remit("diff", "policies", REMIT_API_KEY="svc_" + "0" * 32).stderr
+        assert "No service answers" in remit("diff", "policies", REMIT_URL="http://127.0.0.1:1").stderr
