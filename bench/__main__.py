@@ -36,6 +36,7 @@ ABOUT_DECISIONS = (
     "limiters",
     "stalls",
     "against_commit",
+    "instructions",
 )
 FURTHER = sorted(
     path.stem

@@ -16,7 +16,7 @@ from typing import Self
 from bench.harness.cores import cpu_us, family, pinned, waited_us
 from bench.harness.machine import ROOT
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
 
 
@@ -91,13 +91,15 @@ class Server:
 class Store(Server):
     """A Redis or Valkey. `options` come after ours, so they win."""
 
-    def __init__(self, binary: str, folder: Path, core: int, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, binary: str, folder: Path, core: int, options: Sequence[str] = (), *, wrapper: Sequence[str] = ()
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         words = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
         words += ["--maxmemory-policy", "noeviction", "--logfile", "store.log", *options]
-        super().__init__([binary, *words], core, lambda: self.ask("PING") == "PONG")
+        super().__init__([*wrapper, binary, *words], core, lambda: self.ask("PING") == "PONG")
 
     def ask(self, *words: str) -> str:
         """The reply of one command as text; "" while the store does not answer. Slow: not for loops."""
@@ -126,13 +128,22 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 class Replica(Server):
-    """`remit serve` on a store: its supervisor and `workers` replicas, without a compactor.
+    """`remit serve` on a store: its supervisor and `workers` replicas, without a compactor. wrapper: what runs it.
 
     The store may be silent for 5 s before the replica gives up, so that its slow moments (a sync on a busy disk)
     show as latency and not as refusals.
     """
 
-    def __init__(self, store_url: str, core: int, *, workers: int = 1, tree: Path = ROOT, **env: str) -> None:
+    def __init__(
+        self,
+        store_url: str,
+        core: int,
+        *,
+        workers: int = 1,
+        tree: Path = ROOT,
+        wrapper: Sequence[str] = (),
+        **env: str,
+    ) -> None:
         self.port = free_port()
         settings = {
             "REMIT_REDIS_URL": store_url,
@@ -143,7 +154,7 @@ class Replica(Server):
             "REMIT_LOG_LEVEL": "warning",
             **env,
         }
-        command = [sys.executable, "-m", "app.cli", "serve"]
+        command = [*wrapper, sys.executable, "-m", "app.cli", "serve"]
         super().__init__(command, core, lambda: answers(f"http://127.0.0.1:{self.port}/readyz"), settings, tree=tree)
 
     def worker_pids(self) -> list[int]:

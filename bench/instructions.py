@@ -1,0 +1,119 @@
+"""How many instructions does a decision take, now and at `--base`? Valgrind counts; a busy machine changes nothing."""
+
+import asyncio
+import shutil
+import subprocess
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bench.against_commit import AFTER, BEFORE, CASES, call_of, goals_of, tree_of
+from bench.harness.bench import Bench
+from bench.harness.closed_loop import Call
+from bench.harness.machine import ROOT
+from bench.harness.peer_programs import PeerMissing
+from bench.harness.population import HOT_RULES, PolicySketch, make_place
+from bench.harness.processes import Replica, Store, store_binaries
+from bench.harness.table import Row, Sample, Table
+
+CONNECTIONS = 32
+WARM, COUNTED = 640, 1600
+
+
+def measure(bench: Bench) -> Table:
+    """Instructions of the service and of the store for one decision, here and in an earlier commit.
+
+    Raises PeerMissing without valgrind.
+    """
+    if shutil.which("valgrind") is None:
+        raise PeerMissing("valgrind is missing; it is packaged: apt-get install -y valgrind")
+    trees = {AFTER: ROOT}
+    if bench.base:
+        trees = {BEFORE: tree_of(bench.base, bench.folder / "base"), AFTER: ROOT}
+    rows = []
+    for label, tree in trees.items():
+        for case, sample in _samples(bench, tree, label).items():
+            rows.append(Row(label=label, group=case, samples=[sample]))
+    table = Table(
+        name="instructions",
+        question="how many instructions does a decision take?",
+        command=bench.command,
+        columns={"service instructions": ",.0f", "store instructions": ",.0f"},
+        rows=rows,
+        baseline=next(iter(trees)),
+        compared="service instructions",
+        first_column="Tree",
+        group_column="Case",
+        left_out=[
+            "What the kernel does (a third of the time of either process).",
+            "Instructions are not time: some take longer than others.",
+        ],
+    )
+    return replace(table, goals=goals_of(table) if bench.base else [])
+
+
+def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
+    """What each case takes in this tree."""
+    counts = bench.folder / f"counts-{label}"
+    counts.mkdir()
+    binary = store_binaries()[bench.store]
+    samples: dict[str, Sample] = {}
+    with (
+        Store(binary, bench.folder / label, bench.cores.others, wrapper=_counted(counts)) as store,
+        Replica(store.url, bench.cores.service, tree=tree, wrapper=_counted(counts)) as replica,
+    ):
+        place = make_place(store.url, "hot", [PolicySketch(HOT_RULES)])
+        for case, expected in CASES.items():
+            call = call_of(place, expected)
+            asyncio.run(_ask(replica.port, call, expected, WARM))
+            counted = {"service": replica.worker_pids()[0], "store": store.pid}
+            for pid in counted.values():
+                _control(counts, "--instr=on", pid)
+            asyncio.run(_ask(replica.port, call, expected, COUNTED))
+            for pid in counted.values():
+                _control(counts, "--instr=off", pid)
+            samples[case] = {f"{name} instructions": _taken(counts, pid) / COUNTED for name, pid in counted.items()}
+    return samples
+
+
+def _counted(folder: Path) -> list[str]:
+    """What a command is run by so that its instructions can be counted."""
+    return [
+        "valgrind",
+        "--tool=callgrind",
+        "--instr-atstart=no",
+        "--trace-children=yes",
+        f"--callgrind-out-file={folder}/%p",
+        f"--log-file={folder}/log.%p",
+    ]
+
+
+def _control(folder: Path, what: str, pid: int) -> None:
+    subprocess.run(["callgrind_control", what, str(pid)], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+
+
+def _taken(folder: Path, pid: int) -> int:
+    """The instructions that the process took while they were counted, since this was last asked."""
+    before = set(folder.iterdir())
+    _control(folder, "--dump", pid)
+    (dump,) = set(folder.glob(f"{pid}.*")) - before
+    return int(dump.read_text().rpartition("totals: ")[2].split()[0])
+
+
+async def _ask(port: int, call: Call, expected: str, times: int) -> None:
+    """Ask as often, over as many connections as a busy replica has. Raises RuntimeError at any other answer."""
+    head = f"POST {call.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {call.raw_key}\r\n"
+    request = f"{head}Content-Length: {len(call.body)}\r\n\r\n".encode() + call.body
+
+    async def ask_in_turn() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(times // CONNECTIONS):
+            writer.write(request)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = int(answer.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+            body = await reader.readexactly(length)
+            if expected.encode() not in body:
+                raise RuntimeError(f"the answer was {body.decode()}")
+        writer.close()
+
+    await asyncio.gather(*(ask_in_turn() for _ in range(CONNECTIONS)))
