@@ -136,7 +136,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         workspaces = Workspaces(client, ids, api_keys)
         cache = AgentCache(
             Agents(prompt, ids, pool=pool),
-            lambda agent, policies: compile_agent(agent, policies, redactor.is_secret),
+            lambda agent, policies, marks: compile_agent(agent, policies, redactor.is_secret, marks),
             settings.agent_cache_bytes,
             kept=freeze_heap,
             pool=pool,

@@ -11,8 +11,14 @@ KEYS[3]       commits         hash; what the last commit left: sequence, time_us
 KEYS[4]       audit_stream    stream; id = <sequence>-0
 KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first; of a budget `<time> <spent>`,
                               spent = all that was ever taken, in millionths and modulo 2^52, and last the newest
-                              entry that has left the window, or `0 0`. After them, for each quota with a bucket, the
-                              rule's live buckets of this agent: sorted set; score = when a bucket's window is over
+                              entry that has left the window, or `0 0`. Of a sequence rule no list but session_marks or
+                              agent_marks of the session that it looks back on. After them, for each quota with a
+                              bucket, the rule's live buckets of this agent: sorted set; score = when a bucket's
+                              window is over
+KEYS[#KEYS]   session_marks   hash; only with marks, like the next: mark -> when the session was allowed, by whichever
+                              agent, what it stands for (us, quota time)
+KEYS[#KEYS]   agent_marks     hash; the same of this agent alone. After it, for each of `marks`, the sessions in which
+                              the agent has left it: sorted set; score = until when it counts
 KEYS[#KEYS]   approval        hash; only with an approval_step, like the next six: the approval that it is about
 KEYS[#KEYS]   approval_call   string; id of the approval that this very call has now
 KEYS[#KEYS]   approvals       sorted set; every approval, by id
@@ -49,11 +55,16 @@ ARGV[22]      reason          a sentence
 ARGV[16+7i]   max_calls       quota i: calls in the window; of a budget, millionths
 ARGV[17+7i]   window_us       quota i: us
 ARGV[18+7i]   takes           quota i: "" = one call of the rule's one bucket; else `<amount> <bucket>`: millionths of a
-                              budget, none = one call; its name among the rule's live buckets, none = the only one
+                              budget, none = one call; its name among the rule's live buckets, none = the only one.
+                              Of a sequence rule `after <mark> …` = full while one of them is there that is younger
+                              than window_us; `before <mark> …` = full while none is
 ARGV[19+7i]   full_result     outcome if quota i is the first that is full
 ARGV[20+7i]   full_policy_id
 ARGV[21+7i]   full_rule
 ARGV[22+7i]   full_reason
+ARGV[#ARGV]   marks           only with marks, which the call leaves if it is allowed: `<session> <mark> <us> <us> …`: what
+                              the session is called where it is live; for how long the mark counts in session_marks
+                              and in agent_marks, 0 = it is not left there
 ARGV[#ARGV]   approval_step   only where a person may be asked: ask = make an approval, attach = to the pending one,
                               use = the approved one, probe = say `escalates` and write nothing; this and what follows
 ARGV[#ARGV]   approval_id     of `approval`
@@ -74,7 +85,8 @@ ARGV[#ARGV]   workspace_max   ask: approvals that the workspace may have open
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
   committed   the entry is in the log; full = first quota without room, 0 = none, negative = its rule has too many
-              live buckets; retry_us until every full quota has room again, 0 = none is full, or one never will;
+              live buckets, quotas + 1 = a mark counts in too many sessions of the agent; retry_us until every
+              full quota has room again, 0 = none is full, or one never will;
               approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
@@ -89,12 +101,12 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
   overtaken   the call's approval is not as the replica read it; nothing written
   ended       since the call's approval was asked for, the agent was not active or the key that asked was revoked;
               nothing written
-WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second;
+WRITES        entry, commits; if allowed the call in every quota and its marks; last use of the key once a second;
               first_answer for 24 hours; approval and the sets that it stands in
 TIME          O(Q log N), Q quotas of N live entries; O(1) each while max_calls stays as it is and few entries expire
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
               nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds, I14 an approval is of
-              one call, used as often as it says
+              one call, used as often as it says, I15 a session's past is what it was allowed
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -107,16 +119,19 @@ local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
 local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer = body_digest ~= '' and KEYS[#KEYS]
-local with_approval = (#ARGV - 22) % 7 == 2
-local quotas = (#ARGV - 22 - (with_approval and 16 or 0)) / 7
+local parts = (#ARGV - 22) % 7
+local with_approval, with_marks = parts >= 2, parts % 2 == 1
+local quotas = (#ARGV - 22 - (with_approval and 16 or 0) - (with_marks and 1 or 0)) / 7
 local last_key = #KEYS - (first_answer and 1 or 0)
-assert(quotas == math.floor(quotas) and last_key >= 4 + quotas + (with_approval and 7 or 0), 'ARITY')
+local last_quota_key = last_key - (with_approval and 7 or 0) - (with_marks and 3 or 0)
+assert(parts <= 3 and quotas >= 0 and last_quota_key >= 4 + quotas, 'ARITY')
 local approval, approval_call, approvals, open, agent_open, events, asker
 if with_approval then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, last_key - 6)
 end
+local marks_text = with_marks and ARGV[23 + 7 * quotas]
 local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
-  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas)
+  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas + (with_marks and 1 or 0))
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -166,6 +181,15 @@ local behind_us = tonumber(last[2] or 0) - time_us
 if behind_us > 0 then skew_us = skew_us + behind_us end
 local quota_us = time_us + skew_us
 
+-- How long until one more of `most` may be live: 0 = it may, or it is. Made only if there is something of the kind.
+local live_wait = last_key > 4 + quotas and function(place, name, most)
+  local until_us = call('ZSCORE', KEYS[place], name)
+  if until_us and tonumber(until_us) > quota_us then return 0 end
+  local after = '(' .. string.format('%.0f', quota_us)
+  if call('ZCOUNT', KEYS[place], after, '+inf') < most then return 0 end
+  return tonumber(call('ZRANGEBYSCORE', KEYS[place], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) - quota_us
+end
+
 local full, crowded, retry_us, lives = 0, false, 0, 4 + quotas
 local budgets, varying_wait
 for i = 1, quotas do
@@ -177,6 +201,14 @@ for i = 1, quotas do
     local oldest = call('LINDEX', KEYS[4 + i], max_calls - 1)
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
     if oldest then wait = tonumber(oldest) + window_us - quota_us end
+  elseif string.find(takes, '^%l') then
+    local names, latest_us = {}, -window_us
+    for name in string.gmatch(takes, ' (%x+)') do names[#names + 1] = name end
+    for _, marked_us in ipairs(call('HMGET', KEYS[4 + i], unpack(names))) do
+      latest_us = math.max(latest_us, tonumber(marked_us or latest_us))
+    end
+    wait = latest_us + window_us - quota_us
+    if string.find(takes, '^before') then wait = wait > 0 and 0 or math.huge end
   else
     if not varying_wait then
       -- Made for the first quota that needs it, so that no other pays for it.
@@ -233,20 +265,11 @@ for i = 1, quotas do
         return leaves and entry_of(quota, leaves) + span_us - quota_us or 0
       end
 
-      -- How long until the agent may have another live bucket of this rule: 0 = it may, or it has this one.
-      local function live_wait(place, bucket)
-        local until_us = call('ZSCORE', KEYS[place], bucket)
-        if until_us and tonumber(until_us) > quota_us then return 0 end
-        local after = '(' .. string.format('%.0f', quota_us)
-        if call('ZCOUNT', KEYS[place], after, '+inf') < LIVE_MAX then return 0 end
-        return tonumber(call('ZRANGEBYSCORE', KEYS[place], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) - quota_us
-      end
-
       varying_wait = function(n, max, span_us, amount, bucket)
         local for_bucket, for_room = 0, 0
         if bucket ~= '' then
           lives = lives + 1
-          for_bucket = live_wait(lives, bucket)
+          for_bucket = live_wait(lives, bucket, LIVE_MAX)
         end
         if amount ~= '' then
           for_room = budget_wait(n, KEYS[4 + n], max, span_us, tonumber(amount))
@@ -271,6 +294,30 @@ if full > 0 then
   local at = 19 + 7 * full
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if crowded then reason = 'This limit counts 10000 different values for the agent already' end
+end
+
+-- A mark that there is no room for is a call that cannot be allowed: those that come after would not be held against it.
+local marks, session, session_marks, agent_marks
+if with_marks and result == 'allowed' then
+  local place = last_key - (with_approval and 7 or 0)
+  marks, session = {}, string.match(marks_text, '^%x+')
+  for mark, shared_us, own_us in string.gmatch(marks_text, ' (%x+) (%d+) (%d+)') do
+    marks[#marks + 1] = {mark, tonumber(shared_us), tonumber(own_us)}
+  end
+  for n = #marks, 1, -1 do
+    marks[n].place = place
+    retry_us = math.max(retry_us, live_wait(place, session, 1000))
+    place = place - 1
+  end
+  session_marks, agent_marks = KEYS[place - 1], KEYS[place]
+  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  call('HLEN', session_marks)
+  call('HLEN', agent_marks)
+  if retry_us > 0 then
+    full, marks = quotas + 1, nil
+    result, policy_id, rule = 'denied', '', ''
+    reason = 'Sequence rules look back on 1000 sessions of the agent already'
+  end
 end
 
 local became, ends_ms = '', ''
@@ -337,9 +384,10 @@ if result == 'allowed' and quotas > 0 then
   for i = 1, quotas do
     local at = 16 + 7 * i
     local quota, window_us, takes, budget = KEYS[4 + i], tonumber(ARGV[at + 1]), ARGV[at + 2], budgets and budgets[i]
+    local looks_back = string.find(takes, '^%l')
     -- In a century: a clock that runs ahead for a moment would take a quota that still counts (decision 0003).
     local life_ms = '3153600000000'
-    local bucket = takes ~= '' and string.match(takes, '%x*$') or ''
+    local bucket = takes ~= '' and string.match(takes, '^%d* (%x*)$') or ''
     if bucket ~= '' then
       -- Of these there may be very many, so they go by the store's timer, with a window in hand.
       lives = lives + 1
@@ -350,7 +398,7 @@ if result == 'allowed' and quotas > 0 then
       end
       call('PEXPIRE', KEYS[lives], life_ms)
     end
-    if not budget then
+    if not budget and not looks_back then
       local length = call('LPUSH', quota, quota_text)
       -- Only times that have left the window go, two for each call, and never by count: raising max_calls stays exact.
       if length % 8 == 0 then
@@ -360,13 +408,37 @@ if result == 'allowed' and quotas > 0 then
         end
       end
       call('PEXPIRE', quota, life_ms)
-    elseif budget.amount > 0 then
+    elseif budget and budget.amount > 0 then
       if budget.length == 0 then call('LPUSH', quota, '0 0') end
       call('LPUSH', quota, quota_text .. ' ' .. string.format('%.0f', budget.total))
       if budget.spare > 0 then call('RPOP', quota, math.min(64, budget.spare)) end
       call('PEXPIRE', quota, life_ms)
     end
   end
+end
+if marks then
+  local quota_text, shared_longest_us, own_longest_us = string.format('%.0f', quota_us), 0, 0
+  -- By the store's timer, with as long again in hand; what is there for longer stays for longer.
+  local function keep(place, counts_us)
+    local life_ms = math.ceil(counts_us / 1000) * 2 + 1000
+    if counts_us > 0 and call('PTTL', KEYS[place]) < life_ms then
+      call('PEXPIRE', KEYS[place], string.format('%.0f', life_ms))
+    end
+  end
+  for _, mark in ipairs(marks) do
+    local name, shared_us, own_us, place = mark[1], mark[2], mark[3], mark.place
+    if shared_us > 0 then call('HSET', session_marks, name, quota_text) end
+    if own_us > 0 then call('HSET', agent_marks, name, quota_text) end
+    shared_longest_us, own_longest_us = math.max(shared_longest_us, shared_us), math.max(own_longest_us, own_us)
+    local counts_us = math.max(shared_us, own_us)
+    call('ZADD', KEYS[place], string.format('%.0f', quota_us + counts_us), session)
+    for _, over in ipairs(call('ZRANGEBYSCORE', KEYS[place], '-inf', quota_text, 'LIMIT', 0, 2)) do
+      call('ZREM', KEYS[place], over)
+    end
+    keep(place, counts_us)
+  end
+  keep(marks[1].place - 2, shared_longest_us)
+  keep(marks[1].place - 1, own_longest_us)
 end
 if became == 'asked' then
   call('HSET', approval, 'status', 'pending', 'version', '1', 'agent_id', agent_id, 'tool_name', tool_name,

@@ -9,16 +9,20 @@ KEYS[4]       agents          sorted set of the workspace's agents
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
 KEYS[7]       aliases         hash; alias → id of the agent that has it
-KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
-KEYS[8+i]     record          record, versions or quota of one of its policies
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
+                              version token of what every agent is held against
+KEYS[9]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
+KEYS[9+i]     record          record, versions or quota of one of its policies
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the agent
 ARGV[3]       expected        version token at which the policies and quotas were listed
 ARGV[4]       id              agent id
 ARGV[5]       reason          for the trail: why it is deleted; "" = nobody says
-ARGV[4+2i]    policy_id       policy i of the agent
-ARGV[5+2i]    policy_before   for the trail: JSON of policy i
+ARGV[6]       old_marks       fields of `marks` that its policies name, a line feed between two
+ARGV[7]       version_token   the workspace's, if a mark was the last of its kind
+ARGV[6+2i]    policy_id       policy i of the agent
+ARGV[7+2i]    policy_before   for the trail: JSON of policy i
 
 RETURNS       {status}
   done        nothing of the agent is left but its audit entries and the trail of its changes
@@ -28,11 +32,12 @@ WRITES        everything named but commits
 TIME          O(P log N), P policies of the agent, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS >= 8 and #ARGV >= 5 and (#ARGV - 5) % 2 == 0, 'ARITY')
+assert(#KEYS >= 9 and #ARGV >= 7 and (#ARGV - 7) % 2 == 0, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local agent, agents, agent_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local aliases, commits = KEYS[7], KEYS[8]
+local aliases, commits, marks = KEYS[7], KEYS[8], KEYS[9]
 local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local old_marks, version_token = ARGV[6], ARGV[7]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -43,6 +48,7 @@ redis.call('ZCARD', policies)
 local alias = redis.call('HGET', agent, 'alias')
 local has_alias = redis.call('HGET', aliases, alias or '') == id
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
+redis.call('HLEN', marks)
 local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
 local function note(resource_type, resource_id, was)
@@ -50,12 +56,18 @@ local function note(resource_type, resource_id, was)
     'resourceType', resource_type, 'resourceId', resource_id, 'before', was, 'after', '', 'sequence', sequence,
     unpack(reason == '' and {} or {'reason', reason}))
 end
-for i = 6, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
+for i = 8, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
 note('agent', id, before)
 redis.call('DEL', agent)
 redis.call('ZREM', agents, id)
 if has_alias then redis.call('HDEL', aliases, alias) end
 for _, policy_id in ipairs(policy_ids) do redis.call('ZREM', policies, policy_id) end
 redis.call('DEL', agent_policies)
-for i = 9, #KEYS do redis.call('DEL', KEYS[i]) end
+for mark in string.gmatch(old_marks, '[^\n]+') do
+  if redis.call('HINCRBY', marks, mark, '-1') <= 0 then
+    redis.call('HDEL', marks, mark)
+    redis.call('HSET', commits, 'workspace', version_token)
+  end
+end
+for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -10,9 +10,11 @@ KEYS[4]       tokens          hash that holds the owner's version token: an agen
 KEYS[5]       policy          hash; the policy's record
 KEYS[6]       owner_policies  sorted set of the owner's policy ids
 KEYS[7]       policies        sorted set of the workspace's policy ids
-KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
+                              version token of what every agent is held against
 KEYS[9]       versions        list; ids of the policy's changes in the trail
-KEYS[9+i]     quota           list; bucket of one of its rate limits
+KEYS[10]      marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
+KEYS[10+i]    quota           list; bucket of one of its rate limits
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the policy
@@ -21,22 +23,25 @@ ARGV[4]       token_field     field of `tokens` that holds the owner's version t
 ARGV[5]       version_token   the new one
 ARGV[6]       id              policy id
 ARGV[7]       reason          for the trail: why it is deleted; "" = nobody says
+ARGV[8]       old_marks       fields of `marks` that the policy names, a line feed between two
 
 RETURNS       {status}
   done        the policy is gone
   revoked     the key that asks is gone; nothing written
   stale       the policy is not at `expected` (changed or gone); nothing written
   frozen      the agent is being deleted; nothing written
-WRITES        everything named, of commits the token alone; of a group or a workspace without policies neither token nor counts are left
+WRITES        everything named, of commits the tokens alone; of a group or a workspace without policies neither token nor
+              counts are left, but for the token of a workspace with marks; that changes, too, if a mark was the last of
+              its kind
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
-assert(#KEYS >= 9 and #ARGV == 7, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 8, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local actor_id, before, expected = ARGV[1], ARGV[2], ARGV[3]
 local token_field, version_token, id, reason = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local commits, versions = KEYS[8], KEYS[9]
+local commits, versions, marks, old_marks = KEYS[8], KEYS[9], KEYS[10], ARGV[8]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -51,6 +56,7 @@ local held_by_owner = redis.call('ZCARD', owner_policies)
 redis.call('ZCARD', policies)
 redis.call('HEXISTS', tokens, token_field)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
+redis.call('HLEN', marks)
 -- A policy or an agent from before there were counts has none.
 local held = redis.call('HMGET', policy, 'rate_limits', 'rules_bytes')
 local counts = redis.call('HMGET', owner, 'rate_limits', 'rules_bytes')
@@ -60,8 +66,14 @@ local rules_bytes = math.max(0, tonumber(counts[2] or 0) - tonumber(held[2] or 0
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
   'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', '', 'sequence', sequence,
   unpack(reason == '' and {} or {'reason', reason}))
-if tokens ~= owner and held_by_owner == 1 then
-  -- No token stands for no policies, whatever there was before.
+for mark in string.gmatch(old_marks, '[^\n]+') do
+  if redis.call('HINCRBY', marks, mark, '-1') <= 0 then
+    redis.call('HDEL', marks, mark)
+    redis.call('HSET', commits, 'workspace', version_token)
+  end
+end
+if tokens ~= owner and held_by_owner == 1 and (token_field ~= 'workspace' or redis.call('EXISTS', marks) == 0) then
+  -- No token stands for no policies and no marks, whatever there was before.
   redis.call('HDEL', tokens, token_field)
   redis.call('HDEL', owner, 'rate_limits', 'rules_bytes')
 else
@@ -71,5 +83,5 @@ end
 redis.call('ZREM', owner_policies, id)
 redis.call('ZREM', policies, id)
 redis.call('DEL', policy, versions)
-for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 11, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done'}

@@ -10,8 +10,10 @@ KEYS[3]       owner           hash; whom they govern: an agent's, a group's or t
 KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
 KEYS[5]       owner_policies  sorted set; member = policy id, score as put_policy has it
 KEYS[6]       policies        the same for all of the workspace's
-KEYS[7]       commits         hash; holds the sequence of the newest entry of the log
-KEYS[7+i]     record          hash; record of policy i; after the last one, for each policy the list of its changes in
+KEYS[7]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
+                              version token of what every agent is held against
+KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
+KEYS[8+i]     record          hash; record of policy i; after the last one, for each policy the list of its changes in
                               the trail, and then buckets that no rule has any more (lists)
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
@@ -24,7 +26,11 @@ ARGV[7]       policies_max    policies that the workspace may have
 ARGV[8]       policy_count    how many policies are created, changed or deleted
 ARGV[9]       reason          for the trail: why they are changed; "" = nobody says
 ARGV[10]      versions_max    how many versions of a policy are kept
-ARGV[10+i]    part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
+ARGV[11]      new_marks       fields of `marks` that a policy names now and did not before, a line feed between two; once
+                              for each policy
+ARGV[12]      old_marks       the same the other way round
+ARGV[13]      marks_max       fields that `marks` may have
+ARGV[13+i]    part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
                               created_ms and updated_ms as they were read, 0 = new; how many parts follow; these are
                               fields and values of its record, without the two times
 
@@ -36,21 +42,26 @@ RETURNS       {status, now_ms}
   stale       the version token is not `expected`; nothing written, now_ms is 0
   frozen      the agent is being deleted; nothing written, now_ms is 0
   full        the workspace would have more than policies_max policies; nothing written, now_ms is 0
-WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and counts; dropped buckets go; of a
-              group or a workspace without policies neither token nor counts are left
+  marks_full  there would be more marks than before, and more than marks_max; nothing written, now_ms is 0
+WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and
+              counts, marks; dropped buckets go; the workspace's version token if a mark is the first or the last of
+              its kind; of a group or a workspace without policies neither token nor counts are left, but for the
+              token of a workspace with marks
 TIME          O(P log N), P policies that change, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
 Every change of an owner's policies replaces its version token, so while that is `expected`, everything that was
 counted by the caller (bytes, rate limits, policies of the owner) is as it was counted.
 ]]
-assert(#KEYS >= 7 and #ARGV >= 10, 'ARITY')
+assert(#KEYS >= 8 and #ARGV >= 13, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, owner_policies, policies, commits = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local marks = KEYS[8]
 local actor_id, token_field, expected, version_token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local rate_limits, rules_bytes = ARGV[5], ARGV[6]
 local policies_max, policy_count = tonumber(ARGV[7]), tonumber(ARGV[8])
 local reason, versions_max = ARGV[9], tonumber(ARGV[10])
+local new_marks, old_marks, marks_max = ARGV[11], ARGV[12], tonumber(ARGV[13])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -65,19 +76,29 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0} end
 -- Scripts do not roll back: a key of another type must be an error before the first write.
 local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
-local more, at = 0, 11
+local more, at = 0, 14
 for i = 1, policy_count do
-  redis.call('HLEN', KEYS[7 + i])
-  redis.call('LLEN', KEYS[7 + policy_count + i])
+  redis.call('HLEN', KEYS[8 + i])
+  redis.call('LLEN', KEYS[8 + policy_count + i])
   local after, created_ms, follow = ARGV[at + 2], tonumber(ARGV[at + 4]), tonumber(ARGV[at + 6])
   if after == '' then more = more - 1 elseif created_ms == 0 then more = more + 1 end
   at = at + 7 + follow
 end
 if more > 0 and policies_held + more > policies_max then return {'full', 0} end
+-- Which marks every agent's calls must leave changes with the first policy that names one, and with the last.
+local delta, more_marks, binds_all = {}, 0, false
+for mark in string.gmatch(new_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) + 1 end
+for mark in string.gmatch(old_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) - 1 end
+for mark, change in pairs(delta) do
+  local named = tonumber(redis.call('HGET', marks, mark) or 0)
+  if named == 0 and change > 0 then more_marks, binds_all = more_marks + 1, true end
+  if named > 0 and named + change <= 0 then more_marks, binds_all = more_marks - 1, true end
+end
+if redis.call('HLEN', marks) + more_marks > marks_max and more_marks > 0 then return {'marks_full', 0} end
 
-at = 11
+at = 14
 for i = 1, policy_count do
-  local record, place = KEYS[7 + i], 7 + policy_count + i
+  local record, place = KEYS[8 + i], 8 + policy_count + i
   local id, before, after = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local priority, created_ms = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local updated_ms, follow = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
@@ -103,13 +124,18 @@ for i = 1, policy_count do
   end
   at = at + 7 + follow
 end
-if tokens ~= owner and owner_held + more == 0 then
-  -- No token stands for no policies, whatever there was before.
+for mark, change in pairs(delta) do
+  if redis.call('HINCRBY', marks, mark, change) <= 0 then redis.call('HDEL', marks, mark) end
+end
+-- No plan that was made before is good any more, whoever's it is.
+if binds_all then redis.call('HSET', commits, 'workspace', version_token) end
+if tokens ~= owner and owner_held + more == 0 and (token_field ~= 'workspace' or redis.call('EXISTS', marks) == 0) then
+  -- No token stands for no policies and no marks, whatever there was before.
   redis.call('HDEL', tokens, token_field)
   redis.call('HDEL', owner, 'rate_limits', 'rules_bytes')
 else
   redis.call('HSET', tokens, token_field, version_token)
   redis.call('HSET', owner, 'rate_limits', rate_limits, 'rules_bytes', rules_bytes)
 end
-for i = 8 + 2 * policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 9 + 2 * policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', now_ms}

@@ -10,9 +10,11 @@ KEYS[4]       tokens          hash that holds the owner's version token: an agen
 KEYS[5]       policy          hash; the policy's record
 KEYS[6]       owner_policies  sorted set; member = policy id, score as below
 KEYS[7]       policies        the same for all of the workspace's
-KEYS[8]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[8]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
+                              version token of what every agent is held against
 KEYS[9]       versions        list; ids of the policy's changes in the trail, newest first
-KEYS[9+i]     dropped_quota   list; bucket of a rate limit that the new rules no longer have
+KEYS[10]      marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
+KEYS[10+i]    dropped_quota   list; bucket of a rate limit that the new rules no longer have
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
@@ -36,6 +38,9 @@ ARGV[19]      per_owner_max   policies that the owner may have
 ARGV[20]      policies_max    policies that the workspace may have
 ARGV[21]      reason          for the trail: why it is changed; "" = nobody says
 ARGV[22]      versions_max    how many versions are kept
+ARGV[23]      new_marks       fields of `marks` that the policy names now and did not before, a line feed between two
+ARGV[24]      old_marks       the same the other way round
+ARGV[25]      marks_max       fields that `marks` may have
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -48,7 +53,9 @@ RETURNS       {status, created_ms, updated_ms, version}
   rate_full   there would be more rate limits than before, and more than limits_max; nothing written, numbers are 0
   rules_full  the rules would be longer than before, and all the owner's longer than rules_max; nothing written,
               numbers are 0
-WRITES        changes, policy, both sorted sets, the owner's version token and counts, versions; dropped buckets go
+  marks_full  there would be more marks than before, and more than marks_max; nothing written, numbers are 0
+WRITES        changes, policy, both sorted sets, the owner's version token and counts, versions, marks; dropped buckets
+              go; the workspace's version token if a mark is the first or the last of its kind
 TIME          O(log N), N policies of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
@@ -58,10 +65,10 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 9 and #ARGV == 22, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 25, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local commits, versions = KEYS[8], KEYS[9]
+local commits, versions, marks = KEYS[8], KEYS[9], KEYS[10]
 local actor_id, before, after = ARGV[1], ARGV[2], ARGV[3]
 local expected, token_field, version_token = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local id, agent_id, group, kind = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
@@ -69,6 +76,7 @@ local name, rules, priority, enabled = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local reason, versions_max = ARGV[21], tonumber(ARGV[22])
+local new_marks, old_marks, marks_max = ARGV[23], ARGV[24], tonumber(ARGV[25])
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -94,6 +102,16 @@ local bytes_counted = math.max(0, tonumber(counts[2] or 0) - tonumber(held[5] or
 -- What is there already can be changed, also where the limit was lowered or the policy was not counted so far.
 if rate_limits > limits_read and limits_counted > limits_max then return {'rate_full', 0, 0, 0} end
 if #rules > #(held[6] or '') and bytes_counted > rules_max then return {'rules_full', 0, 0, 0} end
+-- Which marks every agent's calls must leave changes with the first policy that names one, and with the last.
+local delta, more_marks, binds_all = {}, 0, false
+for mark in string.gmatch(new_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) + 1 end
+for mark in string.gmatch(old_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) - 1 end
+for mark, change in pairs(delta) do
+  local named = tonumber(redis.call('HGET', marks, mark) or 0)
+  if named == 0 and change > 0 then more_marks, binds_all = more_marks + 1, true end
+  if named > 0 and named + change <= 0 then more_marks, binds_all = more_marks - 1, true end
+end
+if redis.call('HLEN', marks) + more_marks > marks_max and more_marks > 0 then return {'marks_full', 0, 0, 0} end
 local created_ms = tonumber(held[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
 local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
@@ -112,5 +130,10 @@ redis.call('HSET', tokens, token_field, version_token)
 redis.call('HSET', owner, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
 redis.call('LPUSH', versions, change_id)
 redis.call('LTRIM', versions, 0, versions_max - 1)
-for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
+for mark, change in pairs(delta) do
+  if redis.call('HINCRBY', marks, mark, change) <= 0 then redis.call('HDEL', marks, mark) end
+end
+-- No plan that was made before is good any more, whoever's it is.
+if binds_all then redis.call('HSET', commits, 'workspace', version_token) end
+for i = 11, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', created_ms, updated_ms, expected + 1}

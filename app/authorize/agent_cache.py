@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -13,11 +13,11 @@ from app.model.agents import Agent
 from app.model.decisions import Tokens
 from app.model.policies import MANY_PATTERNS, Policy
 from app.model.written_rules import pattern_count
-from app.store.agents import Agents
+from app.store.agents import Agents, Governed
 
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
-_AGENT_BYTES = 2_000
+_AGENT_BYTES, _MARK_BYTES = 2_000, 200
 _LARGE_BYTES = 32 * 1024
 """More JSON of rules than this is compiled in a thread: so much takes up to 10 ms."""
 
@@ -47,15 +47,15 @@ class AgentCache(Generic[Compiled]):
     answer. That goes for its alias, too: an agent that gives it away has another token then. Absence is never
     remembered. However many decisions miss at once, an agent is loaded once.
 
-    compile: makes of an agent and its policies what decisions use; an entry counts as the JSON of its rules and its
-    packed commits.
+    compile: makes of an agent, its policies and the marks that the workspace's rules ask for what decisions use; an
+    entry counts as the JSON of its rules, these marks and its packed commits.
     kept: told when something has come that is going to stay.
     """
 
     def __init__(
         self,
         agents: Agents,
-        compile_agent: Callable[[Agent, Sequence[Policy]], Compiled],
+        compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], Compiled],
         max_bytes: int,
         kept: Callable[[], None] = lambda: None,
         pool: FairPool | None = None,
@@ -113,9 +113,9 @@ class AgentCache(Generic[Compiled]):
         governed = await self._agents.load(*called)
         key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
-            compiled, size = await self._pool.run(key[0], self._compile_sized, governed.agent, governed.policies)
+            compiled, size = await self._pool.run(key[0], self._compile_sized, governed)
         else:
-            compiled, size = self._compile_sized(governed.agent, governed.policies)
+            compiled, size = self._compile_sized(governed)
         if key in self._entries:
             self._remove(key)
         entry = CachedAgent(governed.agent, compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
@@ -138,9 +138,11 @@ class AgentCache(Generic[Compiled]):
         while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
 
-    def _compile_sized(self, agent: Agent, policies: Sequence[Policy]) -> tuple[Compiled, int]:
+    def _compile_sized(self, governed: Governed) -> tuple[Compiled, int]:
         """The compiled agent, and as how many bytes it counts."""
-        return self._compile(agent, policies), _AGENT_BYTES + sum(map(_json_bytes, policies))
+        marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)
+        compiled = self._compile(governed.agent, governed.policies, governed.shared_marks)
+        return compiled, _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks
 
     def _remove(self, key: _Key) -> None:
         entry = self._entries.pop(key)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
+from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import ApiKeyExpired, IdempotencyConflict, IdempotencyStale, StoreUnavailable, Unauthorized
 from app.model.approvals import ApprovalStatus
@@ -18,13 +19,11 @@ from app.model.decisions import (
     Idempotency,
     Outcome,
     Plan,
-    Quota,
     Result,
     RuleRef,
     Tokens,
 )
 from app.model.keys import Caller
-from app.model.quotas import MAX_LIVE
 from app.model.times import rfc3339
 from app.pdp import CompiledAgent
 from app.redis_client.client import Value, is_reply
@@ -38,10 +37,6 @@ _VARYING = COMMIT_DECISION.args.index("version")
 """How many arguments change from call to call; they come first."""
 _CALL_BYTES, _WORD_BYTES = 800, 8
 """What a prepared call takes, and each of its words beside its letters."""
-
-
-CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
-"""What the script gives as the reason where a rule has too many live buckets."""
 
 
 class Runner(Protocol):
@@ -171,7 +166,7 @@ class CommitDecision:
             self._clock.observe(sent_us, received_us, time_us)
 
         if status == "committed":
-            outcome = _final(plan, full)
+            outcome = final_outcome(plan, full)
             if approval is not None and approval_text:
                 return with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
             return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
@@ -222,17 +217,9 @@ class CommitDecision:
             self._patience_us,
             request.agent_id,
             caller.key_id,
-            *_outcome_args(plan.outcome),
+            *outcome_args(plan.outcome),
         ]
-        live: list[str] = []
-        for quota in plan.quotas:
-            if quota.bucket:
-                keys.append(keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket))
-                live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, request.agent_id))
-            else:
-                keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
-            settled += (quota.max_calls, quota.window_us, _takes(quota), *_outcome_args(quota.when_full))
-        keys += live
+        add_quotas(keyspace, request.agent_id, plan, keys, settled)
         if approval is not None:
             keys += approval_keys(keyspace, request.agent_id, approval)
             settled += approval_args(approval)
@@ -312,25 +299,5 @@ def _decision_of(record: dict[str, str]) -> Decision:
     )
 
 
-def _final(plan: Plan, full: int) -> Outcome:
-    """The outcome that the script has logged, by what it says of full quotas."""
-    if full == 0:
-        return plan.outcome
-    outcome = plan.quotas[abs(full) - 1].when_full
-    return outcome if full > 0 else replace(outcome, reason=CROWDED)
-
-
 def _digests(idempotency: Idempotency) -> str:
     return " ".join((idempotency.body_digest, *idempotency.former_digests))
-
-
-def _takes(quota: Quota) -> str:
-    """How much of which bucket, as the script reads it; "" = one call of the only one."""
-    if quota.amount is None and not quota.bucket:
-        return ""
-    return f"{'' if quota.amount is None else quota.amount} {quota.bucket}"
-
-
-def _outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:
-    rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
-    return outcome.result, outcome.policy_id or "", rule, outcome.reason

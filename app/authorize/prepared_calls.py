@@ -35,7 +35,7 @@ class PreparedCalls:
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
         """The packed commit of this very plan, however long the clock lets it hold."""
         kept = self._kept.get((tool, key_id))
-        if kept is None or kept.plan.outcome is not plan.outcome or kept.plan.quotas is not plan.quotas:
+        if kept is None or kept.plan.outcome is not plan.outcome or kept.plan.quotas is not plan.quotas or plan.marks:
             return None
         return kept.call
 

@@ -16,6 +16,7 @@ from app.model.policies import (
     PolicyKind,
     PolicyRule,
     Rule,
+    Sequenced,
     TimeBased,
     ToolAllowlist,
     ToolDenylist,
@@ -46,10 +47,11 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: frozenset[
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule)
         yield from _refused_by_allowlist(policy, index, rule)
-        for place, pattern in enumerate(rule.tools):
+        yield from _never_begins(index, rule)
+        for place, pattern in _patterns_of(rule):
             if known_tools and pattern != EVERY_TOOL and not tools_meet([pattern], sorted(known_tools)):
                 message = f'"{pattern}" covers no tool that has been seen or catalogued; is it spelled right?'
-                yield PolicyWarning(Code.UNKNOWN_TOOL, f"$.rules[{index}].tools[{place}]", message)
+                yield PolicyWarning(Code.UNKNOWN_TOOL, f"$.rules[{index}].{place}", message)
 
 
 def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
@@ -129,6 +131,28 @@ def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Itera
             message = "the policy's own allowlist refuses every tool that this rule covers, so it never decides"
             yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
             return
+
+
+def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
+    """What must come first must not itself have to wait for what must come first."""
+    required = rule.sequence.required if isinstance(rule, Sequenced) and _always(rule) else []
+    if required and first_not_within(required, rule.tools) is None:
+        message = (
+            "what must come before is covered by the rule itself, so no session is ever allowed it, and none of "
+            "the rule's tools; leave it out of tools"
+        )
+        yield PolicyWarning(Code.SEQUENCE_NEVER_BEGINS, f"$.rules[{index}].sequence.requiresBefore", message)
+
+
+def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
+    """Every pattern of tools in a rule, with its place below the rule."""
+    lists = [("tools", rule.tools)]
+    if isinstance(rule, Sequenced):
+        lists += [
+            ("sequence.forbiddenAfter", rule.sequence.forbidden),
+            ("sequence.requiresBefore", rule.sequence.required),
+        ]
+    yield from ((f"{name}[{place}]", pattern) for name, patterns in lists for place, pattern in enumerate(patterns))
 
 
 def _of(policy: Policy, kind: type[_Rule]) -> list[tuple[int, _Rule]]:

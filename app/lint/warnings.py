@@ -17,6 +17,7 @@ class Code(StrEnum):
     REGEX_UNANCHORED = "regex_unanchored"
     MIN_MISSING = "min_missing"
     WINDOW_NEVER_OPENS = "window_never_opens"
+    SEQUENCE_NEVER_BEGINS = "sequence_never_begins"
     UNKNOWN_TOOL = "unknown_tool"
 
 

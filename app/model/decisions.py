@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.model.fields import Count, Timestamp, Uuid
+from app.model.marks import Mark
 
 FOREVER_US = 1 << 53
 """Later than any time: the largest integer that a Lua number holds exactly."""
@@ -94,10 +95,27 @@ class Quota(Struct, frozen=True):
     bucket: str = ""
 
 
+class HistoryCheck(Struct, frozen=True):
+    """What a sequence rule asks of the session's past, looked up in one decision; it takes nothing.
+
+    forbids: it fails once one of the marks is there; otherwise until one is.
+    marks: names of the marks. window_us: for how long each counts. session: whose marks, by its digest.
+    when_full: the outcome if it fails.
+    """
+
+    policy_id: str
+    forbids: bool
+    marks: tuple[str, ...]
+    window_us: int
+    when_full: Outcome
+    session: str
+
+
 class Tokens(Struct, frozen=True):
     """The version tokens that a plan was made from: each is replaced when what it stands for changes.
 
-    agent: of the agent and its own policies. workspace: of the policies for every agent; "" = there are none.
+    agent: of the agent and its own policies. workspace: of the policies for every agent, and of the marks that rules
+    of the workspace ask of every agent's calls; "" = there are none.
     groups: of each group's policies, by the group's digest, in the order of the agent's groups.
     """
 
@@ -111,16 +129,19 @@ class Plan(Struct, frozen=True):
 
     The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
     if `outcome` is allowed and all have room. What was read off the clock is true while the store's
-    time is in [holds_from_us, holds_until_us).
+    time is in [holds_from_us, holds_until_us). A sequence rule stands among the quotas: it is full when it fails.
 
     may_escalate: whether the outcome, or a quota that is full, asks for a person.
+    session, marks: what the call leaves in its session, by the session's digest, if it is allowed.
     """
 
     outcome: Outcome
-    quotas: tuple[Quota, ...] = ()
+    quotas: tuple[Quota | HistoryCheck, ...] = ()
     holds_from_us: int = 0
     holds_until_us: int = FOREVER_US
     may_escalate: bool = False
+    session: str = ""
+    marks: tuple[Mark, ...] = ()
 
 
 class ApprovalRef(Struct, frozen=True, rename="camel"):

@@ -13,18 +13,15 @@ from app.model.approval_terms import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
 from app.model.quotas import Budget, RateLimit
 from app.model.schemas import SchemaError, compile_schema
-from app.model.text import NOT_IN_TOOLS, FieldError
+from app.model.sequences import CallSequence
+from app.model.text import FieldError
+from app.model.tool_patterns import ToolPattern, require_patterns
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
-_CHARACTER = f"[^*{NOT_IN_TOOLS}]"
-ToolPattern = Annotated[
-    str,
-    Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|{_CHARACTER}( ?{_CHARACTER})*( ?\*)?)$"}),
-]
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]
 
@@ -63,14 +60,7 @@ class Rule(
         if self.approval is not UNSET and not self.escalates:
             message = 'only a rule that asks people has it: approval_required, or one with "effect": "escalate"'
             raise FieldError("approval", message)
-        if "*" not in "".join(self.tools):
-            return  # a thousand plain names need no look at each
-        for index, pattern in enumerate(self.tools):
-            if "*" in pattern[:-1]:
-                message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'
-                raise FieldError(f"tools[{index}]", message)
-            if pattern == ".*":
-                raise FieldError(f"tools[{index}]", '".*" covers names that begin with a dot; write `*` for every tool')
+        require_patterns("tools", self.tools)
 
     @property
     def escalates(self) -> bool:
@@ -155,6 +145,19 @@ class Budgeted(Rule, frozen=True, tag="budget"):
     effect: Effect | UnsetType = UNSET
 
 
+class Sequenced(Rule, frozen=True, tag="sequence"):
+    """Passes if the session was allowed what must come before the call, and nothing after which it is forbidden.
+
+    The session is `context.session`, a text of 1 to 128 characters; a call without one fails.
+
+    sequence: What must have been allowed in the session before the call, and what must not.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    sequence: CallSequence
+    effect: Effect | UnsetType = UNSET
+
+
 class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Hours and days in a zone; a list that is left out does not restrict.
 
@@ -193,6 +196,7 @@ PolicyRule = (
     | ParameterSchema
     | RateLimited
     | Budgeted
+    | Sequenced
     | TimeBased
 )
 Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
@@ -277,8 +281,8 @@ def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
 
 
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many of the rules are rate limits or budgets: what one commit may have to take for the policy, at most."""
-    return sum(limit_of(rule) is not None for rule in rules)
+    """How many of the rules are limits or sequences: what one commit may have to look at for the policy, at most."""
+    return sum(limit_of(rule) is not None or isinstance(rule, Sequenced) for rule in rules)
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:

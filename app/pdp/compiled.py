@@ -10,12 +10,12 @@ from msgspec import Struct
 from app.model.agents import Agent, AgentStatus
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
 from app.model.escalations import Escalation, escalation_of, names_in_context
+from app.model.marks import Mark, marks_of, own_marks
 from app.model.policies import ApprovalRequired, Policy, PolicyKind, ToolAllowlist, ToolDenylist, evaluation_order
 from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
-from app.pdp.limits import VaryingQuota
-from app.pdp.quotas import open_quotas, plan_of
+from app.pdp.quotas import OpenQuota, open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.tools import covers
 
@@ -36,7 +36,7 @@ class PolicyView(Struct, frozen=True):
 
     policy_id: str
     conditions: tuple[Condition, ...]
-    quotas: tuple[Quota | VaryingQuota, ...]
+    quotas: tuple[OpenQuota, ...]
     allowed: Outcome
 
 
@@ -50,7 +50,9 @@ class ToolView(Struct, frozen=True):
     quick_size: a call of up to so many bytes is decided in a few milliseconds; -1 = none is.
     judged: the rules of which a `when` or `unless` says whether they apply; () = all do, whatever the call. Otherwise
     only quick_size counts besides: a call has the view that is made of the rules that apply to it.
-    varying: the quotas of when_all_pass, where a call says which bucket it takes from or how much; () = none does.
+    varying: the quotas of when_all_pass, where a call says which bucket it takes from, how much, or whose past they
+    are about; () = none does.
+    marks: what an allowed call leaves in its session.
     """
 
     asked: tuple[PolicyView, ...]
@@ -58,7 +60,8 @@ class ToolView(Struct, frozen=True):
     when_all_pass: Plan
     quick_size: int = ANY_SIZE
     judged: tuple[CompiledRule, ...] = ()
-    varying: tuple[Quota | VaryingQuota, ...] = ()
+    varying: tuple[OpenQuota, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 _ViewName = str | tuple[str, tuple[Verdict, ...]]
@@ -69,7 +72,9 @@ _Verdicts = Mapping[int, Verdict]
 class CompiledAgent:
     """An agent and the policies that govern it, compiled."""
 
-    def __init__(self, agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> None:
+    def __init__(
+        self, agent: Agent, policies: Sequence[Policy], is_secret: IsSecret, shared_marks: Mapping[str, int]
+    ) -> None:
         self.agent = agent
         self.active = agent.status is AgentStatus.ACTIVE
         self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"))
@@ -89,9 +94,12 @@ class CompiledAgent:
             for rule in each.rules
             if rule.when_failed is Result.ESCALATED
         }
+        self._marks = marks_of(shared_marks, own_marks(policies))
         parts = sum(1 + len(each.rules) for each in enabled)
         self._views_max = max(_MIN_VIEWS, min(_MAX_VIEWS, _MAX_VIEW_PARTS // max(1, parts)))
-        self._tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules)
+        self._tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules) + len(
+            self._marks
+        )
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
         """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
@@ -131,7 +139,7 @@ class CompiledAgent:
     def recurs(self, plan: Plan, tool: str) -> bool:
         """Whether calls of the tool get this outcome and these quotas again and again, as the same objects."""
         usual = self.view(tool).when_all_pass if self.active else self.refusal
-        return plan.outcome is usual.outcome and plan.quotas is usual.quotas
+        return plan.outcome is usual.outcome and plan.quotas is usual.quotas and not plan.marks
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them."""
@@ -172,16 +180,22 @@ class CompiledAgent:
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)
                 settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
                 varying = quotas if len(settled) < len(quotas) else ()
-                return ToolView(asked, timed, plan_of(outcome, settled), quick, varying=varying)
+                marks = tuple(mark for pattern, mark in self._marks.items() if covers((pattern,), tool))
+                return ToolView(asked, timed, plan_of(outcome, settled), quick, varying=varying, marks=marks)
         return ToolView((), False, DEFAULT_DENY)
 
 
 DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"))
 
 
-def compile_agent(agent: Agent, policies: Sequence[Policy], is_secret: IsSecret) -> CompiledAgent:
-    """The agent's enabled policies, ready for `decide`. Policies that are stored always compile."""
-    return CompiledAgent(agent, policies, is_secret)
+def compile_agent(
+    agent: Agent, policies: Sequence[Policy], is_secret: IsSecret, shared_marks: Mapping[str, int] | None = None
+) -> CompiledAgent:
+    """The agent's enabled policies, ready for `decide`. Policies that are stored always compile.
+
+    shared_marks: what all rules of the workspace name in `forbiddenAfter`, with the seconds for which it counts.
+    """
+    return CompiledAgent(agent, policies, is_secret, shared_marks or {})
 
 
 class _CompiledPolicy(Struct, frozen=True):
@@ -201,7 +215,10 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
         condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
     ]
     quotas = tuple(
-        rule.quota for rule, verdict in applying if verdict is True and rule.quota and covers(rule.rule.tools, tool)
+        quota
+        for rule, verdict in applying
+        if rule.quotas and verdict is True and covers(rule.rule.tools, tool)
+        for quota in rule.quotas
     )
     refs = [condition.ref for condition in conditions] + [quota.when_full.rule for quota in quotas]
     present = [ref for ref in refs if ref is not None]

@@ -15,6 +15,7 @@ from app.model.policies import (
     Policy,
     PolicyRule,
     RateLimited,
+    Sequenced,
     TimeBased,
     ToolAllowlist,
     quota_fingerprints,
@@ -24,6 +25,8 @@ from app.model.schemas import compile_schema
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
 from app.pdp.costs import Cost, cost_of, cost_of_schema
 from app.pdp.limits import VaryingQuota, varying_quota
+from app.pdp.quotas import OpenQuota
+from app.pdp.sequences import no_session, session_checks
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
 
@@ -60,7 +63,7 @@ class Condition(Struct, frozen=True):
 class CompiledRule(Struct, frozen=True):
     """A rule with its condition or quota made once.
 
-    when_failed: the result a failure gives. condition, quota: what it asks for; lists and approvals have neither,
+    when_failed: the result a failure gives. condition, quotas: what it asks for; lists and approvals have neither,
     because whether they fail depends on the tool alone. judge: says in which calls it applies; None = in all.
     costs: what it takes at worst to find all that out.
     """
@@ -69,7 +72,7 @@ class CompiledRule(Struct, frozen=True):
     ref: RuleRef
     when_failed: Result
     condition: Condition | None = None
-    quota: Quota | VaryingQuota | None = None
+    quotas: tuple[OpenQuota, ...] = ()
     judge: Judge | None = None
     costs: tuple[Cost, ...] = ()
 
@@ -95,7 +98,7 @@ def _compile_rule(
     policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret
 ) -> CompiledRule:
     condition: Condition | None = None
-    quota: Quota | VaryingQuota | None = None
+    quotas: tuple[OpenQuota, ...] = ()
     when_failed = _result(rule)
     match rule:
         case ParameterConstraint():
@@ -111,14 +114,18 @@ def _compile_rule(
             condition = Condition(ref, when_failed, time=compile_time_window(rule.time_window))
         case RateLimited() | Budgeted():
             quota = _quota(policy, rule, ref, fingerprint or "", when_failed)
+            quotas = (quota,)
             if isinstance(quota, VaryingQuota):
                 condition = Condition(ref, when_failed, checks=(quota.failed,))
+        case Sequenced():
+            quotas = session_checks(policy.id, rule.sequence, Outcome(when_failed, policy.id, ref, ""))
+            condition = Condition(ref, when_failed, checks=(no_session,))
         case _:
             pass
     judge, costs = _judge(rule, is_secret)
     if condition is not None:
         costs = (*costs, condition.cost)
-    return CompiledRule(rule, ref, when_failed, condition, quota, judge, costs)
+    return CompiledRule(rule, ref, when_failed, condition, quotas, judge, costs)
 
 
 def _quota(

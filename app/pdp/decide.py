@@ -1,9 +1,12 @@
 """`decide`: one tool call against an agent's policies, quotas left open."""
 
+from msgspec.structs import replace
+
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, PolicyView
 from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
+from app.pdp.sequences import with_marks
 from app.pdp.time_windows import MINUTE_US
 
 
@@ -26,11 +29,13 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id:
         plan = view.when_all_pass
         if view.varying:
             plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id))
+        if view.marks:
+            plan = with_marks(plan, view.marks, request)
     else:
         outcome, deciding = failure
         plan = plan_of(outcome, settled_quotas(open_quotas(view.asked, outcome.result, deciding), request, key_id))
     if view.timed:
-        return Plan(plan.outcome, plan.quotas, minute * MINUTE_US, (minute + 1) * MINUTE_US, plan.may_escalate)
+        return replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
     return plan
 
 

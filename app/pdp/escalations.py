@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
 from app.model.escalations import Escalation
 from app.pdp.compiled import CompiledAgent
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.relations import NOTHING
+from app.pdp.sequences import with_marks
 from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
@@ -36,17 +37,22 @@ def approved_plan(
     """The plan once people have said yes to the rules with these fingerprints.
 
     It is allowed and takes every quota of all who are asked; those that would have asked for a person, and are covered,
-    are taken though they are full. What denies still denies. key_id: the API key that asks.
+    are taken though they are full. What denies still denies, and the call leaves its marks.
+    key_id: the API key that asks.
     """
-    asked = agent.view_of(request).asked
+    view = agent.view_of(request)
     outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason)
-    quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), request, key_id)
-    taken = tuple(_past(agent, quota, covered) for quota in quotas)
-    return replace(plan, outcome=outcome, quotas=taken)
+    quotas = settled_quotas(open_quotas(view.asked, Result.ALLOWED, 0), request, key_id)
+    past = (_past(agent, quota, covered) for quota in quotas)
+    taken = tuple(quota for quota in past if quota is not None)
+    return with_marks(replace(plan, outcome=outcome, quotas=taken), view.marks, request)
 
 
-def _past(agent: CompiledAgent, quota: Quota, covered: Collection[str]) -> Quota:
+def _past(agent: CompiledAgent, quota: Quota | HistoryCheck, covered: Collection[str]) -> Quota | HistoryCheck | None:
+    """What is left to ask of the store once people have said yes; None = nothing, and nothing is taken."""
     asked = agent.escalation(quota.when_full)
     if asked is None or asked.fingerprint not in covered:
         return quota
+    if isinstance(quota, HistoryCheck):
+        return None
     return replace(quota, max_calls=_NEVER_FULL if quota.amount is None else _NEVER_SPENT)

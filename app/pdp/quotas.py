@@ -3,18 +3,22 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
 from app.pdp.limits import VaryingQuota
+from app.pdp.sequences import SessionCheck
+
+OpenQuota = Quota | VaryingQuota | SessionCheck
+"""What the store alone can tell: whether a limit has room, or what a session was allowed."""
 
 
 class HasQuotas(Protocol):
     """A policy as one tool sees it."""
 
     @property
-    def quotas(self) -> tuple[Quota | VaryingQuota, ...]: ...
+    def quotas(self) -> tuple[OpenQuota, ...]: ...
 
 
-def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[Quota | VaryingQuota, ...]:
+def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[OpenQuota, ...]:
     """The quotas that can still change `result`, given by the policy at place `deciding` of those asked.
 
     A denial can only be named after an earlier policy's denying quota; an escalation gives way to any denying
@@ -31,13 +35,15 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
     )
 
 
-def plan_of(outcome: Outcome, quotas: tuple[Quota, ...]) -> Plan:
+def plan_of(outcome: Outcome, quotas: tuple[Quota | HistoryCheck, ...]) -> Plan:
     """The plan, which knows whether a person may be asked: most decisions need not look."""
     asks = outcome.result is Result.ESCALATED or any(quota.when_full.result is Result.ESCALATED for quota in quotas)
     return Plan(outcome, quotas, may_escalate=asks)
 
 
-def settled_quotas(quotas: Sequence[Quota | VaryingQuota], request: AuthorizeRequest, key_id: str) -> tuple[Quota, ...]:
-    """The same for one call: each with its bucket and its amount; what cannot be told has failed its rule."""
+def settled_quotas(
+    quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str
+) -> tuple[Quota | HistoryCheck, ...]:
+    """The same for one call: each with its bucket, amount or session; what cannot be told has failed its rule."""
     found = (quota if isinstance(quota, Quota) else quota.of(request, key_id) for quota in quotas)
     return tuple(quota for quota in found if quota is not None)

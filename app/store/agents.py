@@ -14,6 +14,7 @@ from app.model.changes import CONSOLE, snapshots
 from app.model.decisions import Tokens
 from app.model.ids import Ids, canonical_uuid
 from app.model.limits import Limits
+from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Policy
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
@@ -32,11 +33,14 @@ class Governed(Struct, frozen=True):
     """An agent with every policy that governs it: its own, its groups' and its workspace's.
 
     tokens: stand for all this; none of it has changed while they have not.
+    shared_marks: the patterns that rules of the workspace, whomever they govern, name in `forbiddenAfter`, with the
+    seconds for which they look back.
     """
 
     agent: Agent
     policies: list[Policy]
     tokens: Tokens
+    shared_marks: dict[str, int] = {}
 
 
 class Agents:
@@ -200,9 +204,12 @@ class Agents:
                 keyspace.policies,
                 keyspace.agent_aliases,
                 keyspace.commits,
+                keyspace.marks,
                 *records,
             ]
+            marks = sorted(mark for each in policies for mark in shared_marks(each))
             args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id, reason]
+            args += ["\n".join(marks), secrets.token_hex(16)]
             for policy in policies:
                 args += (policy.id, snapshots(policy, None)[0])
             status = check_reply(DELETE_AGENT, await self._client.run(DELETE_AGENT, keys, args))[0]
@@ -231,8 +238,9 @@ class Agents:
             # do not change which they are: however many there are, the third look suffices.
             indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
             indexes += [keyspace.group_policies(digest) for digest in digests]
-            record, shared, *rest = await self._client.read_snapshot(
+            record, marks, shared, *rest = await self._client.read_snapshot(
                 ("HGETALL", keyspace.agent(agent_id)),
+                ("HKEYS", keyspace.marks),
                 ("HMGET", keyspace.commits, WORKSPACE_TOKEN, *map(group_token, digests)),
                 *(("ZRANGE", index, 0, -1) for index in indexes),
                 *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
@@ -246,9 +254,8 @@ class Agents:
             if wanted == digests and sorted(ids) == sorted(expected):
                 workspace, *groups = (token or "" for token in shared)
                 tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
-                return Governed(
-                    agent, await policies_of(map(as_record, rest[len(indexes) :]), self._pool, workspace_id), tokens
-                )
+                policies = await policies_of(map(as_record, rest[len(indexes) :]), self._pool, workspace_id)
+                return Governed(agent, policies, tokens, longest_shared(marks))
             digests, expected = wanted, ids
         return contended()
 

@@ -43,6 +43,7 @@ class Keyspace:
         "changes_chain",
         "commits",
         "keys",
+        "marks",
         "policies",
         "workspace",
         "workspace_policies",
@@ -62,6 +63,7 @@ class Keyspace:
         self.approvals_open = f"{prefix}approvals:open"
         self.approvals_trail = f"{prefix}approvals:trail"
         self.approval_events = f"{prefix}approvals:events"
+        self.marks = f"{prefix}marks"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
         self.audit_head = f"{prefix}audit:head"
@@ -124,6 +126,18 @@ class Keyspace:
     def live_buckets(self, policy_id: str, fingerprint: str, agent_id: str) -> str:
         """Sorted set: the values of which an agent has a bucket that still counts."""
         return f"{self._prefix}live:{policy_id}:{fingerprint}:{agent_id}"
+
+    def session(self, digest: str) -> str:
+        """Hash: when the session was allowed what rules forbid to go before, whichever agent it was."""
+        return f"{self._prefix}session:{digest}"
+
+    def agent_session(self, agent_id: str, digest: str) -> str:
+        """Hash: when an agent was allowed in the session what rules require before."""
+        return f"{self._prefix}agent:{agent_id}:session:{digest}"
+
+    def live_sessions(self, agent_id: str, mark: str) -> str:
+        """Sorted set: the sessions in which a mark of the agent's still counts."""
+        return f"{self._prefix}agent:{agent_id}:marked:{mark}"
 
     def audit_segment(self, number: int) -> str:
         """Hash: one sealed segment, without its entries."""

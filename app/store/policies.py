@@ -13,6 +13,7 @@ from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
+from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import (
     Policy,
     PolicyKind,
@@ -201,7 +202,7 @@ class Policies:
             keys = [*_keys_of(keyspace, policy, owner, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
             before, _ = snapshots(policy, None)
             args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
-            args.append(reason)
+            args += [reason, "\n".join(shared_marks(policy))]
             status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
             require_actor(status)
             if not await overtaken(status):
@@ -245,6 +246,9 @@ class Policies:
             self._limits.policies,
             reason,
             self._limits.policy_versions,
+            "\n".join(shared_marks(policy) - shared_marks(held)),
+            "\n".join(shared_marks(held) - shared_marks(policy)),
+            MAX_SHARED_MARKS,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
@@ -266,4 +270,5 @@ def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) ->
         keyspace.policies,
         keyspace.commits,
         keyspace.policy_versions(policy.id),
+        keyspace.marks,
     ]

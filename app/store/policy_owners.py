@@ -5,6 +5,7 @@ from msgspec import Struct
 from app.errors import AgentNotFound, LimitReached
 from app.model.agents import group_digest
 from app.model.limits import Limits
+from app.model.marks import MAX_SHARED_MARKS
 from app.model.policies import Policy
 from app.store.keyspace import Keyspace
 from app.store.optimistic import require_room
@@ -46,6 +47,9 @@ class Owner(Struct, frozen=True):
                 f"The rules of all the {self.name}'s policies may have {self.rules_bytes_max} bytes, "
                 "and would have more"
             )
+        if status == "marks_full":
+            message = f"The workspace's policies may name {MAX_SHARED_MARKS} patterns in forbiddenAfter"
+            raise LimitReached(f"{message}, each with its withinSeconds, and would name more")
         if status == "no_agent":
             raise AgentNotFound("No agent has this id or alias")
 

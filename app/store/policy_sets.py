@@ -13,6 +13,7 @@ from app.fair_pool import FairPool
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
+from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy, evaluation_order, rate_limit_count
 from app.model.policy_sets import NO_VERSION, AppliedSet, PolicyChange, PolicyEntry, PolicySet, UnknownPolicy, settle
 from app.redis_client.client import Client, Value, check_reply
@@ -29,9 +30,14 @@ _encode = msgspec.json.encode
 
 
 class _Held(Struct, frozen=True):
-    """What is stored of an owner's policies. counted: rate limits and bytes of each as its record counts them."""
+    """What is stored of an owner's policies.
+
+    token: "" = there is none. version: what stands for these policies and no others.
+    counted: rate limits and bytes of each as its record counts them.
+    """
 
     token: str
+    version: str
     policies: list[Policy]
     counted: Mapping[str, tuple[int, int]]
 
@@ -49,7 +55,7 @@ class PolicySets:
         """The policies of the agent, of the group or, with neither, of the workspace. Raises AgentNotFound."""
         keyspace = Keyspace(workspace_id)
         held = await self._read(workspace_id, owner_called(agent_id, group, keyspace, self._limits))
-        return PolicySet(held.token or NO_VERSION, held.policies)
+        return PolicySet(held.version, held.policies)
 
     async def put(
         self,
@@ -71,7 +77,7 @@ class PolicySets:
         owner = owner_called(agent_id, group, Keyspace(workspace_id), self._limits)
         for _ in range(ATTEMPTS):
             held = await self._read(workspace_id, owner)
-            version = held.token or NO_VERSION
+            version = held.version
             if if_match is not None and version not in if_match:
                 message = f"The version of these policies is {version} now, and If-Match does not name it"
                 raise VersionConflict(f"{message}; read them again")
@@ -102,7 +108,7 @@ class PolicySets:
                 found = list(map(as_record, records))
                 policies = await policies_of(found, self._pool, workspace_id)
                 counted = {each["id"]: _counted(each) for each in found}
-                return _Held(token or "", evaluation_order(policies), counted)
+                return _Held(token or "", _version(owner, token, policies), evaluation_order(policies), counted)
             expected = ids
         return contended()
 
@@ -117,11 +123,12 @@ class PolicySets:
         rate_limits, rules_bytes = self._require_room(owner, held, named)
         token = secrets.token_hex(16)
         keys = [*change_keys(keyspace, actor_id), owner.record, owner.tokens, owner.policies, keyspace.policies]
-        keys += [keyspace.commits, *(keyspace.policy(change.policy.id) for change in changed)]
+        keys += [keyspace.commits, keyspace.marks, *(keyspace.policy(change.policy.id) for change in changed)]
         keys += [keyspace.policy_versions(change.policy.id) for change in changed]
         keys += [name for change in changed for name in _dropped(keyspace, change)]
         args: list[Value] = [actor_id, owner.token_field, held.token, token, rate_limits, rules_bytes]
         args += [self._limits.policies, len(changed), reason, self._limits.policy_versions]
+        args += [*_marks(changed), MAX_SHARED_MARKS]
         for change in changed:
             args += _parts(change)
         status, done_ms = check_reply(PUT_POLICIES, await self._client.run(PUT_POLICIES, keys, args))
@@ -132,8 +139,7 @@ class PolicySets:
             return None
         made = [_timed(change, done_ms) for change in named]
         policies = evaluation_order(change.after for change in made if change.after is not None)
-        version = token if policies or owner.tokens == owner.record else NO_VERSION
-        return AppliedSet(PolicySet(version, policies), made)
+        return AppliedSet(PolicySet(_version(owner, token, policies), policies), made)
 
     def _with_id(self, change: PolicyChange, now_ms: int) -> PolicyChange:
         if change.before is not None or change.after is None:
@@ -156,6 +162,18 @@ class PolicySets:
             if count > max(count_held, most):
                 owner.require_room(status)
         return limits, size
+
+
+def _version(owner: Owner, token: str | None, policies: Sequence[Policy]) -> str:
+    """The workspace has a token without policies of its own, too: while some agent's name marks for all."""
+    return token if token and (policies or owner.tokens == owner.record) else NO_VERSION
+
+
+def _marks(changes: Sequence[PolicyChange]) -> tuple[str, str]:
+    """What the policies ask of every agent's calls now and did not before, and the other way round."""
+    pairs = [(shared_marks(change.before), shared_marks(change.after)) for change in changes]
+    new = "\n".join(mark for before, after in pairs for mark in after - before)
+    return new, "\n".join(mark for before, after in pairs for mark in before - after)
 
 
 def _counted(record: Mapping[str, str]) -> tuple[int, int]:

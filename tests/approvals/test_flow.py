@@ -242,3 +242,31 @@ def test_a_key_that_the_asking_key_made_never_decides(tenant, agent_id):
         with tenant.replica.client(key) as client:
             answer = client.post(f"/v1/approvals/{asked['approval']['id']}/approve", json={})
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "OWN_APPROVAL")
+
+
+def test_an_approved_call_passes_a_sequence_and_leaves_its_marks(tenant, person):
+    """People let one call past what the session did before; the call is remembered like any other."""
+    agent_id = tenant.new_agent()["id"]
+    careful = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}, "effect": "escalate"}
+    paid = {"type": "sequence", "tools": ["close"], "sequence": {"requiresBefore": ["pay"]}, "effect": "escalate"}
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["*"]})
+    policy = tenant.new_policy(agent_id, careful, paid, kind="guardrail")
+    session = {"context": {"session": "s"}}
+    assert tenant.authorize(agent_id, "mail", **session)["result"] == "allowed"
+    asked = tenant.authorize(agent_id, "pay", **session)
+    assert (asked["result"], asked["rule"]) == ("escalated", {"index": 0, "type": "sequence"})
+    assert tenant.authorize(agent_id, "close", **session)["result"] == "escalated"
+    approve(person, asked["approval"]["id"])
+
+    passed = tenant.authorize(agent_id, "pay", **session)
+
+    assert (passed["result"], passed["reason"]) == ("allowed", 'Approved by "ann"')
+    assert tenant.authorize(agent_id, "close", **session)["result"] == "allowed"
+    again = tenant.authorize(agent_id, "pay", **session)
+    assert (again["result"], again["approval"]["status"]) == ("escalated", "pending")
+
+    approve(person, again["approval"]["id"])
+    changed = [careful | {"sequence": {"forbiddenAfter": ["mail", "web"]}}, paid]
+    assert tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": changed}).status_code == 200
+    asked_anew = tenant.authorize(agent_id, "pay", **session)
+    assert (asked_anew["result"], asked_anew["approval"]["status"]) == ("escalated", "pending")

@@ -50,7 +50,7 @@ class Shelf:
 class Compiled:
     """What is made of an agent; each one is another object."""
 
-    def __init__(self, made_of, policies) -> None:
+    def __init__(self, made_of, policies, shared_marks) -> None:
         self.policies = policies
 
 
@@ -261,7 +261,7 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
 @pytest.mark.parametrize(("tools", "on_the_loop"), [(1, True), (10_000, False)])
 async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, on_the_loop):
     """Everybody else is answered meanwhile. The JSON of the rules tells, whatever is in it."""
-    cache = AgentCache(shelf, lambda _agent, _policies: threading.get_ident(), 1_000_000)
+    cache = AgentCache(shelf, lambda _agent, _policies, _marks: threading.get_ident(), 1_000_000)
     shelf.put("a", tools=tools)
     assert ((await cache.load(W, "a")).compiled == threading.get_ident()) is on_the_loop
 

@@ -114,13 +114,17 @@ def deployment(tmp_path_factory, program):
         for owner in ({"group": "crew"}, {}):
             rules = [{"type": "tool_denylist", "tools": ["rm"]}]
             rules += [{"type": "rate_limit", "tools": ["*"], "rateLimit": per_tool}] if owner else []
+            sides = {"forbiddenAfter": ["booking.*"], "requiresBefore": ["booking.*"], "withinSeconds": 60}
+            rules += [{"type": "sequence", "tools": ["rm"], "sequence": sides}] if owner else []
             never = {"kind": "guardrail", "name": "never", "rules": rules}
             assert client.post("/v1/policies", json=never | owner).status_code == 201
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
         rules = [{"type": "tool_allowlist", "tools": ["booking.*"]}, limit]
         client.post("/v1/policies", json={"agent_id": agent_id, "name": "reads", "rules": rules})
         call = {"agent_id": agent_id, "tool_name": "booking.read", "parameters": {"booking": "AB12"}}
-        client.post("/v1/authorize", json=call, headers={"Idempotency-Key": "once"})
+        client.post(
+            "/v1/authorize", json=call | {"context": {"session": "chat 7"}}, headers={"Idempotency-Key": "once"}
+        )
         results = [client.post("/v1/authorize", json=call).json()["result"] for _ in range(4)]
         assert results == ["allowed", "allowed", "denied", "denied"]
         yield store
@@ -175,6 +179,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         assert kind == TYPES.get(row[1], row[1]), name
         expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
         expires |= {"two windows and a second after the last admitted call": 121_000}
+        expires |= {"twice as long as rules look back, and a second": 121_000}
         if row[5] in expires:
             assert 0 < life_ms <= expires[row[5]], name
         else:

@@ -94,7 +94,7 @@ API = schemathesis.openapi.from_dict(DOCUMENT, config=schemathesis.Config.from_d
 # tested by cases in tests/cases; here constraints are made of these, and rules of the types that hold no more.
 PLAIN = {"regex", "enum", "min", "max", "required"}
 BEYOND = {"when", "unless", "context"}
-JUDGED_BY_THE_SERVICE = {"parameter_schema", "budget"}
+JUDGED_BY_THE_SERVICE = {"parameter_schema", "budget", "sequence"}
 
 
 @API.hook

@@ -22,6 +22,10 @@ def window(*tools, **fields):
     return {"type": "time_based", "tools": list(tools), "timeWindow": fields}
 
 
+def sequence(*tools, **sides):
+    return {"type": "sequence", "tools": list(tools), "sequence": sides}
+
+
 def constrained(name, **constraint):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
 
@@ -117,6 +121,14 @@ EARNED = {
         [policy({"type": "tool_allowlist", "tools": ["refund.create", "refnud.*"]})],
         (Code.UNKNOWN_TOOL, "$.rules[0].tools[1]"),
     ),
+    "a session's past that nobody knows": (
+        [policy(sequence("refund.create", forbiddenAfter=["mail.send", "mial.*"]), kind="guardrail")],
+        (Code.UNKNOWN_TOOL, "$.rules[0].sequence.forbiddenAfter[1]"),
+    ),
+    "what must come first waits for itself": (
+        [policy(sequence("refund.*", requiresBefore=["refund.list"]), kind="guardrail")],
+        (Code.SEQUENCE_NEVER_BEGINS, "$.rules[0].sequence.requiresBefore"),
+    ),
 }
 
 
@@ -131,6 +143,10 @@ NOT_EARNED = {
     "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
     "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
     "denials alone grant nothing": [policy(DENY)],
+    "what must come first is another tool's": [
+        policy(sequence("refund.*", requiresBefore=["mail.send"]), kind="guardrail"),
+        policy(sequence("refund.*", requiresBefore=["refund.list", "mail.send"]), kind="guardrail"),
+    ],
     "an allowlist of everything beside denials": [policy({"type": "tool_allowlist", "tools": ["*"]}, DENY)],
     "a higher grant of other tools": [
         policy(BOUNDED, priority=10),

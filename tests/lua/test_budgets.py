@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.authorize.commit import CROWDED
+from app.authorize.quota_part import CROWDED
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.ids import Ids
 from app.model.quotas import MAX_LIVE

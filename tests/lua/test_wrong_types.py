@@ -1,11 +1,13 @@
 """Scripts do not roll back: whatever is wrong with a key, they find out before they write."""
 
 import pytest
-from deciding import MINUTE, Scene, quota
+from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
+from app.model.decisions import HistoryCheck, Plan
 from app.model.keys import Scope
+from app.model.marks import Mark
 from app.model.policies import PolicyKind, RateLimit, RateLimited
 from app.model.policy_sets import PolicyEntry
 from app.redis_client.scripts import FREEZE_AGENT
@@ -49,6 +51,11 @@ class Spoiling:
 
 async def commit(scene, _):
     await scene.commit(quota("one", 5, MINUTE), quota("two", 5, MINUTE))
+
+
+async def commit_with_marks(scene, _):
+    check = HistoryCheck(POLICY, True, ("aa",), MINUTE, DENIED, "5e")
+    await scene.commit(plan=Plan(ALLOWED, (check,), session="5e", marks=(Mark("aa", MINUTE, MINUTE),)))
 
 
 async def check_key(scene, _):
@@ -111,10 +118,10 @@ AGENTS, POLICIES, KEYS = (
     (create_policy, create_guardrail, update_policy, delete_policy, put_policies),
     (create_key, revoke_key, rotate_key),
 )
-ACTS = (commit, check_key, *AGENTS, *POLICIES, *KEYS)
+ACTS = (commit, commit_with_marks, check_key, *AGENTS, *POLICIES, *KEYS)
 
 
-@pytest.mark.parametrize("nth", range(9))
+@pytest.mark.parametrize("nth", range(11))
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, act, nth):
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
@@ -131,5 +138,5 @@ async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspa
     except IndexError:
         pass  # the script has fewer keys
     else:
-        assert nth >= 6, "only what comes after the named keys may be deleted whatever it is"
+        assert nth >= 8, "only what comes after the named keys may be deleted whatever it is"
         assert act in {delete_agent, update_policy, delete_policy, put_policies}

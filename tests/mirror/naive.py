@@ -22,6 +22,10 @@ Json = Any
 Bucket = tuple[Any, ...]
 """A limit's calls: policy id, what makes rules alike, the place among rules alike, and the values that it is per."""
 
+Past = tuple[int, str | None, frozenset[tuple[str, str]]]
+"""An allowed call: when (us), in which session, and what it is remembered for."""
+
+SIDES = ("forbiddenAfter", "requiresBefore")
 NEVER = float("inf")
 PASS, ABSTAIN, DENY, ESCALATE = "pass", "abstain", "deny", "escalate"
 STRICTNESS = {"allowed": 0, "escalated": 1, "denied": 2}
@@ -45,11 +49,12 @@ def evaluate(
     call: Json,
     now_us: int,
     admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
+    history: Collection[Past] = (),
 ) -> Answer:
     """The answer to one call.
 
     policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls and what
-    they took of it.
+    they took of it. history: the allowed calls.
     """
     if status != "active":
         return Answer("denied")
@@ -57,8 +62,11 @@ def evaluate(
     for policy in policies:
         for index, rule in enumerate(policy["rules"]):
             if is_limit(rule, call):
-                values, amount = reading(rule, call)
-                wait = wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
+                if "sequence" in rule:
+                    wait = wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history)
+                else:
+                    values, amount = reading(rule, call)
+                    wait = wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
                 if wait > 0:
                     waits[policy["id"], index] = wait
 
@@ -78,8 +86,41 @@ def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
         (bucket(policy, index, reading(rule, call)[0]), reading(rule, call)[1])
         for policy in tier + guardrails(policies)
         for index, rule in enumerate(policy["rules"])
-        if is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
+        if limit_of(rule) is not None and is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
     ]
+
+
+def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]:
+    """What an allowed call is remembered for: the patterns of sequence rules in force that cover its tool."""
+    return frozenset(
+        (side, pattern)
+        for policy in policies
+        if policy["enabled"]
+        for rule in policy["rules"]
+        for side in SIDES
+        for pattern in rule.get("sequence", {}).get(side, ())
+        if covers([pattern], call["tool_name"])
+    )
+
+
+def wait_of_sequence(sequence: Json, session: str, now_us: int, history: Collection[Past]) -> Any:
+    """Until the session's past lets the call pass; 0 if it does, NEVER where waiting does not help."""
+    window_us = sequence.get("withinSeconds", 2_678_400) * 1_000_000
+
+    def ends(side: str) -> list[int]:
+        wanted = {(side, pattern) for pattern in sequence.get(side, ())}
+        return [
+            time + window_us for time, where, left in history if where == session and left & wanted
+            and time + window_us > now_us
+        ]  # fmt: skip
+
+    forbidden = max((end - now_us for end in ends("forbiddenAfter")), default=0)
+    return NEVER if "requiresBefore" in sequence and not ends("requiresBefore") else forbidden
+
+
+def session_of(call: Json) -> str | None:
+    session = (call.get("context") or {}).get("session")
+    return session if isinstance(session, str) and 1 <= len(session) <= 128 else None
 
 
 def decide(policies: Collection[Json], call: Json, now_us: int, full: Collection[tuple[str, int]]) -> Answer:
@@ -144,10 +185,9 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
 
 
 def is_limit(rule: Json, call: Json) -> bool:
-    """Whether its quota alone says if it passes."""
-    return (
-        limit_of(rule) is not None and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
-    )
+    """Whether its quota alone says if it passes, or of a sequence the session's past."""
+    counts = limit_of(rule) is not None or "sequence" in rule
+    return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
 
 
 def limit_of(rule: Json) -> Json:
@@ -155,7 +195,12 @@ def limit_of(rule: Json) -> Json:
 
 
 def reading(rule: Json, call: Json) -> Json:
-    """The values that the limit is per and how much the call takes of it; None where the call does not say it."""
+    """The values that the limit is per and how much the call takes of it; None where the call does not say it.
+
+    Of a sequence, the session.
+    """
+    if "sequence" in rule:
+        return session_of(call)
     limit, values = limit_of(rule), []
     for name in limit.get("per", ()):
         of, _, rest = name.partition(".")

@@ -111,10 +111,38 @@ def windows(draw):
     return window
 
 
+PER = ["tool", "key", "agent", "parameters.x", "context.session"]
+contexts = st.sampled_from([{"session": "s"}, {"session": "s"}, {"session": "t"}, None, {"session": ""}])
+
+
+@st.composite
+def sequences(draw):
+    """What must have been allowed before, what must not, or both; mostly of the tools that are called."""
+    sides = draw(st.sampled_from([("forbiddenAfter",), ("requiresBefore",), ("forbiddenAfter", "requiresBefore")]))
+    within = draw(st.sampled_from([{}, *({"withinSeconds": window} for window in WINDOWS)]))
+    return {side: draw(other_tools) for side in sides} | within
+
+
 @st.composite
 def rules(draw):
-    """Any rule, but rate limits above all, and few that fail for a tool whatever the call."""
-    kind = draw(st.sampled_from([*["rl"] * 6, "pc", "tb", "tool_allowlist", "tool_denylist", "approval_required"]))
+    """Any rule, but limits above all, and few that fail for a tool whatever the call."""
+    kind = draw(
+        st.sampled_from(
+            [
+                *["rl"] * 4,
+                "per",
+                "budget",
+                "budget",
+                "seq",
+                "seq",
+                "pc",
+                "tb",
+                "tool_allowlist",
+                "tool_denylist",
+                "approval_required",
+            ]
+        )
+    )
     rule = {"tools": draw(other_tools if kind in ("tool_denylist", "approval_required") else tools)}
     if kind == "pc":
         named = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
@@ -122,6 +150,15 @@ def rules(draw):
     if kind == "rl":
         limit = {"maxCalls": draw(st.sampled_from([1, 1, 2, 3])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
         return rule | {"type": "rate_limit", "rateLimit": limit} | draw(effect)
+    if kind == "per":
+        limit = {"maxCalls": draw(st.sampled_from([1, 2])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
+        per = draw(st.lists(st.sampled_from(PER), min_size=1, max_size=2, unique=True))
+        return rule | {"type": "rate_limit", "rateLimit": limit | {"per": per}} | draw(effect)
+    if kind == "budget":
+        limit = {"max": draw(st.sampled_from([1, 2, 2.5])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
+        return rule | {"type": "budget", "budget": {"parameter": "x"} | limit} | draw(effect)
+    if kind == "seq":
+        return rule | {"type": "sequence", "sequence": draw(sequences())} | draw(effect)
     if kind == "tb":
         return rule | {"type": "time_based", "timeWindow": draw(windows())} | draw(effect)
     return rule | {"type": kind}
@@ -157,6 +194,7 @@ steps = st.lists(
         st.none() | st.none() | st.tuples(st.integers(0, 3), st.integers(1, 3), effect, st.booleans()),
         # Rate limits that others have just filled, by their place among all of the agent's.
         st.just(()) | st.lists(st.integers(0, 7), max_size=3),
+        contexts,
     ),
     min_size=3,
     max_size=12,
@@ -169,15 +207,15 @@ def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
     """Result, policy, rule and wait are the same at every call of a history, with edits in between."""
     sides = BothSides(bodies)
     now_us = start + edge
-    for tool, given_parameters, later_us, edit, filled in calls:
+    for tool, given_parameters, later_us, edit, filled, context in calls:
         now_us += later_us
         if edit is not None:
             edit_one(sides, bodies, *edit)
         fill(sides, filled, now_us)
 
-        answer, _ = sides.judge(tool, given_parameters, now_us)
+        answer, _ = sides.judge(tool, given_parameters, now_us, context)
 
-        assert answer == sides.judge_by_mirror(tool, given_parameters, now_us)
+        assert answer == sides.judge_by_mirror(tool, given_parameters, now_us, context)
 
 
 @PROFILE
@@ -288,7 +326,7 @@ def fill(sides, places, now_us):
         (body["id"], index)
         for body in sides.bodies.values()
         for index, rule in enumerate(body["rules"])
-        if rule["type"] == "rate_limit"
+        if rule["type"] == "rate_limit" and "per" not in rule["rateLimit"]
     ]
     for place in places if limits else ():
         sides.fill(*limits[place % len(limits)], now_us)

@@ -71,7 +71,8 @@ class Workspace:
         """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason."""
         governed = await self.agents.load(self.id, self.agent_id)
         request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}", context=context)
-        plan = decide(compile_agent(governed.agent, governed.policies, REDACTOR.is_secret), request, now_us)
+        compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
+        plan = decide(compiled, request, now_us)
         decision_id = self.made.new(now_us // 1000)
         decision = await self.commit(self.caller, request, governed.tokens, plan, decision_id, now_us, now_us=now_us)
         assert isinstance(decision, Decision)
@@ -123,14 +124,14 @@ def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
         oldest_first = sorted(bodies, key=lambda body: (body["createdAt"], body["id"]))
         workspace, sides = await Workspace(client).enter(oldest_first), BothSides(bodies)
         now_us = start
-        for tool, parameters, later_us, edit, _ in calls:
+        for tool, parameters, later_us, edit, _, context in calls:
             now_us += later_us
             if edit is not None:
                 changed = edit_one(sides, bodies, *edit)
                 await workspace.patch(changed["id"], {"rules": changed["rules"]})
 
-            answer, _ = await workspace.judge(tool, parameters, now_us)
+            answer, _ = await workspace.judge(tool, parameters, now_us, context=context)
 
-            assert answer == tuple(sides.judge_by_mirror(tool, parameters, now_us))
+            assert answer == tuple(sides.judge_by_mirror(tool, parameters, now_us, context))
 
     runner.run(history())

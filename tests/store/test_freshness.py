@@ -281,3 +281,42 @@ async def test_a_group_that_an_agent_joins_or_leaves_binds_every_later_call(depl
             await witness.change(deployment.admins[turn % 2].patch(f"/v1/agents/{agent_id}", json=body), answer)
 
     await under_load(witness, deployment.admins, agent_id, rounds())
+
+
+async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(deployment):
+    """Whichever agent reads mail, on whichever replica: it was decided by another for the agent that pays."""
+    payer, _ = await deployment.agent([FREE])
+    for number in range(ROUNDS):
+        reader, _ = await deployment.agent([FREE])
+        key = (await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}))["key"]
+        first, second = await deployment.callers(key)
+
+        async def ask(client, agent_id, tool, session):
+            body = {"agent_id": agent_id, "tool_name": tool, "context": {"session": session}}
+            return (await client.post("/v1/authorize", json=body)).json()["result"]
+
+        session = f"s{number}"
+        assert await ask(second, reader, f"mail{number}", session) == "allowed"  # second holds the reader compiled
+        after = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": [f"mail{number}"]}}
+        guardrail = {"agent_id": payer, "kind": "guardrail", "name": "g", "rules": [after]}
+        policy = await deployment.make("/v1/policies", guardrail, at=number % 2)
+
+        assert await ask(first, payer, "pay", session) == "allowed"
+        assert await ask(second, reader, f"mail{number}", session) == "allowed"
+        assert await ask(first, payer, "pay", session) == "denied"
+        assert await ask(second, payer, "pay", f"{session} of another") == "allowed"
+        await deployment.admins[number % 2].delete(f"/v1/policies/{policy['id']}")
+        assert await ask(second, payer, "pay", session) == "allowed"
+
+
+async def test_calls_at_once_pass_a_sequence_that_forbids_itself_once(deployment):
+    """Once in a session, however many ask on two replicas at the same time."""
+    once = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["pay"]}}
+    agent_id, _ = await deployment.agent([FREE, once])
+    key = (await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}))["key"]
+    callers = await deployment.callers(key)
+
+    for session in range(ROUNDS):
+        body = {"agent_id": agent_id, "tool_name": "pay", "context": {"session": f"s{session}"}}
+        answers = await asyncio.gather(*(callers[n % 2].post("/v1/authorize", json=body) for n in range(16)))
+        assert sorted(each.json()["result"] for each in answers) == ["allowed", *["denied"] * 15]

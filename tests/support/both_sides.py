@@ -8,7 +8,8 @@ import msgspec
 from mirror import naive
 
 from app.model.agents import Agent, AgentStatus
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Result
+from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Policy, PolicyKind, Rules, quota_fingerprints
 from app.model.redaction import Redactor
 from app.pdp import compile_agent, decide
@@ -66,6 +67,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.admitted: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        self.marked: dict[tuple[str, str, bool], int] = {}
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the wait of the longest if a quota is full."""
@@ -73,6 +75,12 @@ class Ledger:
         waits = []
         outcome = None
         for quota in plan.quotas:
+            if isinstance(quota, HistoryCheck):
+                wait = self._wait(quota, now_us)
+                if wait > 0:
+                    outcome = outcome or quota.when_full
+                    waits.append(wait)
+                continue
             entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
             held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
             takes = 1 if quota.amount is None else quota.amount
@@ -84,11 +92,24 @@ class Ledger:
                 waits.append(wait)
         outcome = outcome or plan.outcome
         if outcome.result is Result.ALLOWED:
+            for mark in plan.marks:
+                self.marked |= {(plan.session, mark.name, True): now_us} if mark.shared_us else {}
+                self.marked |= {(plan.session, mark.name, False): now_us} if mark.own_us else {}
             for quota in plan.quotas:
+                if isinstance(quota, HistoryCheck):
+                    continue
                 entry = (now_us, 1 if quota.amount is None else quota.amount)
                 self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
         longest = max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
+
+    def _wait(self, check: HistoryCheck, now_us: int) -> float:
+        """Until the session's marks let the call pass; 0 if they do."""
+        times = [self.marked.get((check.session, name, check.forbids), -check.window_us) for name in check.marks]
+        left_us = max(times) + check.window_us - now_us
+        if check.forbids:
+            return max(0, left_us)
+        return 0 if left_us > 0 else math.inf
 
 
 class BothSides:
@@ -99,6 +120,7 @@ class BothSides:
         self.bodies = {body["id"]: DEFAULTS | body for body in policies if governs(body, groups)}
         self.ledger = Ledger()
         self.mirror_admitted: dict[naive.Bucket, list[Any]] = {}
+        self.mirror_history: list[naive.Past] = []
         self._compile()
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
@@ -127,12 +149,14 @@ class BothSides:
     ) -> naive.Answer:
         call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
-        answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted)
+        answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted, self.mirror_history)
         if answer.result == "allowed":
+            self.mirror_history.append((now_us, naive.session_of(call), naive.leaves(policies, call)))
             for bucket, amount in naive.takes(policies, call):
                 self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
         return answer
 
     def _compile(self) -> None:
         policies = [policy_of(body) for body in self.bodies.values()]
-        self.compiled = compile_agent(agent(self.status), policies, REDACTOR.is_secret)
+        shared = longest_shared(mark for each in policies for mark in shared_marks(each))
+        self.compiled = compile_agent(agent(self.status), policies, REDACTOR.is_secret, shared)

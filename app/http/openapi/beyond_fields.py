@@ -13,13 +13,15 @@ from app.model.policies import (
     ParameterSchema,
     PolicyKind,
     RateLimited,
+    Sequenced,
     TimeBased,
     TimeWindow,
     ToolAllowlist,
     ToolDenylist,
 )
+from app.model.sequences import CallSequence
 
-_MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, TimeBased)
+_MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, Sequenced, TimeBased)
 _NEVER_ESCALATE = (ToolAllowlist, ToolDenylist)
 _ONE_OF_TWO = {"not": {"required": ["when", "unless"]}}
 _TERMS = {
@@ -65,6 +67,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: _EITHER,
     ParameterConstraint.__name__: {"allOf": [_EITHER, _ONE_OF_TWO, _TERMS]},
+    CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
 """By the name of the struct."""

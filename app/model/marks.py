@@ -1,0 +1,78 @@
+"""Marks: what allowed calls leave in their session, so that sequence rules can look back on them.
+
+A mark stands for a pattern that some rule names, and says when a call that it covers was allowed last. Those that
+`forbiddenAfter` names belong to the session, whichever agent left them; those of `requiresBefore` to agent and session.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from app.model.policies import Policy, PolicyRule, Sequenced
+from app.model.sequences import CallSequence
+
+MAX_SESSIONS = 1_000
+"""Sessions in which an agent can have live marks of one pattern."""
+
+MAX_SHARED_MARKS = 1_000
+"""What all rules of a workspace can name in `forbiddenAfter`: patterns, each with its times; every agent's calls are
+held against them."""
+
+
+class Mark(Struct, frozen=True):
+    """What an allowed call of a tool leaves in its session.
+
+    name: stands for a pattern. shared_us: for how long it counts, at most, for rules of the workspace that forbid; 0 =
+    no rule names it. own_us: the same for rules of the agent's that require.
+    """
+
+    name: str
+    shared_us: int
+    own_us: int
+
+
+def mark_name(pattern: str) -> str:
+    """What a pattern is called in the store."""
+    return hashlib.sha256(pattern.encode()).hexdigest()[:32]
+
+
+def shared_marks(policy: Policy | None) -> frozenset[str]:
+    """What a policy asks of every agent's calls while it is enabled, as `<seconds> <pattern>`; no policy asks nothing.
+
+    The workspace counts how many policies ask for each.
+    """
+    if policy is None or not policy.enabled:
+        return frozenset()
+    return frozenset(f"{each.seconds} {pattern}" for each in _sequences(policy.rules) for pattern in each.forbidden)
+
+
+def longest_shared(marks: Iterable[str]) -> dict[str, int]:
+    """The patterns of `shared_marks`, each with the longest of its times, in seconds."""
+    return _longest((pattern, int(seconds)) for seconds, _, pattern in (mark.partition(" ") for mark in marks))
+
+
+def own_marks(policies: Iterable[Policy]) -> dict[str, int]:
+    """What these policies ask of an agent's own calls: each pattern of `requiresBefore` with its longest time."""
+    rules = [rule for policy in policies if policy.enabled for rule in policy.rules]
+    return _longest((pattern, each.seconds) for each in _sequences(rules) for pattern in each.required)
+
+
+def marks_of(shared: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Mark]:
+    """The mark of each pattern."""
+    second = 1_000_000
+    return {
+        pattern: Mark(mark_name(pattern), shared.get(pattern, 0) * second, own.get(pattern, 0) * second)
+        for pattern in {**shared, **own}
+    }
+
+
+def _sequences(rules: Iterable[PolicyRule]) -> Iterable[CallSequence]:
+    return (rule.sequence for rule in rules if isinstance(rule, Sequenced))
+
+
+def _longest(named: Iterable[tuple[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for pattern, seconds in named:
+        found[pattern] = max(seconds, found.get(pattern, 0))
+    return found

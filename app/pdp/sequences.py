@@ -1,0 +1,78 @@
+"""Sequence rules: what they ask of a session's past, and what a call leaves in its session for them."""
+
+import hashlib
+from collections.abc import Collection
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan
+from app.model.marks import Mark, mark_name
+from app.model.sequences import MAX_SESSION_LENGTH, CallSequence
+from app.pdp.clauses import clipped
+from app.pdp.relations import NOTHING
+
+_NO_SESSION = f"context.session must be a text of 1 to {MAX_SESSION_LENGTH} characters: the rule is about its past"
+_SECOND_US = 1_000_000
+
+
+class SessionCheck(Struct, frozen=True):
+    """One side of a sequence rule, of which a call says the session. check: what is the same for all calls."""
+
+    check: HistoryCheck
+
+    @property
+    def when_full(self) -> Outcome:
+        return self.check.when_full
+
+    def of(self, request: AuthorizeRequest, _key_id: str) -> HistoryCheck | None:
+        """What is looked up for the call; None where it names no session, and so the rule has failed."""
+        session = _session_of(request.context)
+        return replace(self.check, session=session) if session else None
+
+
+def session_checks(policy_id: str, sequence: CallSequence, when_failed: Outcome) -> tuple[SessionCheck, ...]:
+    """What a rule asks; it fails with the reason that is true of it."""
+    within = "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
+    sides = (
+        (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),
+        (False, sequence.required, f"The session was allowed no call of {{}}{within} yet"),
+    )
+    return tuple(
+        SessionCheck(
+            HistoryCheck(
+                policy_id,
+                forbids,
+                tuple(mark_name(pattern) for pattern in dict.fromkeys(patterns)),
+                sequence.seconds * _SECOND_US,
+                replace(when_failed, reason=reason.format(_named(patterns))),
+                "",
+            )
+        )
+        for forbids, patterns, reason in sides
+        if patterns
+    )
+
+
+def no_session(_parameters: dict[str, Any], context: dict[str, Any]) -> str | None:
+    """Why a call fails every sequence rule, None if it names its session."""
+    return None if _session_of(context) else _NO_SESSION
+
+
+def with_marks(plan: Plan, marks: tuple[Mark, ...], request: AuthorizeRequest) -> Plan:
+    """The plan, leaving these marks in the call's session; a call without one leaves none."""
+    session = _session_of(request.context)
+    return replace(plan, session=session, marks=marks) if session else plan
+
+
+def _session_of(context: dict[str, Any] | None) -> str:
+    """What the session is called in the store; "" where the call names none."""
+    name = (context or NOTHING).get("session")
+    if type(name) is not str or not 0 < len(name) <= MAX_SESSION_LENGTH:
+        return ""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _named(patterns: Collection[str]) -> str:
+    return clipped(" or ".join(f'"{pattern}"' for pattern in patterns))

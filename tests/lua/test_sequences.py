@@ -1,0 +1,150 @@
+"""Marks in sessions: left by allowed calls alone, seen by whom they belong to, bounded, and by quota time."""
+
+import pytest
+from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
+
+from app.authorize.quota_part import MANY_SESSIONS
+from app.model.decisions import (
+    AuthorizeRequest,
+    Decision,
+    HistoryCheck,
+    Idempotency,
+    Outcome,
+    Plan,
+    Result,
+    RuleRef,
+    Tokens,
+)
+from app.model.marks import MAX_SESSIONS, Mark
+
+WITHIN = MINUTE
+FAILED = Outcome(Result.DENIED, POLICY, RuleRef(4, "sequence"), "the session's past")
+READ = "ad" * 16
+BOTH = Mark(READ, WITHIN, WITHIN)
+
+
+def after(session="5e", *names):
+    return HistoryCheck(POLICY, True, names or (READ,), WITHIN, FAILED, session)
+
+
+def before(session="5e", *names):
+    return HistoryCheck(POLICY, False, names or (READ,), WITHIN, FAILED, session)
+
+
+def leaving(*marks, session="5e", outcome=ALLOWED, quotas=()):
+    return Plan(outcome, quotas, session=session, marks=marks or (BOTH,))
+
+
+async def passes(scene, *checks, at=START):
+    answer = await scene.commit(*checks, at=at)
+    assert isinstance(answer, Decision)
+    return answer.outcome == ALLOWED
+
+
+async def marks_of(scene):
+    return {name: held for name, held in (await scene.everything()).items() if "session:" in name or "marked:" in name}
+
+
+async def test_a_mark_is_seen_by_the_commits_that_come_after(scene):
+    """The call that leaves it does not see it itself."""
+    first = leaving(quotas=(after(), quota("wide", 9, MINUTE)))
+    assert (await scene.commit(plan=first)).outcome == ALLOWED
+    assert not await passes(scene, after())
+    assert await passes(scene, before())
+    assert await passes(scene, after("aa"))
+    assert not await passes(scene, before("aa"))
+
+
+@pytest.mark.parametrize("outcome", [DENIED, ESCALATED], ids=lambda outcome: outcome.result)
+async def test_a_call_that_is_not_allowed_leaves_no_mark(scene, outcome):
+    """I4, I15: refused by its plan, or by a quota that is full."""
+    full = quota("full", 1, MINUTE)
+    await scene.commit(full)
+
+    await scene.commit(plan=leaving(outcome=outcome))
+    await scene.commit(plan=leaving(quotas=(full,)))
+    await scene.commit(plan=leaving(quotas=(before(),)))
+
+    assert await marks_of(scene) == {}
+
+
+async def test_another_agent_washes_off_nothing_and_proves_nothing(scene):
+    """What forbids belongs to the session, what is required to the agent as well."""
+    await scene.commit(plan=leaving())
+    scene.agent = await scene.agents.create(scene.workspace_id, "other", None)
+
+    assert not await passes(scene, after())
+    assert not await passes(scene, before())
+
+
+async def test_a_mark_counts_for_so_long_to_the_microsecond(scene):
+    """And says when to come back; what is required says nothing, since waiting does not help."""
+    await scene.commit(plan=leaving())
+    assert (await scene.commit(after(), at=START + 1)).retry_after_us == WITHIN - 1
+    assert not await passes(scene, after(), at=START + WITHIN - 1)
+    assert await passes(scene, before(), at=START + WITHIN - 1)
+    assert await passes(scene, after(), at=START + WITHIN)
+    answer = await scene.commit(before(), at=START + WITHIN)
+    assert (answer.outcome, answer.retry_after_us) == (FAILED, None)
+
+
+async def test_a_clock_that_steps_back_makes_no_mark_younger_or_older(scene):
+    """Quota time goes on from where it was."""
+    await scene.commit(plan=leaving(), at=START + 30 * SECOND)
+    assert not await passes(scene, after(), at=START)
+    assert not await passes(scene, after(), at=START + WITHIN - 1)
+    assert await passes(scene, after(), at=START + WITHIN)
+
+
+async def test_of_many_sessions_one_more_is_refused_and_says_so(scene):
+    """For this agent alone; a session that it has already goes on, and there is room once the first has left."""
+    live = scene.keyspace.live_sessions(scene.agent.id, READ)
+    await scene.client.call(
+        "ZADD", live, *(word for n in range(MAX_SESSIONS) for word in (START + MINUTE + n, f"{n:x}"))
+    )
+    before_it = await marks_of(scene)
+
+    answer = await scene.commit(plan=leaving(session="abcdef"), at=START + SECOND)
+
+    assert answer.outcome == Outcome(Result.DENIED, None, None, MANY_SESSIONS)
+    assert answer.retry_after_us == MINUTE - SECOND
+    entry = (await scene.entries())[-1]
+    assert [entry[name] for name in ("result", "policyId", "rule", "reason")] == ["denied", "", "", MANY_SESSIONS]
+    assert await marks_of(scene) == before_it
+    assert (await scene.commit(plan=leaving(session="7"), at=START + SECOND)).outcome == ALLOWED
+    mine, scene.agent = scene.agent, await scene.agents.create(scene.workspace_id, "other", None)
+    assert (await scene.commit(plan=leaving(session="abcdef"), at=START + SECOND)).outcome == ALLOWED
+    scene.agent = mine
+    assert (await scene.commit(plan=leaving(session="abcdef"), at=START + MINUTE)).outcome == ALLOWED
+    assert await scene.client.call("ZSCORE", live, "0") is None
+
+
+async def test_marks_leave_the_store_by_themselves(scene):
+    """Twice as long as rules look back, and a second; a shorter one that comes later takes no time from them."""
+    await scene.commit(plan=leaving(Mark(READ, 2 * WITHIN, 0), Mark("bb" * 16, 0, WITHIN)))
+    await scene.commit(plan=leaving(Mark(READ, WITHIN, 0)))
+    keyspace = scene.keyspace
+    lives = {
+        keyspace.session("5e"): 241_000,
+        keyspace.agent_session(scene.agent.id, "5e"): 121_000,
+        keyspace.live_sessions(scene.agent.id, READ): 241_000,
+        keyspace.live_sessions(scene.agent.id, "bb" * 16): 121_000,
+    }
+    assert sorted(await marks_of(scene)) == sorted(lives)
+    for name, life_ms in lives.items():
+        assert life_ms - 60_000 < await scene.client.call("PTTL", name) <= life_ms
+
+
+async def test_marks_and_an_answer_that_is_repeated(scene):
+    """A retry with its Idempotency-Key gets the first answer, whatever the call itself has left."""
+    plan = leaving(quotas=(after(),))
+    request = AuthorizeRequest(scene.agent.id, "t", "authorize", {}, b"{}", Idempotency("aa", "bb"))
+    tokens, ids = Tokens(scene.agent.version), [scene.ids.new(0) for _ in range(2)]
+    answers = [
+        await scene.committing(scene.caller, request, tokens, plan, decision_id, START, now_us=START)
+        for decision_id in ids
+    ]
+    assert [(each.id, each.outcome, each.repeated) for each in answers] == [
+        (ids[0], ALLOWED, False),
+        (ids[0], ALLOWED, True),
+    ]

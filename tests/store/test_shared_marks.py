@@ -1,0 +1,183 @@
+"""What rules forbid to go before is known to every agent's commits, from its first naming to its last."""
+
+import pytest
+from deciding import Scene
+
+from app.authorize.commit import Stale
+from app.errors import LimitReached
+from app.model.decisions import Decision, Tokens
+from app.model.ids import Ids
+from app.model.marks import MAX_SHARED_MARKS
+from app.model.policies import PolicyKind, Sequenced, ToolDenylist
+from app.model.policy_sets import NO_VERSION, PolicyEntry
+from app.model.sequences import CallSequence
+from app.store.agents import Agents
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
+
+NEVER = ToolDenylist(tools=["rm"])
+MAIL = Sequenced(tools=["pay"], sequence=CallSequence(forbidden_after=["mail.*"]))
+MAIL_FOR_A_MINUTE = Sequenced(tools=["*"], sequence=CallSequence(forbidden_after=["mail.*"], within_seconds=60))
+CHECK = Sequenced(tools=["pay"], sequence=CallSequence(requires_before=["check"]))
+DAYS = 2_678_400
+
+
+class Watched:
+    """An agent that no policy of these tests governs, and what a commit of its has to know."""
+
+    def __init__(self, client, ids, workspace_id) -> None:
+        self.client, self.workspace_id = client, workspace_id
+        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
+
+    async def enter(self):
+        self.mine = await self.agents.create(self.workspace_id, "mine", None)
+        self.other = await self.agents.create(self.workspace_id, "other", None)
+        return self
+
+    async def known(self):
+        governed = await self.agents.load(self.workspace_id, self.mine.id)
+        return governed.tokens.workspace, governed.shared_marks
+
+    async def after(self, change):
+        """Whether the change moved the token; the marks, and what it gave."""
+        before, _ = await self.known()
+        given = await change
+        token, marks = await self.known()
+        return token != before, marks, given
+
+
+@pytest.fixture
+async def watched(client, ids, workspace_id):
+    return await Watched(client, ids, workspace_id).enter()
+
+
+async def test_the_first_and_the_last_that_names_a_pattern_move_the_token_of_all(watched):
+    """Those in between change nothing for anybody else; `requiresBefore` is the agent's own matter."""
+    of, w = watched.policies, watched.workspace_id
+    moved, marks, first = await watched.after(of.create(w, watched.other.id, name="p", rules=[MAIL, CHECK]))
+    assert (moved, marks) == (True, {"mail.*": DAYS})
+    moved, marks, second = await watched.after(of.create(w, group="crew", name="q", rules=[MAIL]))
+    assert (moved, marks) == (False, {"mail.*": DAYS})
+    moved, marks, _ = await watched.after(of.update(w, first.id, rules=[CHECK]))
+    assert (moved, marks) == (False, {"mail.*": DAYS})
+    moved, marks, _ = await watched.after(of.update(w, second.id, rules=[MAIL_FOR_A_MINUTE, MAIL, MAIL]))
+    assert (moved, marks) == (True, {"mail.*": DAYS})
+    moved, marks, _ = await watched.after(of.update(w, second.id, rules=[MAIL_FOR_A_MINUTE]))
+    assert (moved, marks) == (True, {"mail.*": 60})
+    moved, marks, _ = await watched.after(of.update(w, second.id, enabled=False))
+    assert (moved, marks) == (True, {})
+    moved, marks, _ = await watched.after(of.update(w, second.id, enabled=True))
+    assert (moved, marks) == (True, {"mail.*": 60})
+    moved, marks, _ = await watched.after(of.delete(w, second.id))
+    assert (moved, marks) == (True, {})
+    assert await watched.client.call("EXISTS", Keyspace(w).marks) == 0
+
+
+async def test_a_deleted_agent_leaves_no_mark_behind(watched):
+    """Its policies go with it, and what they alone had named; what others name stays."""
+    of, w = watched.policies, watched.workspace_id
+    await of.create(w, watched.other.id, name="p", rules=[MAIL])
+    await of.create(w, watched.other.id, name="q", rules=[MAIL, MAIL_FOR_A_MINUTE])
+    await of.create(w, watched.other.id, name="off", rules=[MAIL], enabled=False)
+    kept = await of.create(w, group="crew", name="kept", rules=[MAIL_FOR_A_MINUTE])
+
+    moved, marks, _ = await watched.after(watched.agents.delete(w, watched.other.id))
+
+    assert (moved, marks) == (True, {"mail.*": 60})
+    assert (await watched.after(of.delete(w, kept.id)))[:2] == (True, {})
+
+
+async def test_no_token_means_neither_policies_nor_marks(watched):
+    """Who decided before there were marks cannot commit after the last policy for all has gone and they have not."""
+    of, w = watched.policies, watched.workspace_id
+    empty, _ = await watched.known()
+    assert empty == ""
+    own = await of.create(w, watched.other.id, name="p", rules=[MAIL])
+    guardrail = await of.create(w, kind=PolicyKind.GUARDRAIL, name="g", rules=[NEVER])
+    await of.delete(w, guardrail.id)
+    token, marks = await watched.known()
+    assert token != ""
+    assert marks == {"mail.*": DAYS}
+
+    await of.delete(w, own.id)
+    guardrail = await of.create(w, kind=PolicyKind.GUARDRAIL, name="g", rules=[MAIL])
+    await of.delete(w, guardrail.id)
+
+    assert await watched.known() == ("", {})
+    assert await watched.client.call("EXISTS", Keyspace(w).commits) == 0
+
+
+async def test_a_commit_that_does_not_know_a_new_mark_is_stale(client, workspace_id):
+    """I8: nothing is written, though the agent itself has not changed."""
+    scene = await Scene(client, client, workspace_id).enter()
+    other = await scene.agents.create(workspace_id, "other", None)
+    tokens = Tokens(scene.agent.version)
+    assert isinstance(await scene.commit(tokens=tokens), Decision)
+
+    await Policies(client, scene.ids).create(workspace_id, other.id, name="p", rules=[MAIL])
+
+    before = await scene.everything()
+    assert isinstance(await scene.commit(tokens=tokens), Stale)
+    assert await scene.everything() == before
+
+
+async def test_a_workspace_has_so_many_patterns_and_no_more(watched):
+    """They are held against every agent's calls. What is there can be changed, and less is always possible."""
+    of, w = watched.policies, watched.workspace_id
+
+    def naming(first, count):
+        return [
+            Sequenced(
+                tools=["pay"],
+                sequence=CallSequence(forbidden_after=[f"t{n}" for n in range(at, min(at + 100, first + count))]),
+            )
+            for at in range(first, first + count, 100)
+        ]
+
+    full = await of.create(w, watched.other.id, name="p", rules=naming(0, MAX_SHARED_MARKS))
+    with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):
+        await of.create(w, watched.other.id, name="q", rules=naming(MAX_SHARED_MARKS, 1))
+    await of.create(w, watched.other.id, name="r", rules=naming(0, 5))
+    await of.update(w, full.id, rules=naming(0, MAX_SHARED_MARKS - 1))
+    await of.create(w, watched.other.id, name="q", rules=naming(MAX_SHARED_MARKS, 1))
+    assert len((await watched.known())[1]) == MAX_SHARED_MARKS
+
+
+async def test_a_set_that_becomes_current_at_once_counts_as_its_changes_would_one_by_one(watched):
+    """A pattern that one policy drops and another takes up moves nothing; the workspace's own version stays its own."""
+    w, sets = watched.workspace_id, PolicySets(watched.client, Ids())
+
+    def entry(name, *rules, **fields):
+        return PolicyEntry(name=name, rules=list(rules), **fields)
+
+    async def put(*entries):
+        change = sets.put(w, entries, watched.other.id, prune=True)
+        return (await watched.after(change))[:2]
+
+    assert await put(entry("p", MAIL), entry("q", MAIL)) == (True, {"mail.*": DAYS})
+    assert await put(entry("p", CHECK), entry("q", MAIL)) == (False, {"mail.*": DAYS})
+    assert await put(entry("p", MAIL), entry("q", CHECK)) == (False, {"mail.*": DAYS})
+    assert (await sets.get(w)).version == NO_VERSION
+    assert await put(entry("p", MAIL, enabled=False), entry("q", MAIL_FOR_A_MINUTE)) == (True, {"mail.*": 60})
+    guardrail = PolicyEntry(name="g", rules=[NEVER], kind=PolicyKind.GUARDRAIL)
+    assert (await sets.put(w, [guardrail])).applied.version == (await sets.get(w)).version
+    assert (await sets.put(w, [], prune=True)).applied.version == NO_VERSION
+    token, marks = await watched.known()
+    assert token != ""
+    assert marks == {"mail.*": 60}
+    assert await put() == (True, {})
+    await sets.put(w, [guardrail])
+    await sets.put(w, [], prune=True)
+    assert await watched.known() == ("", {})
+
+
+async def test_a_set_that_names_too_many_patterns_is_refused_whole(watched):
+    """One by one, or all at once."""
+    many = [CallSequence(forbidden_after=[f"t{at + n}" for n in range(100)]) for at in range(0, 1_100, 100)]
+    rules = [Sequenced(tools=["pay"], sequence=each) for each in many]
+    with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):
+        await PolicySets(watched.client, Ids()).put(
+            watched.workspace_id, [PolicyEntry(name="p", rules=rules)], watched.other.id
+        )
+    assert (await watched.known())[1] == {}
