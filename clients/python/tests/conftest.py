@@ -8,10 +8,11 @@ from service import ADMIN_KEY, FaultyServer, Service
 
 from remit_client import AsyncRemit, Remit, calls
 
+REFUND, MAIL = ["refund.create", "refund_create"], ["mail.send", "mail_send"]
 RULES = [
-    {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 0, "max": 500}}},
-    {"type": "approval_required", "tools": ["mail.send"]},
-    {"type": "parameter_constraint", "tools": ["mail.send"], "parameters": {"to": {"required": True}}},
+    {"type": "parameter_constraint", "tools": REFUND, "parameters": {"amount": {"min": 0, "max": 500}}},
+    {"type": "approval_required", "tools": MAIL},
+    {"type": "parameter_constraint", "tools": MAIL, "parameters": {"to": {"required": True}}},
 ]
 
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run_page(page: str, folder: Path, agent: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The page's program, as a process; `agent` stands for the alias that the page uses."""
+    program = folder / "page.py"
+    program.write_text(code_of(page).replace('"refund-bot"', repr(agent)))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [sys.executable, program], env={"PATH": path, **env}, cwd=folder, capture_output=True, text=True, timeout=120
+    )
 
 
 def code_of(page: str) -> str:

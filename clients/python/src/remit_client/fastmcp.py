@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from remit_client import AsyncRemit, Remit, RemitError
 from remit_client.enforcement import Options, async_enforcer
@@ -54,9 +55,9 @@ class RemitMiddleware(Middleware):
 
 
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
+    """The connection's id, if it lasts longer than this call: an approval binds the session, and a mark stays in it."""
     of_server = context.fastmcp_context
-    try:
-        session = of_server.session_id if of_server is not None else None
-    except RuntimeError:  # called without a connection, as by the server itself
-        session = None
-    return {"session": session} if session else {}
+    request = of_server.request_context if of_server is not None else None
+    if of_server is None or request is None or request.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return {}
+    return {"session": of_server.session_id}

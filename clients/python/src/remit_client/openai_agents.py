@@ -27,16 +27,22 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
 
     def __init__(self, remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> None:
         super().__init__(self._guard, name="remit")
+        self._protected: set[str] = set()
         self._enforcer = async_enforcer(remit, agent, **options)
         # What was answered before the run could be interrupted, for the guardrail that comes after it; used once.
         self._asked: OrderedDict[tuple[str, str], NotAllowed | None] = OrderedDict()
 
     def protect(self, tool: FunctionTool) -> FunctionTool:
-        """The same tool, guarded; a call that needs an approval interrupts the run."""
+        """The same tool, guarded; a call that needs an approval interrupts the run.
+
+        The framework asks for approvals without naming the run, so `group_id` is not `context.session` here: an
+        approval binds the session, and both questions must be the same. Name it with `context`.
+        """
+        self._protected.add(tool.name)
         tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]
 
-        async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
-            refusal = await self._ask(tool.name, parameters, context)
+        async def needs_approval(_context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
+            refusal = await self._ask(tool.name, parameters)
             if isinstance(refusal, ApprovalPending):
                 return True
             self._asked[call_id, _canonical(tool.name, parameters)] = refusal
@@ -54,13 +60,13 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         if asked in self._asked:
             refusal = self._asked.pop(asked)
         else:
-            refusal = await self._ask(context.tool_name, parameters, context)
+            run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
+            refusal = await self._ask(context.tool_name, parameters, getattr(run, "group_id", None))
         if refusal is None:
             return ToolGuardrailFunctionOutput.allow()
         return ToolGuardrailFunctionOutput.reject_content(refusal.for_agent(), output_info=refusal.decision)
 
-    async def _ask(self, tool: str, parameters: dict[str, Any], context: Any) -> NotAllowed | None:
-        session = getattr(getattr(context, "run_config", None), "group_id", None)
+    async def _ask(self, tool: str, parameters: dict[str, Any], session: str | None = None) -> NotAllowed | None:
         try:
             await self._enforcer.check(tool, parameters, {"session": session} if session else {})
         except NotAllowed as refusal:

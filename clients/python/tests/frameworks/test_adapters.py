@@ -57,8 +57,41 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
     assert sent.pop("user") == "ann"
     if framework in (scripted.langchain, scripted.langchain_sync, scripted.openai_agents, scripted.claude_hook):
         assert sent == {"session": "s1"}
-    elif framework in (scripted.fastmcp, scripted.pydantic_ai):
+    elif framework is scripted.pydantic_ai:
         assert sent["session"]
+
+
+@pytest.mark.parametrize(("mode", "has_session"), [("legacy", True), ("auto", False)])
+async def test_fastmcp_has_a_session_where_it_lasts_longer_than_a_call(faulty, mode, has_session):
+    """An approval binds the session: one that is new with every call would never be found again."""
+    from fastmcp import Client
+
+    server = faulty(answer(200, YES))
+    desk = scripted.fastmcp_server(Remit(server.url, KEY, **PATIENT), "desk", [], hide=False)
+    async with Client(desk, mode=mode) as client:
+        for _ in range(2):
+            await client.call_tool("refund_create", scripted.PARAMETERS)
+    sent = [json.loads(one.partition(b"\r\n\r\n")[2]).get("context", {}) for one in server.asked]
+    assert len(sent) == 2
+    assert sent[0] == sent[1]
+    assert bool(sent[0]) is has_session
+
+
+async def test_openai_agents_asks_twice_in_one_session(faulty):
+    """Before the run is interrupted and after it is resumed: the second finds the approval of the first."""
+    from agents import Agent, RunConfig, Runner
+
+    from remit_client.openai_agents import RemitGuardrail
+
+    server, ran = faulty(answer(200, ESCALATED), answer(200, YES)), []
+    tool = RemitGuardrail(Remit(server.url, KEY, **PATIENT), "desk").protect(scripted.openai_tool(ran))
+    agent = Agent(name="a", model=scripted.openai_model(), tools=[tool])
+    config = RunConfig(tracing_disabled=True, group_id="s1")
+    state = (paused := await Runner.run(agent, "refund", run_config=config)).to_state()
+    state.approve(paused.interruptions[0])
+    await Runner.run(agent, state, run_config=config)
+    first, second = (one.partition(b"\r\n\r\n")[2] for one in server.asked)
+    assert (first, len(ran)) == (second, 1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
