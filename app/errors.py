@@ -83,6 +83,18 @@ class ApprovalNotFound(NotFound):
     code = "APPROVAL_NOT_FOUND"
 
 
+class WebhookNotFound(NotFound):
+    """No webhook with this id exists in the caller's workspace."""
+
+    code = "WEBHOOK_NOT_FOUND"
+
+
+class WebhookEventNotFound(NotFound):
+    """No event with this id waits for the webhook: it was delivered, or never was one of its events."""
+
+    code = "WEBHOOK_EVENT_NOT_FOUND"
+
+
 class AuditEntryNotFound(NotFound):
     """No audit entry with this id exists in the caller's workspace."""
 

@@ -48,6 +48,9 @@ from app.throttling.auth_failures import AuthFailures
 from app.throttling.large_calls import LargeCalls
 from app.throttling.open_answers import OpenAnswers
 from app.throttling.request_rate import RequestRates
+from app.webhooks.delivery import Delivery
+from app.webhooks.secrets import Secrets
+from app.webhooks.webhooks import Webhooks
 
 KEY_WATCH_SECONDS = 0.75
 """A stream ends within a second after its key does."""
@@ -77,6 +80,8 @@ class Services(Struct, frozen=True, kw_only=True):
     approvals: Approvals
     approval_follower: ApprovalFollower
     endings: Endings
+    webhooks: Webhooks
+    delivery: Delivery
     metrics: Metrics
     pool: FairPool
     open_answers: OpenAnswers
@@ -177,6 +182,8 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),
             approvals=Approvals(client, ids, settings.audit_backlog_max),
             approval_follower=follower,
+            webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
+            delivery=Delivery(settings, Secrets(signer)),
             endings=Endings(client, ids, settings.audit_backlog_max),
             metrics=metrics,
             pool=pool,

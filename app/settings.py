@@ -99,6 +99,21 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000
     """Approvals of a workspace that may wait or be unused at once; past it what escalates is denied."""
 
+    webhooks_max: Annotated[int, Meta(ge=0)] = 20
+    """Webhooks that a workspace may have; creating more is 409."""
+
+    webhook_http: bool = False
+    """Whether a webhook may be `http://`, over which everybody on the way reads what it is told."""
+
+    webhook_networks: str = ""
+    """Networks that are not public and that webhooks may reach all the same, comma-separated."""
+
+    webhook_hold_days: Annotated[int, Meta(ge=0, le=3_650)] = 7
+    """So much longer retention keeps what a webhook has not been told yet."""
+
+    public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
+    """Where people reach the service; messages for Slack link to it."""
+
     call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1024 * 1024)] = 1024 * 1024
     """Bytes that the body of a call to be judged may have; more is 413."""
 
@@ -178,6 +193,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [ipaddress.ip_network(each) for each in given if each or len(given) > 1]
 
     @property
+    def webhook_private_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        """What `webhook_networks` names. Raises ValueError."""
+        return [ipaddress.ip_network(each.strip()) for each in self.webhook_networks.split(",") if each.strip()]
+
+    @property
     def store(self) -> str:
         """The store as it may be shown: the URL without user and password."""
         if self.redis_url is None:
@@ -221,6 +241,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise SettingsError(
                 f"{PREFIX}TRUSTED_PROXIES must be comma-separated addresses or networks, such as "
                 f"10.0.0.7,192.168.0.0/16, and not {settings.trusted_proxies!r}"
+            ) from None
+        try:
+            settings.webhook_private_networks  # noqa: B018 - raises where one is wrong
+        except ValueError:
+            raise SettingsError(
+                f"{PREFIX}WEBHOOK_NETWORKS must be comma-separated addresses or networks, such as 10.1.0.0/16, "
+                f"and not {settings.webhook_networks!r}"
             ) from None
         return settings
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from app.audit.entry_format import time_ms_of
 from app.audit.lease import take_lease
-from app.audit.retention import Retention
+from app.audit.retention import ReadUpTo, Retention
 from app.audit.sealer import Sealed, Sealer
 from app.audit.stream import stream_entries
 from app.audit.stream_repair import displaced, free_stream
@@ -50,6 +50,7 @@ class Compactor:
         settings: Settings,
         on_sealed: Callable[[str, Sealed], None] | None = None,
         keep_house: Callable[[Sequence[str]], Awaitable[None]] | None = None,
+        read_up_to: ReadUpTo | None = None,
     ) -> None:
         self._client = client
         self._entries = settings.audit_segment_entries
@@ -57,7 +58,8 @@ class Compactor:
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
         self._keep_house = keep_house
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
-        self._retention = Retention(client, unarchived=settings.audit_drop_unarchived)
+        hold_ms = settings.webhook_hold_days * _DAY_MS
+        self._retention = Retention(client, read_up_to, hold_ms, unarchived=settings.audit_drop_unarchived)
         self._retention_ms = settings.audit_retention_days * _DAY_MS
         self._looked_after = 0
         self._name = secrets.token_hex(8)
@@ -174,7 +176,7 @@ class Compactor:
             # Not for each segment: it takes as long as building a tenth of one, and losing it does no harm.
             if time.monotonic() - asked_at >= _LEASE_ASKED_S:
                 asked_at = time.monotonic()
-                if not await take_lease(self._client, workspace_id, self._name):
+                if not await take_lease(self._client, keyspace.audit_lease, self._name):
                     break
             sealed = await self._sealer.seal_next(workspace_id)
             if sealed is None:

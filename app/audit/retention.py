@@ -1,6 +1,6 @@
 """Retention: the oldest segments leave the store once they are too old and, unless told otherwise, archived."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from app.audit.entry_format import named
 from app.audit.head import read_head
@@ -10,12 +10,22 @@ from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SEGMENT
 from app.store.keyspace import Keyspace
 
+ReadUpTo = Callable[[str], Awaitable[int | None]]
+"""The sequence up to which everybody has read whom the log must wait for; None if there is nobody."""
+
 
 class Retention:
-    """Drops whole segments from the old end. The newest segment stays, because the chain goes on from it."""
+    """Drops whole segments from the old end. The newest segment stays, because the chain goes on from it.
 
-    def __init__(self, client: Client, *, unarchived: bool) -> None:
+    hold_ms: so much longer a segment stays that somebody has not read.
+    """
+
+    def __init__(
+        self, client: Client, read_up_to: ReadUpTo | None = None, hold_ms: int = 0, *, unarchived: bool
+    ) -> None:
         self._client = client
+        self._read_up_to = read_up_to
+        self._hold_ms = hold_ms
         self._unarchived = unarchived
 
     async def drop_next(self, workspace_id: str, before_ms: int) -> int | None:
@@ -25,9 +35,14 @@ class Retention:
         number = head.first_segment
         if number >= head.segment or (not self._unarchived and head.archived < number):
             return None
-        times = await self._client.call("HGET", keyspace.audit_segment(number), "last_ms")
-        if times is None or int(times) >= before_ms:
+        record = keyspace.audit_segment(number)
+        last_ms, last_sequence = await self._client.call("HMGET", record, "last_ms", "last_sequence")
+        if last_ms is None or int(last_ms) >= before_ms:
             return None
+        if self._read_up_to is not None and int(last_ms) >= before_ms - self._hold_ms:
+            position = await self._read_up_to(workspace_id)
+            if position is not None and position < int(last_sequence):
+                return None
         segment = await read_segment(self._client, keyspace, number)
         if segment is None:
             return None

@@ -19,9 +19,10 @@ COMMANDS = {
     "keys": "app.cli.api_keys:keys",
     "policies": "app.cli.policies:policies",
     "serve": "app.cli.serve:serve",
+    "webhooks": "app.cli.webhooks:webhooks",
     "workspaces": "app.cli.workspaces:workspaces",
 }
-SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "workspace": "workspaces"}
+SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "webhooks", "workspace": "workspaces"}
 """`remit key create` is `remit keys create`; help lists one of the two."""
 
 

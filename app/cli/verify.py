@@ -60,6 +60,7 @@ def verify_log(
 
     async def verify(services: "Services") -> Verification:
         from app.audit.archive import Archive
+        from app.webhooks.notices import note_finding
 
         workspace_id = await services.workspaces.find(workspace)
         start = since if folder is None else Archive(folder, workspace_id).verify()
@@ -70,6 +71,8 @@ def verify_log(
                 _report(found, as_json=as_json)
                 if found.finding is None and checkpoint_file is not None:
                     _keep(found, checkpoint_file)
+                if found.finding is not None:
+                    await note_finding(services.client, workspace_id, found.finding)
                 if found.finding is not None or watch is None:
                     return found
                 is_full = time.monotonic() - full_at >= _FULL_S

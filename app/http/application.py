@@ -26,6 +26,7 @@ from app.http.api import (
     policies,
     policy_sets,
     policy_versions,
+    webhooks,
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES, BodyRequest
@@ -77,6 +78,15 @@ ROUTES: list[ControllerRouterHandler] = [
     approvals.approve_call,
     approvals.deny_call,
     approvals.cancel_approval,
+    webhooks.create_webhook,
+    webhooks.list_webhooks,
+    webhooks.get_webhook,
+    webhooks.update_webhook,
+    webhooks.delete_webhook,
+    webhooks.rotate_webhook_secret,
+    webhooks.send_test,
+    webhooks.list_unsent_events,
+    webhooks.retry_events,
     health.livez,
     health.readyz,
     metrics.metrics,

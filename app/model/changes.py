@@ -12,6 +12,7 @@ from app.model.keys import ApiKey
 from app.model.policies import Policy
 from app.model.text import VisibleLines
 from app.model.times import rfc3339
+from app.model.webhooks import Webhook
 
 CONSOLE = "console"
 """Stands for the key's id and name where a change was made with `remit` or by a setting, without any key."""
@@ -19,6 +20,7 @@ CONSOLE = "console"
 
 MAX_REASON = 500
 Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
+Resource = Agent | Policy | ApiKey | Webhook
 
 
 class ChangeKind(StrEnum):
@@ -35,6 +37,7 @@ class ResourceType(StrEnum):
     AGENT = "agent"
     POLICY = "policy"
     API_KEY = "api_key"
+    WEBHOOK = "webhook"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -105,7 +108,7 @@ class ChangePage(Struct, frozen=True):
     older_than: str | None
 
 
-def snapshots(before: Agent | Policy | ApiKey | None, after: Agent | Policy | ApiKey | None) -> tuple[bytes, bytes]:
+def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
     """What the trail keeps of a change, as JSON: the fields that differ; nothing where there was or is nothing."""
     was, now = _fields(before), _fields(after)
     if after is None and isinstance(before, Policy | Agent):  # policies of one priority are asked in order of their age
@@ -116,7 +119,7 @@ def snapshots(before: Agent | Policy | ApiKey | None, after: Agent | Policy | Ap
     return _json(was), _json(now)
 
 
-def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
+def _fields(resource: Resource | None) -> dict[str, Any]:
     """What an admin can set, and the version, in the words of the API. A key's digest is not among it."""
     match resource:
         case Agent():
@@ -138,6 +141,11 @@ def _fields(resource: Agent | Policy | ApiKey | None) -> dict[str, Any]:
             named = {"name": resource.name, "prefix": resource.prefix}
             bound = {"agents": resource.agents} if resource.agents else {}
             return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound
+        case Webhook():
+            # The address without what follows the host, and of the secrets only which one signs.
+            told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
+            told |= {"enabled": resource.enabled, "denied": resource.denied}
+            return told | {"secretNumber": resource.secrets[-1].number, "version": resource.version}
         case None:
             return {}
 

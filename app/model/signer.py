@@ -12,6 +12,7 @@ class Purpose(StrEnum):
 
     LONG_TEXT = "long text"
     CALL = "call"
+    WEBHOOK = "webhook"
     QUESTION = "question"
 
 

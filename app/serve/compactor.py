@@ -1,4 +1,4 @@
-"""The compactor as a process of its own: what `remit compact` runs."""
+"""The compactor as a process of its own, and in it the sender of webhooks: what `remit compact` runs."""
 
 import asyncio
 import gc
@@ -11,16 +11,21 @@ from msgspec.structs import replace
 from app.approvals.endings import Endings
 from app.audit.compactor import Compactor
 from app.model.ids import Ids
+from app.model.signer import Signer
 from app.redis_client.client import open_client
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
+from app.webhooks.delivery import Delivery
+from app.webhooks.secrets import Secrets
+from app.webhooks.sender import Sender
+from app.webhooks.webhooks import Webhooks
 
 _NICENESS = 10
 """Sealing can wait; callers who want a decision from the store or from a replica on the same cores cannot."""
 
 
 def compact(settings: Settings) -> None:
-    """Seal until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    """Seal, and send to webhooks, until SIGINT or SIGTERM; a segment that is being sealed is finished."""
     with reachable_store(settings) as url:
         uvloop.run(_seal_until_told(replace(settings, redis_url=url)))
 
@@ -36,6 +41,10 @@ async def _seal_until_told(settings: Settings) -> None:
     gc.freeze()  # what the start left stays, and need not be looked through again and again
     try:
         endings = Endings(client, Ids(), settings.audit_backlog_max)
-        await Compactor(client, settings, keep_house=endings.keep_house).run(stopped)
+        secrets = Secrets(Signer(settings.secrets))
+        webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
+        compactor = Compactor(client, settings, keep_house=endings.keep_house, read_up_to=webhooks.read_up_to)
+        sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
+        await asyncio.gather(compactor.run(stopped), sender.run(stopped))
     finally:
         await client.close()

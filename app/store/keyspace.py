@@ -8,6 +8,9 @@ from functools import lru_cache
 WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
+WEBHOOK_COUNTS = "remit:webhooks"
+"""Hash: what has become of all attempts to deliver an event: delivered, failed, parked, lost."""
+
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it only if it is there already, to see whether the store would take a write."""
 
@@ -44,7 +47,9 @@ class Keyspace:
         "commits",
         "keys",
         "marks",
+        "notices",
         "policies",
+        "webhooks",
         "workspace",
         "workspace_policies",
     )
@@ -63,6 +68,8 @@ class Keyspace:
         self.approvals_open = f"{prefix}approvals:open"
         self.approvals_trail = f"{prefix}approvals:trail"
         self.approval_events = f"{prefix}approvals:events"
+        self.webhooks = f"{prefix}webhooks"
+        self.notices = f"{prefix}notices"
         self.marks = f"{prefix}marks"
         self.commits = f"{prefix}commits"
         self.audit_stream = f"{prefix}audit:stream"
@@ -118,6 +125,30 @@ class Keyspace:
     def agent_approvals(self, agent_id: str) -> str:
         """Sorted set: ids of the agent's open approvals, by the ms at which that ends."""
         return f"{self._prefix}agent:{agent_id}:approvals"
+
+    def webhook(self, webhook_id: str) -> str:
+        """Hash: one webhook."""
+        return f"{self._prefix}webhook:{webhook_id}"
+
+    def webhook_outbox(self, webhook_id: str) -> str:
+        """Hash: how far a webhook's events are sent, and what became of them."""
+        return f"{self._prefix}webhook:{webhook_id}:outbox"
+
+    def webhook_waiting(self, webhook_id: str) -> str:
+        """Sorted set: events that are tried again, by the ms at which they are."""
+        return f"{self._prefix}webhook:{webhook_id}:waiting"
+
+    def webhook_parked(self, webhook_id: str) -> str:
+        """Sorted set: events that were given up, by the ms at which they were."""
+        return f"{self._prefix}webhook:{webhook_id}:parked"
+
+    def webhook_unsent(self, webhook_id: str) -> str:
+        """Hash: the events of both kinds, and how often each was tried."""
+        return f"{self._prefix}webhook:{webhook_id}:unsent"
+
+    def webhook_lease(self, webhook_id: str) -> str:
+        """String: which process sends a webhook's events now."""
+        return f"{self._prefix}webhook:{webhook_id}:lease"
 
     def bucket(self, policy_id: str, fingerprint: str, bucket: str) -> str:
         """List: the same for one value of what a rate limit or a budget is per."""

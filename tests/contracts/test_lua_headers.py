@@ -137,7 +137,7 @@ def test_one_module_calls_a_script(script):
     calls = re.compile(rf"\b(run|prepare)\(\s*{name}\b")
     modules = [path for path in (LUA.parent / "app").rglob("*.py") if calls.search(path.read_text())]
     assert len(modules) == 1
-    assert modules[0].parent.name in {"store", "audit", "authorize", "approvals", "redis_client"}
+    assert modules[0].parent.name in {"store", "audit", "authorize", "approvals", "webhooks", "redis_client"}
 
 
 @scripts

@@ -129,7 +129,7 @@ def test_a_lease_keeps_others_away_also_when_there_is_no_room(store, connection,
     connection.config_set("maxmemory", 1)
 
     async def ask(client):
-        return [await take_lease(client, witness.tenant.id, holder) for holder in ("a", "b", "a")]
+        return [await take_lease(client, Keyspace(witness.tenant.id).audit_lease, holder) for holder in ("a", "b", "a")]
 
     assert with_client(store, ask) == [True, False, True]
 

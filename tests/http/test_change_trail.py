@@ -1,6 +1,7 @@
 """GET /v1/changes: who changed what, over HTTP."""
 
 import json
+import re
 import uuid
 
 import pytest
@@ -32,7 +33,14 @@ def make(client):
     def key():
         return client.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()["id"]
 
-    return {"agent_id": agent, "policy_id": policy, "key_id": key, "group": lambda: uuid.uuid4().hex}
+    def webhook():
+        body = {"url": "https://hooks.example.com/", "events": ["policy.changed"]}
+        made = client.post("/v1/webhooks", json=body)
+        assert made.status_code == 201, made.text
+        return made.json()["id"]
+
+    made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook}
+    return made | {"group": lambda: uuid.uuid4().hex}
 
 
 @pytest.fixture
@@ -54,6 +62,9 @@ CHANGES = {
     ("PUT", "/v1/workspace/policies"): {"policies": [{"name": "new", "rules": RULES, "kind": "guardrail"}]},
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
+    ("POST", "/v1/webhooks"): {"url": "https://hooks.example.com/", "events": ["policy.changed"]},
+    ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
+    ("DELETE", "/v1/webhooks/{webhook_id}"): None,
 }
 """What each operation that changes something is sent; `...` stands for the id of an agent."""
 
@@ -62,6 +73,8 @@ CHANGING = [
     each
     for each in OPERATIONS
     if each.scope is Scope.ADMIN and each.method != "GET" and not each.path.startswith("/v1/approvals")
+    # They send, and change nothing; another secret has a test of its own.
+    if not each.path.endswith(("/test", "/retry", "/rotate-secret"))
 ]
 
 
@@ -69,7 +82,7 @@ CHANGING = [
 def test_every_operation_that_changes_something_is_recorded_with_its_key(replica, client, admin, make, operation):
     """I13: a route that forgets who asks would put the console in its place; a new one without a row fails here."""
     body = CHANGES[operation.method, operation.path]
-    path = operation.path.format_map({name: maker() for name, maker in make.items()})
+    path = operation.path.format_map({name: make[name]() for name in re.findall(r"{(\w+)}", operation.path)})
     if body and "agent_id" in body:
         body = body | {"agent_id": make["agent_id"]()}
 
@@ -87,6 +100,15 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
     if operation.path.endswith("/rollback"):
         kind = "updated"
     assert (changes[0]["kind"], changes[0]["resourceId"]) == (kind, resource_id)
+
+
+def test_another_secret_of_a_webhook_is_a_change_without_the_secret(client, make):
+    """The trail says that there is another, and when."""
+    webhook_id = make["webhook_id"]()
+    secret = client.post(f"/v1/webhooks/{webhook_id}/rotate-secret", json={}).json()["secret"]
+    rotated = client.get("/v1/changes", params={"resource_id": webhook_id})
+    assert rotated.json()[0]["after"] == {"secretNumber": 2, "version": 2}
+    assert secret not in rotated.text
 
 
 def test_a_change_reads_as_the_document_shows_it(client, make):

@@ -15,7 +15,7 @@ from app.http.api.policy_sets import PutPolicies
 from app.http.openapi.operations import OPERATIONS
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
-APPROVAL = "approval"
+APPROVAL, WEBHOOK = "approval", "webhook"
 FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
 
@@ -52,6 +52,15 @@ ROWS = {
     ("POST", "/v1/approvals/{approval_id}/approve"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/{approval_id}/deny"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/{approval_id}/cancel"): {"path approval_id": APPROVAL},
+    ("POST", "/v1/webhooks"): {},
+    ("GET", "/v1/webhooks"): {},
+    ("GET", "/v1/webhooks/{webhook_id}"): {"path webhook_id": WEBHOOK},
+    ("PATCH", "/v1/webhooks/{webhook_id}"): {"path webhook_id": WEBHOOK},
+    ("DELETE", "/v1/webhooks/{webhook_id}"): {"path webhook_id": WEBHOOK},
+    ("POST", "/v1/webhooks/{webhook_id}/rotate-secret"): {"path webhook_id": WEBHOOK},
+    ("POST", "/v1/webhooks/{webhook_id}/test"): {"path webhook_id": WEBHOOK},
+    ("GET", "/v1/webhooks/{webhook_id}/events"): {"path webhook_id": WEBHOOK},
+    ("POST", "/v1/webhooks/{webhook_id}/retry"): {"path webhook_id": WEBHOOK},
     ("GET", "/v1/changes"): {"query actor_id": KEY, "query resource_id": POLICY},
     ("POST", "/v1/api-keys"): {},
     ("GET", "/v1/api-keys"): {},
@@ -63,6 +72,10 @@ BODIES = {
     ("POST", "/v1/approvals/{approval_id}/approve"): {},
     ("POST", "/v1/approvals/{approval_id}/deny"): {},
     ("POST", "/v1/approvals/{approval_id}/cancel"): {},
+    ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
+    ("POST", "/v1/webhooks/{webhook_id}/rotate-secret"): {},
+    ("POST", "/v1/webhooks/{webhook_id}/test"): {},
+    ("POST", "/v1/webhooks/{webhook_id}/retry"): {},
     ("POST", "/v1/authorize"): {"tool_name": "file.read"},
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
@@ -123,6 +136,8 @@ class Theirs:
         asking = tenant.new_agent()["id"]
         tenant.new_policy(asking, {"type": "approval_required", "tools": ["*"]})
         self.approval = tenant.authorize(asking)["approval"]["id"]
+        told = {"url": "https://hooks.example.com/", "events": ["policy.changed"]}
+        self.webhook = tenant.admin.post("/v1/webhooks", json=told).json()["id"]
 
     def state(self):
         """Everything that its admin can see, but for what its own looking changes."""
@@ -134,6 +149,7 @@ class Theirs:
             "changes",
             "audit-logs",
             "approvals",
+            "webhooks",
         )
         keys = [each | {"lastUsedAt": None} for each in self.tenant.admin.get("/v1/api-keys").json()]
         return [self.tenant.admin.get(f"/v1/{path}").content for path in paths], keys
@@ -194,7 +210,7 @@ def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, thei
 
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """Every operation that answers with a list, asked without a filter."""
-    names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace)
+    names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook)
     lists = [each.path for each in OPERATIONS if each.method == "GET" and str(each.answer).startswith("list[")]
     lists = [path for path in lists if "{" not in path]  # those below an id have a row above
     assert len(lists) >= 5

@@ -19,6 +19,7 @@ from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.verification import VerificationView
+from app.webhooks.notices import note_finding
 
 FILTERS = ("agent_id", "action", "tool_name", "result", "id", "key_id", "policy_id", "rule_type", "from", "to")
 ALIASES = {
@@ -78,7 +79,10 @@ async def verify_audit_log(
         since = None if line is None else Checkpoint.parse(line)
     except ValueError as error:
         raise Invalid.at("checkpoint", str(error)) from None
-    return VerificationView.of(await services.audit.verify(caller.workspace_id, since, VERIFY_SEGMENTS))
+    found = await services.audit.verify(caller.workspace_id, since, VERIFY_SEGMENTS)
+    if found.finding is not None:
+        await note_finding(services.client, caller.workspace_id, found.finding)
+    return VerificationView.of(found)
 
 
 async def settled_query(services: Services, caller: Caller, query: Query) -> AuditQuery:

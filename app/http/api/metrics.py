@@ -6,6 +6,7 @@ from litestar.di import NamedDependency as Handed
 from app.errors import StoreUnavailable
 from app.metrics import gauge_text
 from app.replica import Services
+from app.webhooks.outbox import delivery_counts
 
 _LIMIT, _UP = "remit_unsealed_entries_limit", "remit_store_up"
 _OF_SEALING = {
@@ -15,6 +16,11 @@ _OF_SEALING = {
     "remit_sealed_segments": "segments",
     "remit_poison_entries": "poison",
 }
+_OF_WEBHOOKS = {
+    "remit_webhook_events_delivered": "delivered",
+    "remit_webhook_attempts_failed": "failed",
+    "remit_webhook_events_parked": "parked",
+}
 STORE_GAUGES = {
     _UP: "Whether the store answered just now; what follows is left out where it did not.",
     _LIMIT: "Unsealed entries at which a workspace is refused.",
@@ -23,6 +29,9 @@ STORE_GAUGES = {
     "remit_seal_lag_seconds": "Age of the oldest entry that is not sealed yet.",
     "remit_sealed_segments": "Segments that were ever sealed.",
     "remit_poison_entries": "Audit entries that could not be sealed as they were.",
+    "remit_webhook_events_delivered": "Events that a webhook's receiver has taken.",
+    "remit_webhook_attempts_failed": "Attempts to deliver an event that failed.",
+    "remit_webhook_events_parked": "Events that were given up after a day.",
 }
 """What is the same whichever replica is asked: name and meaning."""
 
@@ -34,10 +43,12 @@ async def metrics(services: Handed[Services]) -> str:
     try:
         await services.client.call("PING")
         lag = await services.sealing.look()
+        told = await delivery_counts(services.client)
     except StoreUnavailable:
         pass
     else:
         numbers = {_UP: 1, _LIMIT: services.settings.audit_backlog_max}
         numbers |= {name: getattr(lag, field) for name, field in _OF_SEALING.items()}
+        numbers |= {name: told.get(field, 0) for name, field in _OF_WEBHOOKS.items()}
     gauges = (gauge_text(name, STORE_GAUGES[name], value) for name, value in numbers.items())
     return services.metrics.render() + "".join(gauges)

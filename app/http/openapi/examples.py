@@ -15,6 +15,7 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
+from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
@@ -24,6 +25,9 @@ from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
+from app.views.webhooks import WebhookView
+from app.webhooks.delivery import Attempt
+from app.webhooks.tries import UnsentView
 
 _AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 _POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"
@@ -153,6 +157,26 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "an admin": {"name": "deploy pipeline", "scopes": ["admin"]},
     },
+    CreateWebhook: {
+        "approvals, for a service": {
+            "url": "https://approvals.example.com/remit",
+            "events": ["approval.requested", "approval.decided", "approval.expired"],
+        },
+        "approvals, for a channel of Slack": {
+            "url": "https://hooks.slack.com/services/T000/B000/XXXX",
+            "events": ["approval.requested"],
+            "format": "slack",
+        },
+        "one denial in a hundred": {
+            "url": "https://siem.example.com/denials",
+            "events": ["decision.denied"],
+            "denied": {"ruleTypes": ["tool_denylist", "parameter_constraint"], "sample": 0.01},
+        },
+    },
+    UpdateWebhook: {"switch it off": {"enabled": False}, "hear of policies": {"events": ["policy.changed"]}},
+    RotateSecret: {"at once": {"overlapSeconds": 0}, "within a week": {"overlapSeconds": 604800}},
+    SendTest: {"a test": {}},
+    RetryEvents: {"all": {}, "one": {"event": "msg_0c0ffee00c0ffee00c0ffee00c0ffee0"}},
 }
 
 ANSWERS: dict[type, Any] = {
@@ -194,6 +218,35 @@ ANSWERS: dict[type, Any] = {
         "reason": "Refunds wait for their bounds no longer",
         "changed": ["priority"],
         "policy": _POLICY_VIEW,
+    },
+    WebhookView: {
+        "id": _KEY,
+        "url": "https://approvals.example.com/remit",
+        "events": ["approval.requested", "approval.decided"],
+        "format": "standard",
+        "denied": None,
+        "enabled": True,
+        "secrets": [{"number": 1, "signsUntil": None}],
+        "secret": "whsec_5P9fZm8mzHcWyRnD0Wk4nS2b3oJq0yXvVQ1l6T7uKcE=",
+        "waiting": 0,
+        "parked": 0,
+        "delivered": 0,
+        "lost": 0,
+        "lastError": None,
+        "createdAt": _CREATED,
+        "updatedAt": _CREATED,
+        "version": 1,
+    },
+    Attempt: {"delivered": True, "status": 204, "error": "", "milliseconds": 41},
+    Retried: {"events": 3},
+    UnsentView: {
+        "id": "msg_0c0ffee00c0ffee00c0ffee00c0ffee0",
+        "type": "approval.requested",
+        "status": "waiting",
+        "attempts": 4,
+        "error": "the receiver answered 503",
+        "since": _CREATED,
+        "nextAttemptAt": _CHANGED,
     },
     CreatedApiKey: {**_KEY_FIELDS, "createdAt": _CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
     ApiKeyView: {**_KEY_FIELDS, "lastUsedAt": _DECIDED, "createdAt": _CREATED},

@@ -37,6 +37,8 @@ from app.errors import (
     Unauthorized,
     VersionConflict,
     VersionNotKept,
+    WebhookEventNotFound,
+    WebhookNotFound,
 )
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
@@ -48,6 +50,7 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
+from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.http.openapi.parameters import (
     AGENT_FILTERS,
     AGENT_ID,
@@ -90,6 +93,9 @@ from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
+from app.views.webhooks import WebhookView
+from app.webhooks.delivery import Attempt
+from app.webhooks.tries import UnsentView
 
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
 
@@ -582,6 +588,107 @@ OPERATIONS = (
             "valid and has the scope `admin` is kept (409) unless `force=true` insists: without one, only the "
             "console can make another."
         ),
+    ),
+    Operation(
+        "POST",
+        "/v1/webhooks",
+        "Create a webhook",
+        ADMIN,
+        "Webhooks",
+        body=CreateWebhook,
+        status=201,
+        answer=WebhookView,
+        errors=(LimitReached,),
+        headers=ETAG,
+        description=(
+            "It is told of what happens from now on, at least once, signed as Standard Webhooks says. The secret is in "
+            "this answer, and in that to `rotate-secret`."
+        ),
+    ),
+    Operation(
+        "GET",
+        "/v1/webhooks",
+        "List webhooks, and how far each is",
+        ADMIN,
+        "Webhooks",
+        answer=list[WebhookView],
+    ),
+    Operation(
+        "GET",
+        "/v1/webhooks/{webhook_id}",
+        "Read a webhook, and how far it is",
+        ADMIN,
+        "Webhooks",
+        answer=WebhookView,
+        errors=(WebhookNotFound,),
+        headers=ETAG,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/webhooks/{webhook_id}",
+        "Change a webhook",
+        ADMIN,
+        "Webhooks",
+        body=UpdateWebhook,
+        answer=WebhookView,
+        errors=(WebhookNotFound, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description="Only the fields that are given change; `{}` changes nothing.",
+    ),
+    Operation(
+        "DELETE",
+        "/v1/webhooks/{webhook_id}",
+        "Delete a webhook",
+        ADMIN,
+        "Webhooks",
+        status=204,
+        errors=(WebhookNotFound, VersionConflict),
+        request_headers=(IF_MATCH,),
+        description="What waits for it is not sent any more.",
+    ),
+    Operation(
+        "POST",
+        "/v1/webhooks/{webhook_id}/rotate-secret",
+        "Give a webhook another secret",
+        ADMIN,
+        "Webhooks",
+        body=RotateSecret,
+        answer=WebhookView,
+        errors=(WebhookNotFound, VersionConflict),
+        headers=ETAG,
+        request_headers=(IF_MATCH,),
+        description="Until the overlap has passed each event carries a signature by each.",
+    ),
+    Operation(
+        "POST",
+        "/v1/webhooks/{webhook_id}/test",
+        "Send one event at once",
+        ADMIN,
+        "Webhooks",
+        body=SendTest,
+        answer=Attempt,
+        errors=(WebhookNotFound,),
+        description="Its type is `webhook.test`. It is sent once, and not again.",
+    ),
+    Operation(
+        "GET",
+        "/v1/webhooks/{webhook_id}/events",
+        "List events that could not be delivered",
+        ADMIN,
+        "Webhooks",
+        answer=list[UnsentView],
+        errors=(WebhookNotFound,),
+    ),
+    Operation(
+        "POST",
+        "/v1/webhooks/{webhook_id}/retry",
+        "Try parked events again",
+        ADMIN,
+        "Webhooks",
+        body=RetryEvents,
+        answer=Retried,
+        errors=(WebhookNotFound, WebhookEventNotFound),
     ),
     Operation("GET", "/livez", "Whether the process answers", None, "Service", answer=Health),
     Operation(

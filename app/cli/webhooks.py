@@ -1,0 +1,204 @@
+"""`remit webhooks …`: where a workspace's events go."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET
+
+from app.cli.options import JSON, WORKSPACE, Duration, Uuid
+from app.cli.session import print_json, with_services
+from app.cli.tables import counted, print_table
+from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
+from app.views.webhooks import WebhookView
+
+if TYPE_CHECKING:
+    from app.replica import Services
+
+WEBHOOK = click.argument("webhook", type=Uuid())
+
+
+@click.group()
+def webhooks() -> None:
+    """Webhooks of a workspace: what happens is sent to them, signed as Standard Webhooks says. WEBHOOK is an id."""
+
+
+@webhooks.command("create")
+@WORKSPACE
+@click.argument("url")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    required=True,
+    type=click.Choice([each.value for each in WebhookEvent]),
+    help="What it is told of; may be repeated.",
+)
+@click.option("--format", "kind", type=click.Choice([each.value for each in WebhookFormat]), default="standard")
+@click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
+@click.option("--denied-sample", type=click.FloatRange(0, 1, min_open=True), help="Only this share of denials.")
+@click.option("--secret", help="whsec_…; one is made if left out.")
+@JSON
+def create_webhook(
+    workspace: str,
+    url: str,
+    events: tuple[str, ...],
+    kind: str,
+    denied_by: tuple[str, ...],
+    denied_sample: float | None,
+    secret: str | None,
+    as_json: bool,
+) -> None:
+    """Make a webhook and print its secret, once. It is told of what happens from now on."""
+    from app.model.text import FieldError
+    from app.model.webhooks import require_secret
+    from app.webhooks.destinations import Refused
+
+    denied = None
+    if denied_by or denied_sample is not None:
+        denied = DeniedFilter(rule_types=list(denied_by) or UNSET, sample=denied_sample or 1.0)
+    if secret is not None:
+        try:
+            require_secret(secret)
+        except FieldError as error:
+            raise click.BadParameter(error.message, param_hint="--secret") from None
+
+    async def create(services: "Services") -> tuple[WebhookView, str]:
+        try:
+            services.delivery.check(url)
+        except Refused as refused:
+            raise click.BadParameter(str(refused), param_hint="URL") from None
+        workspace_id = await services.workspaces.find(workspace)
+        wanted = [WebhookEvent(each) for each in events]
+        made, signs = await services.webhooks.create(
+            workspace_id, url, wanted, format=WebhookFormat(kind), denied=denied, secret=secret
+        )
+        [state] = await services.webhooks.states(workspace_id, [made.id])
+        return WebhookView.of(made, state, signs), signs
+
+    made, signs = with_services(create)
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"id     {made.id}\nsecret {signs} (shown this once)")
+
+
+@webhooks.command("list")
+@WORKSPACE
+@JSON
+def list_webhooks(workspace: str, as_json: bool) -> None:
+    """Print the webhooks, and how far each is."""
+
+    async def read(services: "Services") -> list[WebhookView]:
+        workspace_id = await services.workspaces.find(workspace)
+        found = await services.webhooks.list_all(workspace_id)
+        states = await services.webhooks.states(workspace_id, [each.id for each in found])
+        return [WebhookView.of(each, state) for each, state in zip(found, states, strict=True)]
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (each.id, "on" if each.enabled else "off", *map(str, (each.delivered, each.waiting, each.parked)), each.url)
+        for each in found
+    ]
+    hint = "There is no webhook; `remit webhooks create` makes one"
+    print_table(("ID", "STATE", "DELIVERED", "WAITING", "PARKED", "URL"), rows, hint)
+
+
+@webhooks.command("test")
+@WORKSPACE
+@WEBHOOK
+@JSON
+def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
+    """Send one event at once and print what became of it; exit code 1 if it was not delivered."""
+
+    async def test(services: "Services") -> Any:
+        return await services.webhooks.test(await services.workspaces.find(workspace), webhook, services.delivery)
+
+    attempt = with_services(test)
+    if as_json:
+        print_json(attempt)
+    elif attempt.delivered:
+        click.echo(f"delivered: the receiver answered {attempt.status} after {attempt.milliseconds} ms")
+    if not attempt.delivered:
+        raise click.ClickException(f"not delivered: {attempt.error}")
+
+
+@webhooks.command("events")
+@WORKSPACE
+@WEBHOOK
+@JSON
+def list_events(workspace: str, webhook: str, as_json: bool) -> None:
+    """Print the events that could not be delivered, waiting and parked."""
+    from app.webhooks.tries import UnsentView
+
+    async def read(services: "Services") -> list[UnsentView]:
+        unsent = await services.webhooks.unsent(await services.workspaces.find(workspace), webhook)
+        return [UnsentView.of(each) for each in unsent]
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (each.id, each.type, each.status, str(each.attempts), each.next_attempt_at or "by hand", each.error)
+        for each in found
+    ]
+    print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
+
+
+@webhooks.command("retry")
+@WORKSPACE
+@WEBHOOK
+@click.option("--event", help="Only this one, parked or not.")
+@JSON
+def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool) -> None:
+    """Try what is parked again, at once and for another day."""
+
+    async def retry(services: "Services") -> int:
+        return await services.webhooks.retry(await services.workspaces.find(workspace), webhook, event)
+
+    count = with_services(retry)
+    if as_json:
+        print_json({"events": count})
+    else:
+        click.echo(f"{counted(count, 'event')} will be tried again")
+
+
+@webhooks.command("rotate")
+@WORKSPACE
+@WEBHOOK
+@click.option("--overlap", type=Duration(), default="24h", show_default=True, help="How long the old ones sign, too.")
+@JSON
+def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> None:
+    """Make another secret and print it, once; the ones before it sign beside it for the overlap."""
+
+    async def rotate(services: "Services") -> tuple[WebhookView, str]:
+        workspace_id = await services.workspaces.find(workspace)
+        made, signs = await services.webhooks.rotate(workspace_id, webhook, overlap)
+        [state] = await services.webhooks.states(workspace_id, [made.id])
+        return WebhookView.of(made, state, signs), signs
+
+    made, signs = with_services(rotate)
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"secret {signs} (shown this once)")
+
+
+@webhooks.command("delete")
+@WORKSPACE
+@WEBHOOK
+@JSON
+def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
+    """Remove a webhook and what waits for it."""
+
+    async def delete(services: "Services") -> None:
+        await services.webhooks.delete(await services.workspaces.find(workspace), webhook)
+
+    with_services(delete)
+    if as_json:
+        print_json({"deleted": webhook})
+    else:
+        click.echo(f"deleted {webhook}")

@@ -1,0 +1,109 @@
+"""Webhooks: what a workspace wants to hear of, and where."""
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.text import FieldError
+
+URL_MAX = 2048
+_is_given_secret = re.compile(r"whsec_[A-Za-z0-9+/]{32,88}={0,2}").fullmatch
+
+
+class WebhookEvent(StrEnum):
+    """What a webhook can be told of."""
+
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_DECIDED = "approval.decided"
+    APPROVAL_EXPIRED = "approval.expired"
+    AGENT_SUSPENDED = "agent.suspended"
+    POLICY_CHANGED = "policy.changed"
+    DECISION_DENIED = "decision.denied"
+    AUDIT_VERIFICATION_FAILED = "audit.verification_failed"
+
+
+OF_LOG = frozenset(
+    {
+        WebhookEvent.APPROVAL_REQUESTED,
+        WebhookEvent.APPROVAL_DECIDED,
+        WebhookEvent.APPROVAL_EXPIRED,
+        WebhookEvent.DECISION_DENIED,
+    }
+)
+"""Those of which the audit log tells; the others are in the trail of changes, or are notices."""
+
+
+class WebhookFormat(StrEnum):
+    """How an event is written: as JSON of our own, or as a message for Slack."""
+
+    STANDARD = "standard"
+    SLACK = "slack"
+
+
+class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which denials are sent.
+
+    rule_types: Only those that rules of these types decided; all if left out.
+    sample: What share of them, above 0 and up to 1, chosen by the entry's id; all if left out.
+    """
+
+    rule_types: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=64)]], Meta(min_length=1, max_length=20)
+    ] | (UnsetType) = UNSET
+    sample: Annotated[float, Meta(gt=0, le=1)] = 1.0
+
+
+class WebhookSecret(Struct, frozen=True, rename="camel"):
+    """One of the secrets that sign.
+
+    number: which one, from 1; given: the secret itself; None = it is derived from REMIT_SECRET and kept nowhere.
+    until_ms: when it stops signing; None = never.
+    """
+
+    number: int
+    given: str | None = None
+    until_ms: int | None = None
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """Where a workspace's events go. `secrets` are those that sign, the newest last."""
+
+    id: str
+    url: str
+    events: tuple[WebhookEvent, ...]
+    format: WebhookFormat = WebhookFormat.STANDARD
+    denied: DeniedFilter | None = None
+    enabled: bool = True
+    secrets: tuple[WebhookSecret, ...] = ()
+    created_ms: int = 0
+    updated_ms: int = 0
+    version: int = 0
+
+    @property
+    def shown_url(self) -> str:
+        """The address for those who may not post to it: what follows the host is often a secret."""
+        origin = "/".join(self.url.split("/", 3)[:3])
+        return f"{origin}/… (sha256 {hashlib.sha256(self.url.encode()).hexdigest()[:8]})"
+
+
+class WebhookState(Struct, frozen=True, kw_only=True):
+    """How far sending is.
+
+    waiting, parked: events that failed and are tried again, and those that were given up. delivered, lost: since the
+    webhook was made. last_error: of the last attempt that failed.
+    """
+
+    waiting: int = 0
+    parked: int = 0
+    delivered: int = 0
+    lost: int = 0
+    last_error: str | None = None
+
+
+def require_secret(secret: str) -> None:
+    """Raise FieldError unless it is one of Standard Webhooks: whsec_ and 24 to 64 bytes in base64."""
+    if not _is_given_secret(secret):
+        raise FieldError("secret", "must be whsec_ and 24 to 64 bytes in base64; leave it out, and one is made")

@@ -1,0 +1,125 @@
+"""One attempt to deliver one event."""
+
+import asyncio
+import ssl
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import httpcore
+import msgspec
+from msgspec import Struct
+from standardwebhooks import Webhook as Signing
+
+from app.model.webhooks import Webhook, WebhookFormat
+from app.settings import Settings
+from app.webhooks.destinations import CheckedBackend, Destination, Refused, destination_of
+from app.webhooks.secrets import Secrets
+from app.webhooks.slack import slack_message
+
+ATTEMPT_S = 15.0
+"""From the look-up of the name to the head of the answer."""
+_CONNECT_S = 5.0
+_REDIRECTS = range(300, 400)
+
+
+class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of an attempt.
+
+    delivered: The receiver answered with a status from 200 to 299.
+    status: The status that it answered with; null if there was no answer.
+    error: Why it was not delivered; empty if it was.
+    milliseconds: How long it took.
+    """
+
+    delivered: bool
+    status: int | None
+    error: str
+    milliseconds: int
+
+
+class Delivery:
+    """Sends events: to addresses that may be reached, no further than there, and never for longer than 15 seconds."""
+
+    def __init__(self, settings: Settings, secrets: Secrets, attempt_s: float = ATTEMPT_S) -> None:
+        self._secrets = secrets
+        self._attempt_s = attempt_s
+        self._allow_http = settings.webhook_http
+        self._networks = settings.webhook_private_networks
+        self._public_url = settings.public_url
+        self._tls = ssl.create_default_context()
+
+    def check(self, url: str) -> None:
+        """Raise Refused unless events may be sent there, as far as the URL alone says."""
+        destination_of(url, allow_http=self._allow_http, networks=self._networks)
+
+    async def send(self, workspace_id: str, webhook: Webhook, event_id: str, body: bytes) -> Attempt:
+        """One POST. body: the event as JSON with its type and data; how it is written is the webhook's affair."""
+        began = time.monotonic()
+        status: int | None = None
+        try:
+            where = destination_of(webhook.url, allow_http=self._allow_http, networks=self._networks)
+            content = self._content(webhook, body)
+            headers = self._headers(workspace_id, webhook, where, event_id, content)
+            async with asyncio.timeout(self._attempt_s):
+                status = await self._post(where, headers, content)
+            error = _problem(status)
+        except Refused as refused:
+            error = f"the address {refused}"
+        except TimeoutError:
+            error = f"no answer within {self._attempt_s:g} seconds"
+        except (*_FAILURES, OSError, ValueError) as failure:
+            error = f"no answer: {str(failure) or type(failure).__name__}"
+        return Attempt(
+            delivered=not error, status=status, error=error, milliseconds=int((time.monotonic() - began) * 1000)
+        )
+
+    def _content(self, webhook: Webhook, body: bytes) -> bytes:
+        if webhook.format is WebhookFormat.STANDARD:
+            return body
+        event = msgspec.json.decode(body)
+        return msgspec.json.encode(slack_message(event["type"], event["data"], self._public_url))
+
+    def _headers(
+        self, workspace_id: str, webhook: Webhook, where: Destination, event_id: str, content: bytes
+    ) -> list[tuple[str, str]]:
+        """Those of Standard Webhooks. Raises ValueError where there is nothing to sign with."""
+        now = datetime.now(UTC)
+        secrets = self._secrets.signing(workspace_id, webhook, int(now.timestamp() * 1000))
+        if not secrets:
+            raise ValueError("there is no secret to sign with; is REMIT_SECRET set?")
+        text = content.decode()
+        return [
+            ("Host", where.authority),
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(content))),
+            ("User-Agent", "Remit-Webhooks"),
+            ("Connection", "close"),
+            ("webhook-id", event_id),
+            ("webhook-timestamp", str(int(now.timestamp()))),
+            ("webhook-signature", " ".join(Signing(each).sign(event_id, now, text) for each in secrets)),
+        ]
+
+    async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> int:
+        """The status. Redirects are answers like any other, and of the body nothing is read."""
+        url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
+        times: dict[str, Any] = {"connect": _CONNECT_S, "read": self._attempt_s, "write": self._attempt_s}
+        backend = CheckedBackend(self._networks)
+        async with (
+            httpcore.AsyncConnectionPool(
+                ssl_context=self._tls, http2=False, retries=0, network_backend=backend
+            ) as pool,
+            pool.stream("POST", url, headers=headers, content=content, extensions={"timeout": times}) as answer,
+        ):
+            return int(answer.status)
+
+
+def _problem(status: int) -> str:
+    if status in range(200, 300):
+        return ""
+    if status in _REDIRECTS:
+        return f"the receiver answered {status}, and redirects are not followed"
+    return f"the receiver answered {status}"
+
+
+_FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)

@@ -1,0 +1,119 @@
+"""Where events may go: addresses are looked at after every look-up, and the one that was looked at is connected to."""
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import httpcore
+from msgspec import Struct
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.hosts import canonical_host, stands_for_ipv4
+from app.model.webhooks import URL_MAX
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Networks = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
+_url = re.compile(r"(https?)://([^/?#]+)([/?][!-~]*)?", re.ASCII).fullmatch
+_port = re.compile(r".*:([0-9]{1,5})", re.ASCII).fullmatch
+_PORTS = {"http": 80, "https": 443}
+_GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
+_NOT_GLOBAL = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "2001::/23", "2001:db8::/32"))
+)
+
+
+class Refused(Exception):
+    """Nothing is sent there; the message says why."""
+
+
+class Destination(Struct, frozen=True):
+    """A URL in the one reading that all have of it. host: without brackets. target: path and query."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """The host as it stands in the header of that name."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def destination_of(url: str, *, allow_http: bool = False, networks: Networks = ()) -> Destination:
+    """What the URL names. Raises Refused; a name is not looked up here, but an address has to be a public one."""
+    match = _url(url)
+    if match is None or len(url) > URL_MAX or "#" in url or "\\" in url:
+        raise Refused("must be an https URL of printable ASCII without a user, a fragment or a backslash")
+    scheme, authority, target = match.groups()
+    if scheme == "http" and not allow_http:
+        raise Refused("must begin with https://; REMIT_WEBHOOK_HTTP lets it be http://")
+    try:
+        host = canonical_host(authority)
+    except Ambiguous as error:
+        raise Refused(f"has a host that {error}") from None
+    given = None if authority.endswith("]") else _port(authority)
+    port = int(given[1]) if given else _PORTS[scheme]
+    if not port:
+        raise Refused("names port 0")
+    with suppress(ValueError):  # a name: what it stands for is looked at whenever it is connected to
+        require_public(ipaddress.ip_address(host), networks)
+    target = target or "/"
+    return Destination(scheme, host, port, target if target.startswith("/") else f"/{target}")
+
+
+def require_public(address: Address, allowed: Networks = ()) -> None:
+    """Raise Refused unless the address is one of the public internet's, or the settings allow it."""
+    if any(address in network for network in allowed):
+        return
+    if isinstance(address, ipaddress.IPv6Address):
+        is_ours = address not in _GLOBAL_IPV6 or stands_for_ipv4(address) or address.scope_id is not None
+    else:
+        is_ours = address.is_multicast or address.is_reserved
+    if is_ours or not address.is_global or any(address in network for network in _NOT_GLOBAL):
+        raise Refused(f"leads to {address}, which is no public address; REMIT_WEBHOOK_NETWORKS can allow it")
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to addresses that may be reached alone: a name is looked up once, and what was found is connected to."""
+
+    def __init__(self, allowed: Networks = ()) -> None:
+        self._allowed = allowed
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's interface
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection. Raises Refused, or what httpcore raises where nobody answers."""
+        failure: Exception = httpcore.ConnectError("the name has no address")
+        for address in await self._addresses(host, port):
+            try:
+                return await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def sleep(self, seconds: float) -> None:
+        """As the library wants it."""
+        await asyncio.sleep(seconds)
+
+    async def _addresses(self, host: str, port: int) -> list[Address]:
+        """Every address of the host. Raises Refused if a single one may not be reached: it could be the next answer."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the name cannot be looked up: {error}") from None
+        addresses = [ipaddress.ip_address(each[4][0]) for each in found]
+        for address in addresses:
+            require_public(address, self._allowed)
+        return list(dict.fromkeys(addresses))

@@ -1,0 +1,130 @@
+"""Events: what an entry of the log, a change of the trail or a notice means to those who wait for it."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from app.model.approvals import Approval
+from app.model.changes import Change, ChangeKind, ResourceType
+from app.model.decisions import Result
+from app.model.times import rfc3339
+from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent
+
+LOST = "events.lost"
+TEST = "webhook.test"
+_VERDICTS = {
+    "approval_approved": WebhookEvent.APPROVAL_DECIDED,
+    "approval_denied": WebhookEvent.APPROVAL_DECIDED,
+    "approval_cancelled": WebhookEvent.APPROVAL_DECIDED,
+    "approval_expired": WebhookEvent.APPROVAL_EXPIRED,
+}
+
+
+class Event(Struct, frozen=True):
+    """One thing that has happened. id: the same whenever it is sent. data: what the receiver is told."""
+
+    id: str
+    type: str
+    timestamp: str
+    data: dict[str, Any]
+
+    @property
+    def body(self) -> bytes:
+        """As receivers get it: type, timestamp and data."""
+        return msgspec.json.encode({"type": self.type, "timestamp": self.timestamp, "data": self.data})
+
+
+class _Rule(Struct):
+    type: str = "default"
+
+
+class _Entry(Struct, rename="camel"):
+    """What of an entry says which event it is."""
+
+    id: str
+    timestamp: str
+    result: str | None = None
+    code: str = ""
+    approval_id: str = ""
+    rule: _Rule | None = None
+
+
+_entry = msgspec.json.Decoder(_Entry)
+
+
+class Found(Struct, frozen=True):
+    """An event of the log. approval_id: of the approval it is about, "" = of none. line: the entry."""
+
+    type: WebhookEvent
+    entry_id: str
+    timestamp: str
+    approval_id: str
+    line: bytes
+
+    def event(self, workspace_id: str, approval: Approval | None) -> Event:
+        """As it is sent. approval: as it is now; None where there is none any more."""
+        data: dict[str, Any] = {"workspaceId": workspace_id, "entry": Raw(self.line)}
+        if self.approval_id:
+            data["approval"] = approval
+        return Event(event_id(workspace_id, "log", self.entry_id), self.type, self.timestamp, data)
+
+
+def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
+    """The event that the entry is to the webhook, if it is one."""
+    if b'"approvalId"' not in line and b'"result":"denied"' not in line:
+        return None  # nearly all; what holds these words by chance is decoded in vain
+    entry = _entry.decode(line)
+    kind: WebhookEvent | None = _VERDICTS.get(entry.code)
+    if kind is None and entry.approval_id == entry.id:  # who asks again has another id
+        kind = WebhookEvent.APPROVAL_REQUESTED
+    if kind is None and entry.result == Result.DENIED and _is_wanted(entry, webhook.denied):
+        kind = WebhookEvent.DECISION_DENIED
+    if kind is None or kind not in webhook.events:
+        return None
+    approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
+    return Found(kind, entry.id, entry.timestamp, approval_id, line)
+
+
+def event_of_change(workspace_id: str, change: Change) -> Event | None:
+    """The event that the change is, if it is one."""
+    match change.resource_type, change.kind:
+        case ResourceType.POLICY, _:
+            kind = WebhookEvent.POLICY_CHANGED
+        case ResourceType.AGENT, ChangeKind.UPDATED if msgspec.json.decode(change.after).get("status", "active") != (
+            "active"
+        ):
+            kind = WebhookEvent.AGENT_SUSPENDED
+        case _:
+            return None
+    data = {"workspaceId": workspace_id, "change": change}
+    return Event(event_id(workspace_id, "trail", change.id), kind, change.timestamp, data)
+
+
+def event_of_notice(workspace_id: str, notice_id: str, finding: str) -> Event:
+    """The event that a verification's finding is."""
+    time = rfc3339(int(notice_id.partition("-")[0]))
+    data = {"workspaceId": workspace_id, "finding": Raw(finding.encode())}
+    kind = WebhookEvent.AUDIT_VERIFICATION_FAILED
+    return Event(event_id(workspace_id, "notices", notice_id), kind, time, data)
+
+
+def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
+    """Entries of the log that retention dropped before the webhook was told of them."""
+    data = {"workspaceId": workspace_id, "firstSequence": first, "lastSequence": last}
+    return Event(event_id(workspace_id, "lost", str(last)), LOST, rfc3339(now_ms), data)
+
+
+def event_id(workspace_id: str, source: str, place: str) -> str:
+    """The same for the same thing, and for no other of any workspace."""
+    return f"msg_{hashlib.sha256(f'{workspace_id} {source} {place}'.encode()).hexdigest()[:32]}"
+
+
+def _is_wanted(entry: _Entry, denied: DeniedFilter | None) -> bool:
+    if denied is None:
+        return True
+    kind = "default" if entry.rule is None else entry.rule.type
+    if denied.rule_types is not UNSET and kind not in denied.rule_types:
+        return False
+    return int(hashlib.sha256(entry.id.encode()).hexdigest()[:8], 16) < denied.sample * (1 << 32)

@@ -1,0 +1,15 @@
+"""Notices: what a webhook may be told of that no entry and no change tells."""
+
+import msgspec
+
+from app.model.checkpoints import Finding
+from app.redis_client.client import Client
+from app.redis_client.scripts import NOTE_FINDING
+from app.store.keyspace import Keyspace
+
+_KEPT = 1_000
+
+
+async def note_finding(client: Client, workspace_id: str, finding: Finding) -> None:
+    """Webhooks are told that the log is not what was sealed; once, however often the same is found in a row."""
+    await client.run(NOTE_FINDING, [Keyspace(workspace_id).notices], [msgspec.json.encode(finding), _KEPT])

@@ -1,0 +1,153 @@
+"""One webhook's way through the log, the trail and the notices: what is next, and what has become of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from app.approvals.approvals import Approvals
+from app.audit.follow import resumed
+from app.audit.scan import Scan
+from app.errors import ApprovalNotFound
+from app.model.audit import AuditQuery
+from app.model.webhooks import OF_LOG, Webhook
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import ADVANCE_OUTBOX
+from app.redis_client.store_time import store_time_ms
+from app.store.changes import change_of
+from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
+from app.webhooks.delivery import Attempt, Delivery
+from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
+from app.webhooks.tries import Tries, tries_of
+from app.webhooks.webhooks import outbox_keys
+
+WAITING_MAX = 256
+"""Events that are tried again; while there are so many the cursors stand still."""
+PARKED_MAX = 1_000
+_RETRIED_AT_ONCE = 32
+_AT_ONCE = 500
+_ENTRIES_AT_ONCE = 20_000
+
+
+class Outbox:
+    """Sends what a webhook is to be told, each event in the same step in which the cursor passes it."""
+
+    def __init__(
+        self, client: Client, approvals: Approvals, delivery: Delivery, workspace_id: str, webhook: Webhook
+    ) -> None:
+        self._client = client
+        self._approvals = approvals
+        self._delivery = delivery
+        self._workspace_id = workspace_id
+        self._webhook = webhook
+        self._keyspace = Keyspace(workspace_id)
+        self._keys = [self._keyspace.webhook(webhook.id), *outbox_keys(self._keyspace, webhook.id)]
+        self._cursors: dict[str, str] = {}
+
+    async def retry_due(self) -> bool:
+        """Whether nothing has failed: events whose time has come are tried again, until one fails."""
+        _, _, waiting, _, unsent = self._keys
+        now_ms = await store_time_ms(self._client)
+        ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
+        for event_id in ids:
+            body, tries = await self._client.call("HMGET", unsent, event_id, f"{event_id} tries")
+            if body is not None and not await self._try(event_id, body.encode(), tries_of(tries)):
+                return False
+        return True
+
+    async def send_new(self) -> bool:
+        """Whether there may be more at once: what has happened since is sent, until an attempt fails."""
+        record = as_record(await self._client.call("HGETALL", self._keyspace.webhook_outbox(self._webhook.id)))
+        self._cursors = {name: record.get(name, "") for name in ("log", "trail", "notices")}
+        if "" in self._cursors.values():
+            return False
+        passed = 0
+        for source, events in (("notices", self._notices()), ("trail", self._changes()), ("log", self._entries())):
+            async for event, place in events:
+                if not await self._pass(source, event, place):
+                    return False
+                passed += 1
+        return passed > 0
+
+    async def _notices(self) -> AsyncIterator[tuple[Event | None, str]]:
+        for notice_id, record in await self._after(self._keyspace.notices, self._cursors["notices"]):
+            event = event_of_notice(self._workspace_id, notice_id, record["finding"])
+            yield event if event.type in self._webhook.events else None, notice_id
+
+    async def _changes(self) -> AsyncIterator[tuple[Event | None, str]]:
+        for change_id, record in await self._after(self._keyspace.changes, self._cursors["trail"]):
+            event = event_of_change(self._workspace_id, change_of(change_id, record))
+            yield event if event is not None and event.type in self._webhook.events else None, change_id
+
+    async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
+        scan = Scan(self._client, self._workspace_id, AuditQuery())
+        position, newest = int(self._cursors["log"]), await scan.newest()
+        if newest > position and OF_LOG.isdisjoint(self._webhook.events):
+            yield None, str(newest)
+            return
+        start, floor = await resumed(self._client, self._workspace_id, position)
+        if floor is not None:
+            yield lost_event(self._workspace_id, position + 1, start, floor.time_ms), str(start)
+        async for chunk in scan.chunks(start, min(newest, start + _ENTRIES_AT_ONCE)):
+            for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
+                found = event_of_line(line, self._webhook)
+                if found is not None:
+                    yield found.event(self._workspace_id, await self._approval(found.approval_id)), str(sequence)
+            yield None, str(chunk.up_to)
+            await asyncio.sleep(0)
+
+    async def _after(self, stream: str, place: str) -> list[tuple[str, dict[str, str]]]:
+        found: Any = await self._client.call("XRANGE", stream, f"({place}", "+", "COUNT", _AT_ONCE)
+        return [(entry_id, as_record(fields)) for entry_id, fields in found]
+
+    async def _approval(self, approval_id: str) -> Any:
+        if not approval_id:
+            return None
+        try:
+            return await self._approvals.get(self._workspace_id, approval_id)
+        except ApprovalNotFound:
+            return None
+
+    async def _pass(self, source: str, event: Event | None, place: str) -> bool:
+        """Whether to go on: the cursor has passed the place, and what was to be sent there was delivered."""
+        held = self._cursors[source]
+        if held == place:
+            return True
+        if event is None:
+            passed = await self._advance(source, place)
+        elif await self._client.call("ZCARD", self._keyspace.webhook_waiting(self._webhook.id)) >= WAITING_MAX:
+            return False
+        else:
+            passed = await self._try(event.id, event.body, Tries(0, 0, ""), source, place)
+        self._cursors[source] = place
+        return passed
+
+    async def _try(self, event_id: str, body: bytes, tries: Tries, source: str = "", place: str = "") -> bool:
+        """Whether the event was delivered now. If it was not, it waits or is parked; either way it is passed."""
+        attempt = await self._delivery.send(self._workspace_id, self._webhook, event_id, body)
+        now_ms = await store_time_ms(self._client)
+        tries = tries.failed(now_ms, attempt.error)
+        next_ms = tries.next_ms(now_ms)
+        outcome = "delivered" if attempt.delivered else "parked" if next_ms is None else "waits"
+        kept: list[Value] = [next_ms or now_ms, body, tries.written] if not attempt.delivered else [0, b"", ""]
+        await self._count(outcome, attempt)
+        passed = await self._advance(source, place, [event_id, outcome, *kept, tries.error])
+        return passed and attempt.delivered
+
+    async def _advance(self, source: str, place: str, event: list[Value] | None = None) -> bool:
+        """Whether nobody else has passed before."""
+        told = event or ["", "", 0, b"", "", ""]
+        args: list[Value] = [source, self._cursors.get(source, ""), place, *told, PARKED_MAX]
+        reply = check_reply(ADVANCE_OUTBOX, await self._client.run(ADVANCE_OUTBOX, self._keys, args))
+        return bool(reply[0] == "done")
+
+    async def _count(self, outcome: str, attempt: Attempt) -> None:
+        """For /metrics; what is lost of it is lost."""
+        await self._client.call("HINCRBY", WEBHOOK_COUNTS, "delivered" if attempt.delivered else "failed", 1)
+        if outcome == "parked":
+            await self._client.call("HINCRBY", WEBHOOK_COUNTS, "parked", 1)
+
+
+async def delivery_counts(client: Client) -> dict[str, int]:
+    """What has become of all attempts: delivered, failed, and parked for good."""
+    return {name: int(count) for name, count in as_record(await client.call("HGETALL", WEBHOOK_COUNTS)).items()}

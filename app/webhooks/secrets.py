@@ -1,0 +1,42 @@
+"""The secrets that sign: derived from REMIT_SECRET and kept nowhere, unless they were given."""
+
+import base64
+import secrets
+
+from app.model.signer import Purpose, Signer
+from app.model.webhooks import Webhook, WebhookSecret
+
+_BYTES = 32
+
+
+class Secrets:
+    """What a workspace's webhooks sign with."""
+
+    def __init__(self, signer: Signer) -> None:
+        self._signer = signer
+
+    def new(self, number: int, given: str | None) -> WebhookSecret:
+        """The secret with this number. Where there is no REMIT_SECRET to derive it from, the store has to keep it."""
+        if given is None and self._signer.mac(Purpose.WEBHOOK, b"") is None:
+            given = _written(secrets.token_bytes(_BYTES))
+        return WebhookSecret(number, given)
+
+    def signing(self, workspace_id: str, webhook: Webhook, now_ms: int) -> list[str]:
+        """Every secret that signs now, in the form of Standard Webhooks, the newest first.
+
+        A derived one comes once for each secret that REMIT_SECRET names, so that receivers outlast its replacement.
+        """
+        held = []
+        for each in reversed(webhook.secrets):
+            if each.until_ms is not None and now_ms >= each.until_ms:
+                continue
+            held += [each.given] if each.given is not None else self._derived(workspace_id, webhook.id, each.number)
+        return held
+
+    def _derived(self, workspace_id: str, webhook_id: str, number: int) -> list[str]:
+        macs = self._signer.macs(Purpose.WEBHOOK, f"{workspace_id} {webhook_id} {number}".encode())
+        return [_written(bytes.fromhex(each)) for each in macs]
+
+
+def _written(secret: bytes) -> str:
+    return f"whsec_{base64.b64encode(secret).decode()}"

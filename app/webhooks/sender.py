@@ -1,0 +1,104 @@
+"""The sender: what webhooks are to be told goes out from the background process, one process for each webhook."""
+
+import asyncio
+import logging
+import secrets
+from contextlib import suppress
+from functools import partial
+
+from app.approvals.approvals import Approvals
+from app.audit.lease import take_lease
+from app.errors import AppError
+from app.model.ids import Ids
+from app.model.webhooks import Webhook
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.keyspace import WORKSPACES, Keyspace
+from app.webhooks.delivery import Delivery
+from app.webhooks.outbox import Outbox
+from app.webhooks.webhooks import webhook_of
+
+log = logging.getLogger(__name__)
+LOOK_S = 1.0
+_LEASE_MS = 60_000
+"""Longer than any attempt: it is taken anew for each round, and a round ends with the first that fails."""
+_RENEWED_S = 20.0
+_AT_ONCE = 32
+_WORKSPACES_AT_ONCE = 256
+
+
+class Sender:
+    """Looks for webhooks once a second and serves each in a task of its own, so that none waits for a slow receiver."""
+
+    def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
+        self._client = client
+        self._delivery = delivery
+        self._approvals = Approvals(client, Ids(), backlog_max)
+        self._name = secrets.token_hex(8)
+        self._served: dict[str, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Send until `stopped` is set. What is on its way then may be sent again by the next sender."""
+        while not stopped.is_set():
+            try:
+                await self.look(stopped)
+            except AppError as error:
+                log.warning("%s; webhooks are looked for again in a second", error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), LOOK_S)
+        for task in self._served.values():
+            task.cancel()
+        await asyncio.gather(*self._served.values(), return_exceptions=True)
+
+    async def look(self, stopped: asyncio.Event) -> None:
+        """Every webhook that is switched on is being served."""
+        workspaces = sorted(await self._client.call("HVALS", WORKSPACES))
+        for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
+            some = workspaces[start : start + _WORKSPACES_AT_ONCE]
+            found = await self._client.read_pipelined(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
+            for workspace_id, ids in zip(some, found, strict=True):
+                for webhook_id in ids:
+                    if webhook_id not in self._served:
+                        task = asyncio.create_task(self._serve(workspace_id, webhook_id, stopped))
+                        self._served[webhook_id] = task
+                        task.add_done_callback(partial(self._forget, webhook_id))
+
+    def _forget(self, webhook_id: str, _: asyncio.Task[None]) -> None:
+        self._served.pop(webhook_id, None)
+
+    async def settle(self) -> None:
+        """Everything that `look` has begun has ended: for tests."""
+        await asyncio.gather(*self._served.values())
+
+    async def _serve(self, workspace_id: str, webhook_id: str, stopped: asyncio.Event) -> None:
+        """One round: until nothing is left to be sent, or an attempt fails."""
+        keyspace = Keyspace(workspace_id)
+        try:
+            async with self._turns:
+                record = as_record(await self._client.call("HGETALL", keyspace.webhook(webhook_id)))
+                if not record or record["enabled"] != "1":
+                    return
+                lease = keyspace.webhook_lease(webhook_id)
+                if await take_lease(self._client, lease, self._name, _LEASE_MS):
+                    await self._send(workspace_id, webhook_of(record), lease, stopped)
+        except AppError as error:
+            log.warning("webhook %s: %s; it is served again in a second", webhook_id, error)
+        except Exception:  # whatever one webhook meets, the others are served
+            log.exception("webhook %s: it is served again in a second", webhook_id)
+
+    async def _send(self, workspace_id: str, webhook: Webhook, lease: str, stopped: asyncio.Event) -> None:
+        outbox = Outbox(self._client, self._approvals, self._delivery, workspace_id, webhook)
+        renewing = asyncio.create_task(self._renew(lease))
+        try:
+            if await outbox.retry_due():
+                while not stopped.is_set() and await outbox.send_new():
+                    pass
+        finally:
+            renewing.cancel()
+
+    async def _renew(self, lease: str) -> None:
+        while True:
+            await asyncio.sleep(_RENEWED_S)
+            with suppress(AppError):
+                await take_lease(self._client, lease, self._name, _LEASE_MS)

@@ -1,0 +1,105 @@
+"""Events as messages for Slack. Texts of callers stand only in elements that Slack does not interpret.
+
+`rich_text` has its links, styles and lines as elements of their own, so a text can forge none of them; what would begin
+another line, or hide, is written as its code. The notification is the same for all events of a type.
+"""
+
+import json
+from typing import Any
+
+from app.model.text import with_hidden_shown
+from app.model.webhooks import WebhookEvent
+from app.webhooks.events import LOST, TEST
+
+_TITLES = {
+    WebhookEvent.APPROVAL_REQUESTED: "A call waits for a person",
+    WebhookEvent.APPROVAL_DECIDED: "An approval was decided",
+    WebhookEvent.APPROVAL_EXPIRED: "An approval has expired",
+    WebhookEvent.AGENT_SUSPENDED: "An agent was suspended",
+    WebhookEvent.POLICY_CHANGED: "A policy was changed",
+    WebhookEvent.DECISION_DENIED: "A call was denied",
+    WebhookEvent.AUDIT_VERIFICATION_FAILED: "The audit log is not what was sealed",
+    LOST: "Events were lost",
+    TEST: "Remit can reach this channel",
+}
+_VALUE_MAX, _VALUES_MAX = 300, 20
+_SHORTENED = "… (the approval and the log have it in full)"
+
+
+def slack_message(kind: str, data: dict[str, Any], public_url: str | None = None) -> dict[str, Any]:
+    """The body of an incoming webhook: blocks, and a text for notifications that holds nothing of a caller's."""
+    title = _TITLES.get(kind, "Something has happened")
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
+    ]
+    elements = [_section(_facts(data))] if _facts(data) else []
+    for name in ("parameters", "context"):
+        if values := _call(data).get(name):
+            elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
+    if approval := data.get("approval"):
+        elements.append(_where_to_decide(str(approval["id"]), public_url))
+    if elements:
+        blocks.append({"type": "rich_text", "elements": elements})
+    return {"text": f"Remit: {title}", "blocks": blocks}
+
+
+def _call(data: dict[str, Any]) -> dict[str, Any]:
+    return data.get("approval") or data.get("entry") or {}
+
+
+def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is told about the event, a line each."""
+    if change := data.get("change"):
+        return [
+            ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
+            ("By", change["actorName"]),
+            ("Now", json.dumps(change["after"], ensure_ascii=False)),
+        ]
+    if finding := data.get("finding"):
+        return [("Finding", str(finding.get("message", ""))), ("Fault", str(finding.get("fault", "")))]
+    if "lastSequence" in data:
+        return [("Entries", f"{data['firstSequence']} to {data['lastSequence']} were dropped before they were sent")]
+    entry, approval = data.get("entry") or {}, data.get("approval")
+    if not entry:
+        return []
+    facts = [("Agent", entry["agentId"]), ("Tool", entry["toolName"]), ("Reason", entry["reason"])]
+    if approval:
+        asked = approval["requestedBy"]["name"]
+        facts += [("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
+    return facts
+
+
+def _section(facts: list[tuple[str, str]]) -> dict[str, Any]:
+    elements = []
+    for place, (name, value) in enumerate(facts):
+        line_feed = "\n" if place else ""
+        elements.append({"type": "text", "text": f"{line_feed}{name}: ", "style": {"bold": True}})
+        if value:
+            elements.append({"type": "text", "text": _shown(value)})
+    return {"type": "rich_text_section", "elements": elements}
+
+
+def _preformatted(values: dict[str, Any]) -> dict[str, Any]:
+    """A line for each value, and no other."""
+    lines = [
+        f"{_shown(name)} = {_shown(json.dumps(value, ensure_ascii=False))}"
+        for name, value in list(values.items())[:_VALUES_MAX]
+    ]
+    if len(values) > _VALUES_MAX:
+        lines.append(f"… and {len(values) - _VALUES_MAX} more")
+    return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "\n".join(lines)}]}
+
+
+def _where_to_decide(approval_id: str, public_url: str | None) -> dict[str, Any]:
+    elements: list[dict[str, Any]] = []
+    if public_url is not None:
+        link = f"{public_url.rstrip('/')}/v1/approvals/{approval_id}"
+        elements += [{"type": "link", "url": link, "text": "The approval"}, {"type": "text", "text": " · "}]
+    elements.append({"type": "text", "text": f"remit approvals show {approval_id}", "style": {"code": True}})
+    return {"type": "rich_text_section", "elements": elements}
+
+
+def _shown(text: str) -> str:
+    """On one line, with everything that hides or moves written as its code, and not at any length."""
+    line = with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
+    return line if len(line) <= _VALUE_MAX else line[:_VALUE_MAX] + _SHORTENED

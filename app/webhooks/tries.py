@@ -1,0 +1,87 @@
+"""Events that failed: how often, since when, why, and when they are tried again."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from app.model.fields import Count, Timestamp
+from app.model.times import rfc3339
+
+FIRST_MS, LONGEST_MS = 5_000, 4 * 3600 * 1000
+"""Between the first attempt and the second, and the most between two; each wait is twice as long as the one before."""
+PARK_AFTER_MS = 24 * 3600 * 1000
+_ERROR_MAX = 200
+
+
+class Tries(Struct, frozen=True):
+    """How often an event was tried, since when, and what was wrong with the last attempt."""
+
+    attempts: int
+    since_ms: int
+    error: str
+
+    def failed(self, now_ms: int, error: str) -> "Tries":
+        """After one more attempt."""
+        said = " ".join(error.split())[:_ERROR_MAX]
+        return Tries(self.attempts + 1, self.since_ms or now_ms, said)
+
+    @property
+    def written(self) -> str:
+        return f"{self.attempts} {self.since_ms} {self.error}"
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When it is tried again; None once that has gone on for a day."""
+        if now_ms - self.since_ms >= PARK_AFTER_MS:
+            return None
+        return now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS))
+
+
+def tries_of(written: str | None) -> Tries:
+    """What `written` said."""
+    attempts, since_ms, error = (written or "0 0 ").split(" ", 2)
+    return Tries(int(attempts), int(since_ms), error)
+
+
+class Unsent(Struct, frozen=True):
+    """An event that failed. at_ms: when it is tried again; of a parked one when it was given up."""
+
+    id: str
+    body: str
+    is_parked: bool
+    at_ms: int
+    tries: Tries
+
+
+class UnsentView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event that could not be delivered so far.
+
+    id: As in the header webhook-id.
+    type: What happened.
+    status: `waiting` = it is tried again; `parked` = it was tried for a day, and waits for a retry by hand.
+    attempts: How often it was tried.
+    error: What was wrong with the last attempt.
+    since: When it was tried first.
+    next_attempt_at: When it is tried again; null if it is parked.
+    """
+
+    id: str
+    type: str
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["waiting", "parked"]})]
+    attempts: Count
+    error: str
+    since: Timestamp | None
+    next_attempt_at: Timestamp | None
+
+    @classmethod
+    def of(cls, unsent: Unsent) -> "UnsentView":
+        tries = unsent.tries
+        return cls(
+            id=unsent.id,
+            type=msgspec.json.decode(unsent.body)["type"],
+            status="parked" if unsent.is_parked else "waiting",
+            attempts=tries.attempts,
+            error=tries.error,
+            since=rfc3339(tries.since_ms) if tries.since_ms else None,
+            next_attempt_at=None if unsent.is_parked else rfc3339(unsent.at_ms),
+        )

@@ -1,0 +1,276 @@
+"""The webhooks of a workspace: made, read, changed, deleted; and how far each is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from app.errors import WebhookEventNotFound, WebhookNotFound
+from app.model.changes import CONSOLE, snapshots
+from app.model.ids import Ids
+from app.model.times import rfc3339
+from app.model.versions import Versions
+from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret, WebhookState
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
+from app.redis_client.store_time import store_time_ms
+from app.store.changes import change_keys, require_actor
+from app.store.keyspace import Keyspace
+from app.store.optimistic import ATTEMPTS, contended, require_room, require_version
+from app.webhooks.delivery import Attempt, Delivery
+from app.webhooks.events import TEST, Event
+from app.webhooks.secrets import Secrets
+from app.webhooks.tries import Unsent, tries_of
+
+_secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])
+_denied = msgspec.json.Decoder(DeniedFilter)
+_LISTED = 1000
+
+
+class Webhooks:
+    """The webhooks of a workspace; at most `webhooks_max`."""
+
+    def __init__(self, client: Client, ids: Ids, secrets: Secrets, webhooks_max: int) -> None:
+        self._client = client
+        self._ids = ids
+        self._secrets = secrets
+        self._max = webhooks_max
+
+    async def create(
+        self,
+        workspace_id: str,
+        url: str,
+        events: Sequence[WebhookEvent],
+        *,
+        format: WebhookFormat = WebhookFormat.STANDARD,  # noqa: A002 - the word of the API
+        denied: DeniedFilter | None = None,
+        secret: str | None = None,
+        actor_id: str = CONSOLE,
+    ) -> tuple[Webhook, str]:
+        """A webhook that is told of what happens from now on, and the secret that signs. Raises LimitReached.
+
+        secret: whsec_…; None = one is made.
+        """
+        now_ms = await store_time_ms(self._client)
+        webhook = Webhook(
+            id=self._ids.new(now_ms),
+            url=url,
+            events=tuple(dict.fromkeys(events)),
+            format=format,
+            denied=denied,
+            secrets=(self._secrets.new(1, secret),),
+        )
+        made = await self._put(workspace_id, None, webhook, actor_id, from_now=True) or contended()
+        return made, self._newest_secret(workspace_id, made)
+
+    async def get(self, workspace_id: str, webhook_id: str) -> Webhook:
+        """The webhook as it is now. Raises WebhookNotFound."""
+        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).webhook(webhook_id)))
+        if not record:
+            raise WebhookNotFound("No webhook has this id")
+        return webhook_of(record)
+
+    async def list_all(self, workspace_id: str) -> list[Webhook]:
+        """The workspace's webhooks, oldest first."""
+        keyspace = Keyspace(workspace_id)
+        ids = await self._client.call("ZRANGE", keyspace.webhooks, 0, -1)
+        records = await self._client.read_pipelined(("HGETALL", keyspace.webhook(each)) for each in ids)
+        return [webhook_of(record) for record in map(as_record, records) if record]
+
+    async def states(self, workspace_id: str, ids: Sequence[str]) -> list[WebhookState]:
+        """How far each of these is."""
+        keyspace = Keyspace(workspace_id)
+        found: list[Any] = await self._client.read_pipelined(
+            command
+            for each in ids
+            for command in (
+                ("ZCARD", keyspace.webhook_waiting(each)),
+                ("ZCARD", keyspace.webhook_parked(each)),
+                ("HMGET", keyspace.webhook_outbox(each), "delivered", "lost", "last_error"),
+            )
+        )
+        return [
+            WebhookState(
+                waiting=waiting, parked=parked, delivered=int(told[0] or 0), lost=int(told[1] or 0), last_error=told[2]
+            )
+            for waiting, parked, told in zip(found[::3], found[1::3], found[2::3], strict=True)
+        ]
+
+    async def update(
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        *,
+        url: str | UnsetType = UNSET,
+        events: Sequence[WebhookEvent] | UnsetType = UNSET,
+        format: WebhookFormat | UnsetType = UNSET,  # noqa: A002 - the word of the API
+        denied: DeniedFilter | None | UnsetType = UNSET,
+        enabled: bool | UnsetType = UNSET,
+        if_match: Versions = None,
+        actor_id: str = CONSOLE,
+    ) -> Webhook:
+        """The webhook with the given fields changed. One that is switched on is told of what happens from then on.
+
+        Raises WebhookNotFound, VersionConflict.
+        """
+        given: dict[str, Any] = {"url": url, "format": format, "denied": denied, "enabled": enabled}
+        given["events"] = events if events is UNSET else tuple(dict.fromkeys(events))
+        wanted = {name: value for name, value in given.items() if value is not UNSET}
+        for _ in range(ATTEMPTS):
+            held = await self.get(workspace_id, webhook_id)
+            require_version(held.version, if_match)
+            if not wanted:
+                return held
+            made = replace(held, **wanted)
+            from_now = made.enabled and not held.enabled
+            changed = await self._put(workspace_id, held, made, actor_id, from_now=from_now)
+            if changed is not None:
+                return changed
+        return contended()
+
+    async def rotate(
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        overlap_ms: int,
+        secret: str | None = None,
+        *,
+        if_match: Versions = None,
+        actor_id: str = CONSOLE,
+    ) -> tuple[Webhook, str]:
+        """The webhook with another secret, and that; those before it go on signing beside it for the overlap."""
+        for _ in range(ATTEMPTS):
+            held = await self.get(workspace_id, webhook_id)
+            require_version(held.version, if_match)
+            now_ms = await store_time_ms(self._client)
+            ends = [min(now_ms + overlap_ms, each.until_ms or now_ms + overlap_ms) for each in held.secrets]
+            old = [replace(each, until_ms=end) for each, end in zip(held.secrets, ends, strict=True) if end > now_ms]
+            newest = self._secrets.new(held.secrets[-1].number + 1, secret)
+            made = replace(held, secrets=(*old, newest))
+            changed = await self._put(workspace_id, held, made, actor_id)
+            if changed is not None:
+                return changed, self._newest_secret(workspace_id, changed)
+        return contended()
+
+    async def delete(
+        self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
+    ) -> None:
+        """Nothing of the webhook is left, nor of what waited for it. Raises WebhookNotFound, VersionConflict."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            held = await self.get(workspace_id, webhook_id)
+            require_version(held.version, if_match)
+            keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook_id), keyspace.webhooks]
+            keys += outbox_keys(keyspace, webhook_id)
+            args: list[Value] = [actor_id, snapshots(held, None)[0], held.version, webhook_id]
+            status = check_reply(DELETE_WEBHOOK, await self._client.run(DELETE_WEBHOOK, keys, args))[0]
+            require_actor(status)
+            if status == "done":
+                return
+        contended()
+
+    async def unsent(self, workspace_id: str, webhook_id: str) -> list[Unsent]:
+        """Events that failed: those that are tried again, the next one first, and those that were given up."""
+        await self.get(workspace_id, webhook_id)
+        keyspace = Keyspace(workspace_id)
+        rows: list[tuple[str, bool, int]] = []
+        for name, is_parked in (
+            (keyspace.webhook_waiting(webhook_id), False),
+            (keyspace.webhook_parked(webhook_id), True),
+        ):
+            ids: list[str] = await self._client.call("ZRANGE", name, 0, _LISTED - 1)
+            scores = await self._client.read_pipelined(("ZSCORE", name, each) for each in ids)
+            rows += [(each, is_parked, int(float(score or 0))) for each, score in zip(ids, scores, strict=True)]
+        held = await self._client.read_pipelined(
+            ("HMGET", keyspace.webhook_unsent(webhook_id), each, f"{each} tries") for each, _, _ in rows
+        )
+        return [
+            Unsent(event_id, body, is_parked, at_ms, tries_of(tries))
+            for (event_id, is_parked, at_ms), (body, tries) in zip(rows, held, strict=True)
+            if body is not None
+        ]
+
+    async def retry(self, workspace_id: str, webhook_id: str, event_id: str | None = None) -> int:
+        """How many parked events are tried again at once; with an id that one, parked or not.
+
+        Raises WebhookNotFound, WebhookEventNotFound.
+        """
+        await self.get(workspace_id, webhook_id)
+        keyspace = Keyspace(workspace_id)
+        keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)[1:]]
+        now_ms = await store_time_ms(self._client)
+        reply = check_reply(RETRY_EVENTS, await self._client.run(RETRY_EVENTS, keys, [event_id or "", now_ms]))
+        if reply[0] != "done":
+            raise WebhookEventNotFound("No event with this id waits for the webhook")
+        return int(reply[1])
+
+    async def test(self, workspace_id: str, webhook_id: str, delivery: Delivery) -> Attempt:
+        """What became of an event that is sent for this, once and at once. Raises WebhookNotFound."""
+        webhook = await self.get(workspace_id, webhook_id)
+        now_ms = await store_time_ms(self._client)
+        event = Event(f"msg_{self._ids.new(now_ms)}", TEST, rfc3339(now_ms), {"workspaceId": workspace_id})
+        return await delivery.send(workspace_id, webhook, event.id, event.body)
+
+    async def read_up_to(self, workspace_id: str) -> int | None:
+        """The newest entry of the log that every webhook which is told of entries has passed; None = there is none."""
+        wanted = [each.id for each in await self.list_all(workspace_id) if each.enabled]
+        names = [Keyspace(workspace_id).webhook_outbox(each) for each in wanted]
+        found = await self._client.read_pipelined(("HGET", name, "log") for name in names)
+        return min((int(each or 0) for each in found), default=None)
+
+    def _newest_secret(self, workspace_id: str, webhook: Webhook) -> str:
+        return self._secrets.signing(workspace_id, webhook, 0)[0]
+
+    async def _put(
+        self, workspace_id: str, held: Webhook | None, webhook: Webhook, actor_id: str, *, from_now: bool = False
+    ) -> Webhook | None:
+        """The webhook as it is stored now; None if what is stored was no longer `held`."""
+        keyspace = Keyspace(workspace_id)
+        before, after = snapshots(held, replace(webhook, version=webhook.version + 1))
+        keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook.id), keyspace.webhooks]
+        keys += [keyspace.webhook_outbox(webhook.id), keyspace.commits, keyspace.notices]
+        args: list[Value] = [actor_id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
+        args += _record(webhook)
+        reply = check_reply(PUT_WEBHOOK, await self._client.run(PUT_WEBHOOK, keys, args))
+        status, created_ms, updated_ms, version = reply
+        require_actor(status)
+        require_room(status, "workspace", "webhooks", self._max)
+        if status == "stale":
+            return None
+        return replace(webhook, created_ms=created_ms, updated_ms=updated_ms, version=version)
+
+
+def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
+    """Outbox, waiting, parked, unsent, in the order in which the scripts take them."""
+    return [
+        keyspace.webhook_outbox(webhook_id),
+        keyspace.webhook_waiting(webhook_id),
+        keyspace.webhook_parked(webhook_id),
+        keyspace.webhook_unsent(webhook_id),
+    ]
+
+
+def webhook_of(record: dict[str, str]) -> Webhook:
+    """The webhook that a record holds."""
+    return Webhook(
+        id=record["id"],
+        url=record["url"],
+        events=tuple(WebhookEvent(each) for each in record["events"].split()),
+        format=WebhookFormat(record["format"]),
+        denied=_denied.decode(record["denied"]) if "denied" in record else None,
+        enabled=record["enabled"] == "1",
+        secrets=_secrets.decode(record["secrets"]),
+        created_ms=int(record["created_ms"]),
+        updated_ms=int(record["updated_ms"]),
+        version=int(record["version"]),
+    )
+
+
+def _record(webhook: Webhook) -> list[Value]:
+    fields: list[Value] = ["id", webhook.id, "url", webhook.url, "events", " ".join(webhook.events)]
+    fields += ["format", webhook.format.value, "enabled", int(webhook.enabled)]
+    fields += ["secrets", msgspec.json.encode(webhook.secrets)]
+    return fields if webhook.denied is None else [*fields, "denied", msgspec.json.encode(webhook.denied)]

@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+--[[
+note_finding: webhooks can be told that the log is not what was sealed; once, however often the same is found in a row.
+
+KEYS[1]       notices         stream; events of which neither the log nor the trail tells
+
+ARGV[1]       finding         JSON, passed through as bytes
+ARGV[2]       kept            notices that are kept, about
+
+RETURNS       {status}
+  noted       it stands among the notices
+  known       it is the newest already; nothing written
+WRITES        notices
+TIME          O(1)
+HOLDS         I16 no event is lost unseen
+]]
+assert(#KEYS == 1 and #ARGV == 2, 'ARITY')
+local notices = KEYS[1]
+local finding, kept = ARGV[1], ARGV[2]
+
+local newest = redis.call('XREVRANGE', notices, '+', '-', 'COUNT', 1)[1]
+if newest and newest[2][2] == finding then return {'known'} end
+redis.call('XADD', notices, 'MAXLEN', '~', kept, '*', 'finding', finding)
+return {'noted'}

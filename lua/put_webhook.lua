@@ -1,0 +1,66 @@
+#!lua
+--[[
+put_webhook: create a webhook, or replace one that has not changed since it was read.
+
+KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[2]       changes         stream; the trail of changes
+KEYS[3]       webhook         hash; the webhook's record
+KEYS[4]       webhooks        sorted set; member = webhook id, score = created_ms
+KEYS[5]       outbox          hash; how far its events are sent: log, trail, notices; and what has become of them
+KEYS[6]       commits         hash; its field sequence is the newest entry's
+KEYS[7]       notices         stream; events of which neither the log nor the trail tells
+
+ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[2]       before          for the trail: JSON of what changes, "" = create
+ARGV[3]       after           for the trail: JSON of what it becomes
+ARGV[4]       expected        version that the caller read; 0 = create
+ARGV[5]       id              webhook id
+ARGV[6]       webhooks_max    webhooks that the workspace may have
+ARGV[7]       from_now        1 = it is told only of what happens from now on; 0 = it goes on where it is
+ARGV[6+2i]    field           field i of the record
+ARGV[7+2i]    value           value i; every field is given but the times and the version
+
+RETURNS       {status, created_ms, updated_ms, version}
+  done        the record holds exactly the given fields, created_ms, updated_ms and version
+  revoked     the key that asks is gone; nothing written, numbers are 0
+  stale       the record is not at `expected`; nothing written, numbers are 0
+  full        the workspace has webhooks_max webhooks; nothing written, numbers are 0
+WRITES        changes, webhook, webhooks, outbox if from_now
+TIME          O(log N), N webhooks
+HOLDS         I13 no change without its entry in the trail, I16 no event is lost unseen
+]]
+assert(#KEYS == 7 and #ARGV >= 7 and (#ARGV - 7) % 2 == 0, 'ARITY')
+local caller_key, changes, webhook, webhooks = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local outbox, commits, notices = KEYS[5], KEYS[6], KEYS[7]
+local actor_id, before, after, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local id, webhooks_max, from_now = ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
+if not actor_name then return {'revoked', 0, 0, 0} end
+local held = redis.call('HMGET', webhook, 'version', 'created_ms', 'updated_ms')
+if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+local webhooks_held = redis.call('ZCARD', webhooks)
+redis.call('HLEN', outbox)
+if expected == 0 and webhooks_held >= webhooks_max then return {'full', 0, 0, 0} end
+local sequence = redis.call('HGET', commits, 'sequence') or '0'
+local newest = redis.call('XREVRANGE', notices, '+', '-', 'COUNT', 1)[1]
+local created_ms = tonumber(held[2] or now_ms)
+-- Strictly later than before, so that two changes within a millisecond can be told apart.
+local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
+
+local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
+  'version', expected + 1}
+for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
+local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+  'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'webhook', 'resourceId', id,
+  'before', before, 'after', after)
+redis.call('DEL', webhook)
+redis.call('HSET', webhook, unpack(record))
+redis.call('ZADD', webhooks, string.format('%.0f', created_ms), id)
+if from_now then
+  redis.call('HSET', outbox, 'log', sequence, 'trail', change_id, 'notices', newest and newest[1] or '0-0')
+end
+return {'done', created_ms, updated_ms, expected + 1}

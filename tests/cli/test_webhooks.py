@@ -1,0 +1,67 @@
+"""`remit webhooks` for scripts: what --json prints is what the API answers."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from asking import SECRET
+from receivers import Receiver
+from servers import clean_env
+from tenants import Tenant
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def receiver():
+    listening = Receiver()
+    yield listening
+    listening.close()
+
+
+@pytest.fixture
+def remit(tenant):
+    """Runs `remit webhooks` in the tenant's workspace."""
+
+    def run(*words):
+        env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url, "REMIT_SECRET": SECRET}
+        env |= {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
+        command = [sys.executable, "-m", "app.cli", "webhooks", *words, "-w", tenant.id]
+        return subprocess.run(command, env=env, capture_output=True, text=True)
+
+    return run
+
+
+def test_a_webhook_lives_from_its_creation_to_its_end(remit, tenant, receiver):
+    """Made, listed, tested, given another secret, deleted."""
+    made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
+    shown = tenant.admin.get(f"/v1/webhooks/{made['id']}").json()
+    assert {name: value for name, value in made.items() if name != "secret"} == shown
+    assert json.loads(remit("list", "--json").stdout) == [shown]
+    assert json.loads(remit("test", made["id"], "--json").stdout)["delivered"] is True
+    assert receiver.events(made["secret"])[0][1]["type"] == "webhook.test"
+    assert json.loads(remit("events", made["id"], "--json").stdout) == []
+    assert json.loads(remit("retry", made["id"], "--json").stdout) == {"events": 0}
+    assert json.loads(remit("rotate", made["id"], "--json").stdout)["secret"] != made["secret"]
+    assert json.loads(remit("delete", made["id"], "--json").stdout) == {"deleted": made["id"]}
+    assert tenant.admin.get("/v1/webhooks").json() == []
+
+
+def test_what_cannot_be_is_said_in_a_sentence(remit, receiver):
+    """Exit code 1 where it failed, 2 where it was misused."""
+    made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
+    receiver.answers = [500]
+    failed = remit("test", made["id"])
+    assert (failed.returncode, failed.stderr) == (1, "Error: not delivered: the receiver answered 500\n")
+    inside = remit("create", "https://10.0.0.1/", "--event", "policy.changed")
+    assert inside.returncode == 2
+    assert "no public address" in inside.stderr
+    assert remit("create", receiver.url, "--event", "policy.changed", "--secret", "x").returncode == 2

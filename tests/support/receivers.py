@@ -1,0 +1,80 @@
+"""A receiver of webhooks on loopback: it keeps what it gets, and answers as a test tells it."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from standardwebhooks import Webhook
+
+
+class Receiver:
+    """Listens on a port of its own. answers: statuses for the next requests, then 204 for all; None = none comes.
+
+    location: where a redirect leads. got: headers and body of every request.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[int | None] = []
+        self.location = "http://169.254.169.254/latest/meta-data/"
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.came = threading.Condition()
+        self._ended = threading.Event()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                with receiver.came:
+                    receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                    status = receiver.answers.pop(0) if receiver.answers else 204
+                    ended = receiver._ended
+                    receiver.came.notify_all()
+                if status is None:
+                    ended.wait(60)
+                    return
+                self.send_response(status)
+                if 300 <= status < 400:
+                    self.send_header("Location", receiver.location)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def close(self):
+        self._ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def wait(self, count):
+        """So much has come."""
+        self.wait_until(lambda: len(self.got) >= count)
+
+    def wait_until(self, holds):
+        """It holds of what has come."""
+        with self.came:
+            assert self.came.wait_for(holds, 30), self.got
+
+    def release(self):
+        """Requests that were not answered are given up."""
+        self._ended.set()
+        self._ended = threading.Event()
+
+    def events(self, secret):
+        """What came, each as the library verifies it: the id and the event."""
+        return [(headers["webhook-id"], Webhook(secret).verify(body, headers)) for headers, body in list(self.got)]
+
+
+def subscribe(tenant, url, **fields):
+    """A webhook that is told of everything, unless told otherwise, as its creation was answered."""
+    every = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed"]
+    body = {"url": url, "events": [*every, "decision.denied", "audit.verification_failed"], **fields}
+    answer = tenant.admin.post("/v1/webhooks", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()

@@ -1,0 +1,93 @@
+import asyncio
+
+import pytest
+from asking import SECRET
+from receivers import Receiver, subscribe
+from servers import Replica, Store
+from tenants import Tenant
+
+from app.model.signer import Signer
+from app.redis_client.client import open_client
+from app.settings import Settings
+from app.webhooks.delivery import Delivery
+from app.webhooks.secrets import Secrets
+from app.webhooks.sender import Sender
+
+LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
+
+
+@pytest.fixture
+def receiver():
+    listening = Receiver()
+    yield listening
+    listening.close()
+
+
+@pytest.fixture
+def loopback():
+    """Settings that let events go to this machine, over http."""
+    return Settings(webhook_http=True, webhook_networks="127.0.0.0/8", secret=SECRET)
+
+
+@pytest.fixture(scope="module")
+def store(valkey_store, tmp_path_factory):
+    """A store on which no other process sends anything."""
+    own = Store(valkey_store.binary, tmp_path_factory.mktemp("webhooks"))
+    yield own
+    own.stop()
+
+
+@pytest.fixture(scope="module")
+def silent(store):
+    """A replica without a compactor: nothing is sent but by a test."""
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def tenant(store, silent):
+    made = Tenant(store.url, silent)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def webhook(tenant, receiver):
+    """A webhook that is told of everything, as its creation was answered."""
+    return subscribe(tenant, receiver.url)
+
+
+class Sending:
+    """The sender of the background process, one round at a time."""
+
+    def __init__(self, tenant, settings):
+        self._tenant, self._settings = tenant, settings
+
+    def round(self, attempt_s=5.0):
+        """Every webhook has been served once."""
+        self.in_store(lambda client: self._round(client, attempt_s))
+
+    def in_store(self, act):
+        """What `act` gives, with a client of the store."""
+
+        async def run():
+            client = open_client(self._tenant.store_url, 1000)
+            try:
+                return await act(client)
+            finally:
+                await client.close()
+
+        return asyncio.run(run())
+
+    async def _round(self, client, attempt_s):
+        secrets = Secrets(Signer(self._settings.secrets))
+        sender = Sender(client, Delivery(self._settings, secrets, attempt_s), 1000)
+        sender._name = self._tenant.id  # one process, whichever round it is: the lease is its own
+        await sender.look(asyncio.Event())
+        await sender.settle()
+
+
+@pytest.fixture
+def sending(tenant, loopback):
+    return Sending(tenant, loopback)

@@ -1,0 +1,199 @@
+"""Where events may go: the public internet, and nowhere else unless a setting says so; whatever the spelling."""
+
+import asyncio
+import ipaddress
+import socket
+
+import httpcore
+import pytest
+
+from app.model.signer import Signer
+from app.model.webhooks import Webhook, WebhookEvent, WebhookSecret
+from app.settings import Settings
+from app.webhooks.delivery import Delivery
+from app.webhooks.destinations import CheckedBackend, Refused, destination_of, require_public
+from app.webhooks.secrets import Secrets
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
+
+
+def webhook(url):
+    return Webhook(id="w", url=url, events=(WebhookEvent.POLICY_CHANGED,), secrets=(WebhookSecret(1, SECRET),))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/",
+        "ftp://example.com/",
+        "https://user@example.com/",
+        "https://example.com@evil.com/",
+        "https://example.com\\@evil.com/",
+        "https://example.com/#part",
+        "https://example.com /",
+        "https://exa\tmple.com/",
+        "https:///path",
+        "https://",
+        "https://example.com:0/",
+        "https://example.com:65536/",
+        "https://example.com:x/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.1/",
+        "https://0177.0.0.1/",
+        "https://017700000001/",
+        "https://127.0.0.1./",
+        "https://0/",
+        "https://0.0.0.0/",
+        "https://10.0.0.1/",
+        "https://100.64.0.1/",
+        "https://169.254.169.254/",
+        "https://172.16.0.1/",
+        "https://192.168.1.1/",
+        "https://192.0.2.1/",
+        "https://192.88.99.1/",
+        "https://198.18.0.1/",
+        "https://224.0.0.1/",
+        "https://240.0.0.1/",
+        "https://255.255.255.255/",
+        "https://[::1]/",
+        "https://[::]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[::7f00:1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[64:ff9b:1::7f00:1]/",
+        "https://[2002:7f00:1::]/",
+        "https://[2001:0:7f00:1::]/",
+        "https://[fe80::1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://[fc00::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fec0::1]/",
+        "https://[ff02::1]/",
+        "https://[2001:db8::1]/",
+        f"https://example.com/{'a' * 2048}",
+    ],
+)
+def test_an_address_that_leads_inside_or_is_read_in_two_ways_is_refused(url):
+    """By the URL alone, before anything is looked up."""
+    with pytest.raises(Refused):
+        destination_of(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "target", "authority"),
+    [
+        ("https://example.com", "example.com", 443, "/", "example.com"),
+        ("https://EXAMPLE.com./a?b=c", "example.com", 443, "/a?b=c", "example.com"),
+        ("https://bücher.example/", "xn--bcher-kva.example", 443, "/", "xn--bcher-kva.example"),
+        ("https://example.com:8443?x", "example.com", 8443, "/?x", "example.com:8443"),
+        ("https://93.184.216.34/", "93.184.216.34", 443, "/", "93.184.216.34"),
+        ("https://[2606:4700::1]:444/", "2606:4700::1", 444, "/", "[2606:4700::1]:444"),
+    ],
+)
+def test_what_is_public_is_read_in_the_one_way(url, host, port, target, authority):
+    """Host, port and what is asked for."""
+    found = destination_of(url)
+    assert (found.host, found.port, found.target, found.authority) == (host, port, target, authority)
+
+
+def test_a_setting_can_allow_a_network_and_http():
+    """And then only those."""
+    allowed = [ipaddress.ip_network("10.1.0.0/16")]
+    assert destination_of("http://10.1.2.3/", allow_http=True, networks=allowed).host == "10.1.2.3"
+    with pytest.raises(Refused):
+        destination_of("http://10.1.2.3/", networks=allowed)
+    with pytest.raises(Refused):
+        destination_of("https://10.2.2.3/", networks=allowed)
+
+
+class Names:
+    """What a name is looked up as: another answer each time, the last one for ever. asked: how often."""
+
+    def __init__(self, monkeypatch, *answers):
+        self.answers, self.asked = list(answers), 0
+        loop = asyncio.get_running_loop()
+
+        async def getaddrinfo(_host, port, **_):
+            self.asked += 1
+            addresses = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            family = [socket.AF_INET6 if ":" in each else socket.AF_INET for each in addresses]
+            return [
+                (kind, socket.SOCK_STREAM, 6, "", (each, port)) for kind, each in zip(family, addresses, strict=True)
+            ]
+
+        monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["127.0.0.1"], ["93.184.216.34", "10.0.0.1"], ["::1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["fe80::1"]],
+    ids=str,
+)
+async def test_a_name_that_leads_inside_is_refused_when_it_is_looked_up(monkeypatch, addresses):
+    """Also if only one of its addresses does: it could be the one that is tried next."""
+    Names(monkeypatch, addresses)
+    with pytest.raises(Refused):
+        await CheckedBackend().connect_tcp("hooks.example.com", 443)
+
+
+async def test_what_was_looked_at_is_connected_to_whatever_the_name_says_then(monkeypatch):
+    """A name that is public for the check and ours for the connection: there is one look-up, and no second."""
+    names = Names(monkeypatch, ["93.184.216.34"], ["127.0.0.1"])
+    backend, reached = CheckedBackend(), []
+
+    class Inner:
+        async def connect_tcp(self, host, port, *_):
+            reached.append((host, port))
+            raise httpcore.ConnectError("nobody is there")
+
+    backend._inner = Inner()
+    with pytest.raises(httpcore.ConnectError):
+        await backend.connect_tcp("rebinding.example.com", 443)
+    assert (reached, names.asked) == ([("93.184.216.34", 443)], 1)
+
+
+async def test_a_name_is_looked_at_again_for_every_attempt(monkeypatch, receiver, loopback):
+    """What was public yesterday is not believed to be today."""
+    delivery = Delivery(Settings(webhook_http=True), Secrets(Signer([])))
+    Names(monkeypatch, ["127.0.0.1"])
+    port = receiver.url.split(":")[2]
+    attempt = await delivery.send("ws", webhook(f"http://hooks.example.com:{port}"), "msg_1", b"{}")
+    assert not attempt.delivered
+    assert "leads to 127.0.0.1" in attempt.error
+    assert receiver.got == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("location", ["http://169.254.169.254/", "same"])
+async def test_no_redirect_is_followed_wherever_it_leads(receiver, loopback, status, location):
+    """It is an answer that is no delivery."""
+    receiver.answers = [status]
+    receiver.location = receiver.url if location == "same" else location
+    attempt = await Delivery(loopback, Secrets(Signer([]))).send("ws", webhook(receiver.url), "msg_1", b"{}")
+    assert (attempt.delivered, attempt.status) == (False, status)
+    assert "redirects are not followed" in attempt.error
+    assert len(receiver.got) == 1
+
+
+def test_every_network_that_is_not_public_is_refused_and_the_rest_is_not():
+    """Address by address."""
+    for text in ("1.1.1.1", "8.8.8.8", "2606:4700::1111", "2a00:1450::1"):
+        require_public(ipaddress.ip_address(text))
+    for text in ("0.0.0.1", "192.0.0.8", "198.51.100.1", "203.0.113.9", "2001::1", "3fff::1", "5f00::1", "100::1"):
+        with pytest.raises(Refused):
+            require_public(ipaddress.ip_address(text))
+
+
+async def test_a_receiver_that_hangs_is_given_up(receiver, loopback):
+    """After the time that an attempt has, whatever it does meanwhile."""
+    receiver.answers = [None]
+    attempt = await Delivery(loopback, Secrets(Signer([])), attempt_s=0.3).send(
+        "ws", webhook(receiver.url), "msg_1", b"{}"
+    )
+    assert (attempt.delivered, attempt.status) == (False, None)
+    assert "no answer" in attempt.error

@@ -1,0 +1,348 @@
+"""What webhooks are told, over HTTP and by a receiver that verifies every signature with the library."""
+
+import json
+import uuid
+
+import pytest
+from asking import ALLOW, ASK, approve, ask
+from deciding import everything
+from receivers import subscribe
+from standardwebhooks import Webhook as Verifying
+from standardwebhooks import WebhookVerificationError
+
+from app.approvals.endings import Endings
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.model.ids import Ids
+from app.redis_client.scripts import ADVANCE_OUTBOX
+from app.store.keyspace import Keyspace
+from app.webhooks.tries import PARK_AFTER_MS
+from app.webhooks.webhooks import Webhooks, outbox_keys
+
+DENY = {"type": "tool_denylist", "tools": ["rm"]}
+
+
+@pytest.fixture
+def agent_id(tenant):
+    """An agent whose refunds need a person's yes."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK, DENY)
+    return agent["id"]
+
+
+@pytest.fixture
+def person(tenant):
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    with tenant.replica.client(key) as client:
+        yield client
+
+
+def state(tenant, webhook):
+    return tenant.admin.get(f"/v1/webhooks/{webhook['id']}").json()
+
+
+def test_each_kind_of_event_arrives_once_and_signed(tenant, agent_id, person, receiver, sending):
+    """With the call as the log has it, and the approval as it is."""
+    webhook = subscribe(tenant, receiver.url)
+    asked = ask(tenant, agent_id)
+    ask(tenant, agent_id)  # attaches: no other question
+    approve(person, asked["approval"]["id"], note="fine")
+    ask(tenant, agent_id)  # used: no event
+    denied = tenant.authorize(agent_id, "rm")
+    expiring = ask(tenant, agent_id, 7)["approval"]["id"]
+    sending.in_store(lambda client: let_expire(client, tenant.id, expiring))
+    tenant.new_policy(agent_id, DENY, name="one more")
+    tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"})
+    tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": "active"})
+    sending.in_store(lambda client: client.call("XDEL", Keyspace(tenant.id).audit_stream, "2-0"))
+    assert tenant.admin.get("/v1/audit-logs/verify").json()["intact"] is False
+    sending.in_store(lambda client: client.call("HSET", Keyspace(tenant.id).webhook_outbox(webhook["id"]), "log", 2))
+
+    sending.round()
+    sending.round()
+
+    came = receiver.events(webhook["secret"])
+    assert len({each for each, _ in came}) == len(came)
+    told = [event["type"] for _, event in came]
+    log = ["approval.decided", "decision.denied", "approval.requested", "approval.expired"]
+    assert told == ["audit.verification_failed", "policy.changed", "agent.suspended", *log]
+    data = {event["type"]: event["data"] for _, event in came}
+    assert {each["workspaceId"] for each in data.values()} == {tenant.id}
+    assert data["decision.denied"]["entry"]["id"] == denied["id"]
+    assert data["approval.requested"]["entry"]["parameters"] == {"amount": 7}
+    assert data["approval.requested"]["approval"]["id"] == expiring
+    assert data["approval.decided"]["approval"]["approvals"][0]["note"] == "fine"
+    assert data["agent.suspended"]["change"]["after"]["status"] == "suspended"
+    assert data["policy.changed"]["change"]["after"]["name"] == "one more"
+    assert data["audit.verification_failed"]["finding"]["fault"] == "removed"
+    assert (state(tenant, webhook)["delivered"], state(tenant, webhook)["waiting"]) == (7, 0)
+
+
+async def let_expire(client, workspace_id, approval_id):
+    keyspace = Keyspace(workspace_id)
+    await client.call("HSET", keyspace.approval(approval_id), "expires_ms", 1)
+    await client.call("ZADD", keyspace.approvals_open, 1, approval_id)
+    await Endings(client, Ids(), 1000).keep_house([workspace_id])
+
+
+def test_what_was_asked_is_told_with_the_question(tenant, agent_id, receiver, sending):
+    """`approval.requested` is of the entry that asked."""
+    webhook = subscribe(tenant, receiver.url, events=["approval.requested"])
+    asked = ask(tenant, agent_id)
+    sending.round()
+    [(_, event)] = receiver.events(webhook["secret"])
+    assert event["data"]["entry"]["id"] == asked["id"]
+    assert event["timestamp"] == event["data"]["entry"]["timestamp"]
+    shown = tenant.reader.get(f"/v1/approvals/{asked['approval']['id']}").json()
+    assert event["data"]["approval"] == shown
+
+
+def test_a_webhook_is_told_of_what_happens_after_it_was_made_and_of_what_it_wants(tenant, agent_id, receiver, sending):
+    """Not of its own creation either."""
+    tenant.authorize(agent_id, "rm")
+    webhook = subscribe(tenant, receiver.url, events=["decision.denied"])
+    tenant.new_policy(agent_id, DENY)
+    tenant.authorize(agent_id, "file.read")
+    tenant.authorize(agent_id, "rm")
+    sending.round()
+    assert [event["data"]["entry"]["toolName"] for _, event in receiver.events(webhook["secret"])] == [
+        "file.read",
+        "rm",
+    ]
+
+
+def test_denials_can_be_narrowed_by_rule_and_by_share(tenant, receiver, sending):
+    """The share is chosen by the entry's id, so every sender chooses the same."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, DENY)
+    subscribe(tenant, receiver.url, events=["decision.denied"], denied={"ruleTypes": ["tool_denylist"], "sample": 0.5})
+    for _ in range(40):
+        tenant.authorize(agent_id, "rm")
+    for _ in range(3):
+        tenant.authorize(agent_id, "file.read")
+    sending.round()
+    tools = [json.loads(body)["data"]["entry"]["toolName"] for _, body in receiver.got]
+    assert set(tools) == {"rm"}
+    assert 5 <= len(tools) <= 35
+
+
+def test_what_fails_is_tried_again_and_keeps_nothing_else_back(tenant, receiver, sending):
+    """The same id and the same body; the next event does not wait for it."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    agent = tenant.new_agent()["id"]
+    for name in ("first", "second"):
+        tenant.new_policy(agent, DENY, name=name)
+    receiver.answers = [503]
+
+    sending.round()
+    sending.round()
+
+    assert (state(tenant, webhook)["waiting"], state(tenant, webhook)["delivered"]) == (1, 1)
+    assert state(tenant, webhook)["lastError"] == "the receiver answered 503"
+    [waiting] = tenant.admin.get(f"/v1/webhooks/{webhook['id']}/events").json()
+    assert (waiting["status"], waiting["attempts"], waiting["type"]) == ("waiting", 1, "policy.changed")
+    again = tenant.admin.post(f"/v1/webhooks/{webhook['id']}/retry", json={"event": waiting["id"]})
+    assert again.json() == {"events": 1}
+    sending.round()
+    (failed, first), (_, second), (repeated, third) = receiver.got
+    assert failed["webhook-id"] == repeated["webhook-id"] == waiting["id"]
+    assert (first == third, first == second) == (True, False)
+    assert state(tenant, webhook)["waiting"] == 0
+
+
+def test_after_a_day_it_is_parked_listed_and_tried_again_by_hand(tenant, receiver, sending):
+    """The day is over as if somebody had waited for it."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    tenant.new_policy(tenant.new_agent()["id"], DENY)
+    receiver.answers = [500, 500]
+    sending.round()
+    [waiting] = tenant.admin.get(f"/v1/webhooks/{webhook['id']}/events").json()
+    sending.in_store(lambda client: let_a_day_pass(client, tenant.id, webhook["id"], waiting["id"]))
+
+    sending.round()
+
+    [parked] = tenant.admin.get(f"/v1/webhooks/{webhook['id']}/events").json()
+    assert (parked["status"], parked["attempts"], parked["nextAttemptAt"]) == ("parked", 2, None)
+    sending.round()
+    assert len(receiver.got) == 2
+    assert tenant.admin.post(f"/v1/webhooks/{webhook['id']}/retry", json={}).json() == {"events": 1}
+    sending.round()
+    assert [each for each, _ in receiver.events(webhook["secret"])] == [waiting["id"]] * 3
+    assert tenant.admin.get(f"/v1/webhooks/{webhook['id']}/events").json() == []
+    unknown = tenant.admin.post(f"/v1/webhooks/{webhook['id']}/retry", json={"event": waiting["id"]})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "WEBHOOK_EVENT_NOT_FOUND")
+
+
+async def let_a_day_pass(client, workspace_id, webhook_id, event_id):
+    keyspace = Keyspace(workspace_id)
+    attempts, since_ms, error = (
+        await client.call("HGET", keyspace.webhook_unsent(webhook_id), f"{event_id} tries")
+    ).split(" ", 2)
+    tries = f"{attempts} {int(since_ms) - PARK_AFTER_MS} {error}"
+    await client.call("HSET", keyspace.webhook_unsent(webhook_id), f"{event_id} tries", tries)
+    await client.call("ZADD", keyspace.webhook_waiting(webhook_id), 1, event_id)
+
+
+def test_a_receiver_that_hangs_keeps_no_other_webhook_back(tenant, receiver, sending):
+    """Each is served by itself."""
+    hanging = subscribe(tenant, receiver.url, events=["policy.changed"])
+    receiver.answers = [None]
+    tenant.new_policy(tenant.new_agent()["id"], DENY)
+    sending.round(attempt_s=0.5)
+    assert state(tenant, hanging)["waiting"] == 1
+    assert "no answer" in state(tenant, hanging)["lastError"]
+
+
+def test_the_secret_is_shown_once_and_kept_nowhere(tenant, receiver, sending):
+    """It is derived from REMIT_SECRET: no list, no trail and no store has it. The trail has no path of the address."""
+    webhook = subscribe(tenant, f"{receiver.url}/T0/B0/a-secret-of-its-own")
+    trail = tenant.admin.get("/v1/changes", params={"resource_type": "webhook"}).text
+    assert "secret" not in state(tenant, webhook)
+    held = str(sending.in_store(lambda client: everything(client, f"remit:{{{tenant.id}}}:*")))
+    for text in (trail, tenant.admin.get("/v1/webhooks").text, held):
+        assert webhook["secret"] not in text
+    assert "a-secret-of-its-own" not in trail
+    assert "127.0.0.1" in trail
+
+
+def test_a_replaced_secret_signs_for_the_overlap_and_no_longer(tenant, receiver, sending):
+    """Whoever knows only one of the two verifies; at once means at once."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    path = f"/v1/webhooks/{webhook['id']}/rotate-secret"
+    second = tenant.admin.post(path, json={"overlapSeconds": 60}).json()["secret"]
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent, DENY)
+    sending.round()
+    assert receiver.events(webhook["secret"]) == receiver.events(second)
+
+    third = tenant.admin.post(path, json={"overlapSeconds": 0}).json()
+    assert [each["number"] for each in third["secrets"]] == [3]
+    tenant.new_policy(agent, DENY)
+    sending.round()
+    headers, body = receiver.got[-1]
+    Verifying(third["secret"]).verify(body, headers)
+    for old in (webhook["secret"], second):
+        with pytest.raises(WebhookVerificationError):
+            Verifying(old).verify(body, headers)
+
+
+def test_a_secret_of_ones_own_signs(tenant, receiver, sending):
+    """And one that is none is refused."""
+    given = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    subscribe(tenant, receiver.url, events=["policy.changed"], secret=given)
+    tenant.new_policy(tenant.new_agent()["id"], DENY)
+    sending.round()
+    assert len(receiver.events(given)) == 1
+    for wrong in ("short", "whsec_", "whsec_AAAA", given + "!"):
+        body = {"url": receiver.url, "events": ["policy.changed"], "secret": wrong}
+        assert tenant.admin.post("/v1/webhooks", json=body).status_code == 400
+
+
+def test_one_that_is_switched_off_misses_what_happens_meanwhile(tenant, receiver, sending):
+    """And is told of what happens from then on."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    path, agent = f"/v1/webhooks/{webhook['id']}", tenant.new_agent()["id"]
+    assert tenant.admin.patch(path, json={"enabled": False}).json()["enabled"] is False
+    tenant.new_policy(agent, DENY, name="missed")
+    sending.round()
+    tenant.admin.patch(path, json={"enabled": True})
+    tenant.new_policy(agent, DENY, name="told")
+    sending.round()
+    assert [event["data"]["change"]["after"]["name"] for _, event in receiver.events(webhook["secret"])] == ["told"]
+
+
+def test_a_deleted_one_leaves_nothing(tenant, receiver, sending):
+    """Neither what waited nor where it was."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    tenant.new_policy(tenant.new_agent()["id"], DENY)
+    receiver.answers = [500]
+    sending.round()
+    assert tenant.admin.delete(f"/v1/webhooks/{webhook['id']}").status_code == 204
+    assert tenant.admin.get(f"/v1/webhooks/{webhook['id']}").status_code == 404
+    held = sending.in_store(lambda client: everything(client, f"remit:{{{tenant.id}}}:webhook*"))
+    assert list(held) == [Keyspace(tenant.id).webhook_lease(webhook["id"])]
+
+
+def test_a_test_is_sent_at_once_and_says_what_became_of_it(tenant, receiver):
+    """Signed like any other event."""
+    webhook = subscribe(tenant, receiver.url)
+    path = f"/v1/webhooks/{webhook['id']}/test"
+    attempt = tenant.admin.post(path, json={}).json()
+    assert (attempt["delivered"], attempt["status"]) == (True, 204)
+    [(_, event)] = receiver.events(webhook["secret"])
+    assert event["type"] == "webhook.test"
+    receiver.answers = [404]
+    failed = tenant.admin.post(path, json={}).json()
+    assert (failed["delivered"], failed["error"]) == (False, "the receiver answered 404")
+
+
+def test_the_limit_holds_and_an_address_that_is_not_public_is_refused(tenant):
+    """400 says what would be right."""
+    inside = tenant.admin.post("/v1/webhooks", json={"url": "https://10.0.0.1/", "events": ["policy.changed"]})
+    assert (inside.status_code, inside.json()["error"]["details"][0]["path"]) == (400, "$.url")
+    made = [
+        tenant.admin.post("/v1/webhooks", json={"url": "https://example.com", "events": ["policy.changed"]})
+        for _ in range(21)
+    ]
+    assert [each.status_code for each in made] == [201] * 20 + [409]
+    assert made[-1].json()["error"]["code"] == "LIMIT_REACHED"
+
+
+def test_a_sender_that_was_passed_writes_nothing(tenant, receiver, sending):
+    """I16: two that send the same tell the receiver twice, and the cursor moves once."""
+    webhook = subscribe(tenant, receiver.url)
+    keyspace = Keyspace(tenant.id)
+    keys = [keyspace.webhook(webhook["id"]), *outbox_keys(keyspace, webhook["id"])]
+
+    async def advance(client):
+        before = await everything(client, f"remit:{{{tenant.id}}}:webhook*")
+        args = ["log", "77", "78", "msg_x", "waits", 1, b"{}", "1 1 no", "no", 10]
+        reply = await client.run(ADVANCE_OUTBOX, keys, args)
+        return reply, before == await everything(client, f"remit:{{{tenant.id}}}:webhook*")
+
+    assert sending.in_store(advance) == (["stale"], True)
+
+
+def test_of_two_senders_one_sends(tenant, receiver, sending):
+    """The lease is another's."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
+    tenant.new_policy(tenant.new_agent()["id"], DENY)
+    lease = Keyspace(tenant.id).webhook_lease(webhook["id"])
+    sending.in_store(lambda client: client.call("SET", lease, "another", "PX", 60_000))
+    sending.round()
+    assert receiver.got == []
+    sending.in_store(lambda client: client.call("DEL", lease))
+    sending.round()
+    assert len(receiver.got) == 1
+
+
+def test_retention_waits_for_a_webhook_and_what_it_drops_past_the_cap_is_an_event(tenant, agent_id, receiver, sending):
+    """I16: nothing is lost unseen."""
+    webhook = subscribe(tenant, receiver.url, events=["decision.denied"])
+    for _ in range(12):
+        tenant.authorize(agent_id, "rm")
+
+    async def drop(client, hold_ms):
+        sealer = Sealer(client, 4, 100)
+        while await sealer.seal_next(tenant.id) is not None:
+            pass
+        webhooks = Webhooks(client, Ids(), None, 20)
+        retention = Retention(client, webhooks.read_up_to, hold_ms, unarchived=True)
+        dropped = []
+        while (number := await retention.drop_next(tenant.id, 1 << 50)) is not None:
+            dropped.append(number)
+        return dropped
+
+    assert sending.in_store(lambda client: drop(client, 1 << 51)) == []
+    assert sending.in_store(lambda client: drop(client, 0)) == [1, 2]
+    sending.round()
+    came = [event for _, event in receiver.events(webhook["secret"])]
+    assert [each["type"] for each in came] == ["events.lost"] + ["decision.denied"] * 4
+    assert (came[0]["data"]["firstSequence"], came[0]["data"]["lastSequence"]) == (1, 8)
+
+
+def test_an_unknown_webhook_is_404(tenant):
+    """What is no id as well."""
+    for name in (str(uuid.uuid4()), "nonsense"):
+        answer = tenant.admin.get(f"/v1/webhooks/{name}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "WEBHOOK_NOT_FOUND")

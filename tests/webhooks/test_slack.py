@@ -1,0 +1,99 @@
+"""Messages for Slack: no text of a caller's can be anything but that text."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.canonical.visible import is_hidden
+from app.webhooks.slack import slack_message
+
+APPROVAL_ID = "01a1fb57-73a1-7c34-9c4e-5a0ff3c1d7b2"
+HOSTILE = st.sampled_from(
+    [
+        "<https://evil.example|Approved>",
+        "<!channel>",
+        "<@U123>",
+        "*bold* _it_ ~no~ `code` ```block```",
+        "x\nStatus: approved",
+        "x\r\nAgent: other",
+        "x\u2028y",
+        "\u202etxt.exe",
+        "https://evil.example/",
+        ":tada:",
+        "&lt;",
+        "> quoted",
+    ]
+)
+texts = HOSTILE | st.text(max_size=400)
+values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner, max_size=3))
+calls = st.dictionaries(texts, values, max_size=30)
+
+
+def message(parameters, reason="why", tool="refund.create", name="runtime", context=None):
+    """What is sent about a call that waits."""
+    entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
+    approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
+    approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}}
+    data = {"workspaceId": "ws", "entry": entry, "approval": approval}
+    return slack_message("approval.requested", json.loads(json.dumps(data)), "https://remit.example")
+
+
+def elements(block):
+    for part in block["elements"]:
+        yield from part["elements"]
+
+
+@given(calls, texts, texts, texts, calls)
+def test_nothing_of_a_callers_is_a_link_markup_or_a_line(parameters, reason, tool, name, context):
+    """Only plain texts hold it, a line for each value; the one link, the styles and the notification are ours."""
+    made, plain = message(parameters, reason, tool, name, context), message({"a": 1}, context={"b": 2})
+    assert made["text"] == plain["text"]
+    header, body = made["blocks"]
+    assert header == plain["blocks"][0]
+    assert {each["type"] for each in body["elements"]} <= {"rich_text_section", "rich_text_preformatted"}
+    links = [each for each in elements(body) if each["type"] != "text"]
+    assert links == [each for each in elements(plain["blocks"][1]) if each["type"] != "text"]
+    styled = [each["text"] for each in elements(body) if "style" in each]
+    assert set(styled) <= {each["text"] for each in elements(plain["blocks"][1]) if "style" in each}
+    assert all(set(each) <= {"type", "text", "style", "url"} for each in elements(body))
+    for part in body["elements"]:
+        if part["type"] == "rich_text_section":
+            ours = sum(each["text"].count("\n") for each in part["elements"] if "style" in each)
+            assert sum(each["text"].count("\n") for each in part["elements"] if "text" in each) == ours
+    shown = [part["elements"][0]["text"].split("\n") for part in body["elements"] if "preformatted" in part["type"]]
+    assert [len(lines) for lines in shown] == [min(21, len(each)) for each in (parameters, context) if each]
+    assert not any(is_hidden(character) for lines in shown for line in lines for character in line)
+    assert len(json.dumps(made)) < 60_000
+
+
+def test_a_message_reads_well():
+    """What happened, the call, the reason, and where to decide."""
+    made = message({"amount": 900, "order": "A-17"}, reason='"refund.create" needs a person\'s approval')
+    section, heading, call, link = made["blocks"][1]["elements"]
+    assert made["text"] == "Remit: A call waits for a person"
+    assert "".join(each["text"] for each in section["elements"]).split("\n") == [
+        "Agent: agent",
+        "Tool: refund.create",
+        'Reason: "refund.create" needs a person\'s approval',
+        "Asked by: runtime",
+        "Status: pending",
+        "Expires: 2026-11-20T12:00:00Z",
+    ]
+    assert heading["elements"][0]["text"] == "Parameters: "
+    assert call["elements"][0]["text"] == 'amount = 900\norder = "A-17"'
+    assert link["elements"][0]["url"] == f"https://remit.example/v1/approvals/{APPROVAL_ID}"
+
+
+def test_every_other_event_has_a_message_too():
+    """Without a call, a link or an approval."""
+    change = {"resourceType": "policy", "resourceId": "p", "kind": "updated", "actorName": "ann", "after": {"a": 1}}
+    for kind, data in (
+        ("policy.changed", {"change": change}),
+        ("audit.verification_failed", {"finding": {"fault": "removed", "message": "Entry 2 is gone"}}),
+        ("events.lost", {"firstSequence": 1, "lastSequence": 8}),
+        ("webhook.test", {}),
+    ):
+        made = slack_message(kind, {"workspaceId": "ws", **data})
+        assert made["blocks"][0]["text"]["text"] in made["text"]
+        assert len(made["blocks"]) == (1 if kind == "webhook.test" else 2)
