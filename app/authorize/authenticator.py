@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 
 from app.errors import ApiKeyExpired, Unauthorized
-from app.model.keys import Caller, Scope, digest_of
+from app.model.keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client, check_reply
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
@@ -13,9 +13,9 @@ from app.store.keyspace import Keyspace, key_pointer
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is remembered (workspace, key id, scopes, agents) never changes while the key exists, so it can be wrong in one
-    way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint uses
-    `check`. An unknown key is never remembered.
+    What is remembered (workspace, key id, scopes, what it is bound to) never changes while the key exists, so it can
+    be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint
+    uses `check`. An unknown key is never remembered.
 
     prompt: a client that gives up as soon as a decision must; without it, `client` serves decisions too.
     """
@@ -66,10 +66,13 @@ class Authenticator:
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
-            status, scopes, agents, _ = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, session_from, _ = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 granted = frozenset(Scope(scope) for scope in scopes.split(","))
-                caller = Caller(workspace_id, key_id, granted, frozenset(agents.split(",")) if agents else None)
+                bound = frozenset(agents.split(",")) if agents else None
+                caller = Caller(
+                    workspace_id, key_id, granted, bound, SessionFrom(session_from) if session_from else None
+                )
                 self._remember(digest, caller)
                 return caller
             if status == "expired":

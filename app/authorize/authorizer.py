@@ -6,6 +6,7 @@ from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import Answer, CommitDecision, Stale, require_stale
 from app.authorize.escalated import EscalatedCalls
+from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_pool import FairPool
@@ -48,6 +49,8 @@ class Authorizer:
         Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias leads to an agent
         about which the key may not ask), StoreUnavailable, Overloaded.
         """
+        if caller.session_from is not None:
+            request = in_its_session(caller, request)
         called, asked_us = request.agent_id, monotonic_us()
         now_us = self._clock.at(asked_us)
         decision_id = self._ids.new(now_us // 1000)

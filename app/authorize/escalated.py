@@ -201,7 +201,8 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
         return {}
     names = {*ALWAYS_BOUND, *agent.context_names}
     names |= {re.split(r"[.\[]", name)[0] for name in names}
-    return {name: value for name, value in sorted(exact_context(request.body).items()) if name in names}
+    exact = exact_context(request.body) | ({"session": request.session} if request.session else {})
+    return {name: value for name, value in sorted(exact.items()) if name in names}
 
 
 def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:

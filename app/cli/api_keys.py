@@ -10,7 +10,7 @@ from app.cli.find import find_agent, find_key
 from app.cli.options import JSON, REASON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
-from app.model.keys import ApiKey, Scope
+from app.model.keys import ApiKey, Scope, SessionFrom, binds
 from app.model.times import parse_time_ms, rfc3339
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 
@@ -46,6 +46,11 @@ def keys() -> None:
 @click.option(
     "--agent", "agents", multiple=True, help="With the scope authorize: ask for this agent alone; may be repeated."
 )
+@click.option(
+    "--session-from",
+    type=click.Choice([each.value for each in SessionFrom]),
+    help="With the scope authorize: key = all that it asks is one session, whatever the calls say.",
+)
 @click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
@@ -55,6 +60,7 @@ def create_key(
     name: str,
     scopes: tuple[str, ...],
     agents: tuple[str, ...],
+    session_from: str | None,
     expires_at: str | None,
     raw: bool,
     as_json: bool,
@@ -63,14 +69,22 @@ def create_key(
     """Make a key and print it, once."""
     expires_ms = _time_ms(expires_at)
     granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
-    if agents and (Scope.AUTHORIZE not in granted or not {Scope.READ, Scope.ADMIN}.isdisjoint(granted)):
+    if agents and not binds(granted):
         raise click.UsageError("--agent goes with --scope authorize; read and admin ask for every agent")
+    if session_from and not binds(granted):
+        raise click.UsageError("--session-from goes with --scope authorize; read and admin ask in any session")
 
     async def create(services: "Services") -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
         bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
         return await services.api_keys.create(
-            workspace_id, name, granted, expires_ms, agents=tuple(dict.fromkeys(bound)), reason=reason
+            workspace_id,
+            name,
+            granted,
+            expires_ms,
+            agents=tuple(dict.fromkeys(bound)),
+            session_from=SessionFrom(session_from) if session_from else None,
+            reason=reason,
         )
 
     made, raw_key = with_services(create)

@@ -140,7 +140,8 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             expires_at = None if resource.expires_ms is None else rfc3339(resource.expires_ms)
             named = {"name": resource.name, "prefix": resource.prefix}
             bound = {"agents": resource.agents} if resource.agents else {}
-            return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound
+            session = {"sessionFrom": resource.session_from} if resource.session_from is not None else {}
+            return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound | session
         case Webhook():
             # The address without what follows the host, and of the secrets only which one signs.
             told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}

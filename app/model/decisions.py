@@ -42,6 +42,7 @@ class AuthorizeRequest(Struct, frozen=True):
     context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
     size: bytes that parameters and context have at most, as JSON.
     body: the request as it came, from which an approval is bound to the call exactly.
+    session: what `session` of the context is instead of what the request says; "" = what it says.
     """
 
     agent_id: str
@@ -54,6 +55,7 @@ class AuthorizeRequest(Struct, frozen=True):
     recorded_context: bytes = b""
     size: int = 0
     body: bytes = b"{}"
+    session: str = ""
 
 
 class RuleRef(Struct, frozen=True):

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -31,14 +31,26 @@ class Scope(StrEnum):
     POLICIES = "policies"
 
 
+class SessionFrom(StrEnum):
+    """Where a call's session comes from if not from its context: `key` = all that a key asks is one session."""
+
+    KEY = "key"
+
+
 ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 """The scopes with which a key may ask for decisions."""
+
+
+def binds(scopes: Collection[Scope]) -> bool:
+    """Whether a key of these scopes can be bound to agents or to a session: nothing else in them asks for decisions."""
+    return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)
 
 
 class Caller(Struct, frozen=True):
     """The authenticated API key making a request.
 
     agents: ids of the only agents for which it may ask for decisions; None = for all.
+    session_from: None = `context.session` says which session a call belongs to.
     asks_for_all: whether it may ask for decisions about every agent; the hot path looks no further then.
     """
 
@@ -46,6 +58,7 @@ class Caller(Struct, frozen=True):
     key_id: str
     scopes: frozenset[Scope]
     agents: frozenset[str] | None = None
+    session_from: SessionFrom | None = None
     asks_for_all: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +79,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     """The record of a key. The raw key is not in it: only its SHA-256 is kept.
 
     agents: ids of the only agents for which it may ask for decisions; none = all.
+    session_from: None = `context.session` says which session a call belongs to.
     """
 
     id: str
@@ -76,6 +90,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     expires_ms: int | None = None
     last_used_ms: int | None = None
     agents: tuple[str, ...] = ()
+    session_from: SessionFrom | None = None
 
 
 def without_raw_keys(text: str) -> str:

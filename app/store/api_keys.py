@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
-from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of, new_raw_key
+from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
 from app.model.limits import NO_LIMIT, Limits
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record, number_or_none
@@ -35,6 +35,7 @@ class ApiKeys:
         expires_ms: int | None = None,
         *,
         agents: tuple[str, ...] = (),
+        session_from: SessionFrom | None = None,
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[ApiKey, str]:
@@ -45,7 +46,8 @@ class ApiKeys:
         records = [Keyspace(workspace_id).agent(agent_id) for agent_id in agents]
         if records and await self._client.call("EXISTS", *records) != len(records):
             raise AgentNotFound("One of the agents does not exist, or is named twice")
-        key, raw_key = self._new(name, scopes, expires_ms, await store_time_ms(self._client), agents)
+        now_ms = await store_time_ms(self._client)
+        key, raw_key = self._new(name, scopes, expires_ms, now_ms, agents, session_from)
         await self.put(workspace_id, key, raw_key, actor_id=actor_id, reason=reason, keys_max=self._limits.keys)
         return key, raw_key
 
@@ -107,7 +109,7 @@ class ApiKeys:
             now_ms = await store_time_ms(self._client)
             until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
             ends_ms = _as_long_as_meant(record, now_ms) if expires_ms is None else expires_ms
-            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents)
+            successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents, key.session_from)
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
             keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
@@ -169,7 +171,13 @@ class ApiKeys:
         return _key_of(record), record
 
     def _new(
-        self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None, now_ms: int, agents: tuple[str, ...]
+        self,
+        name: str,
+        scopes: tuple[Scope, ...],
+        expires_ms: int | None,
+        now_ms: int,
+        agents: tuple[str, ...],
+        session_from: SessionFrom | None,
     ) -> tuple[ApiKey, str]:
         """A key that nobody has stored yet, and its raw form."""
         raw_key = new_raw_key()
@@ -181,6 +189,7 @@ class ApiKeys:
             created_ms=now_ms,
             expires_ms=expires_ms,
             agents=agents,
+            session_from=session_from,
         )
         return key, raw_key
 
@@ -208,6 +217,8 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
     fields += ("scopes", ",".join(key.scopes), "digest", digest)
     if key.agents:
         fields += ("agents", ",".join(key.agents))
+    if key.session_from is not None:
+        fields += ("session_from", key.session_from)
     return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
 
 
@@ -227,4 +238,5 @@ def _key_of(record: dict[str, str]) -> ApiKey:
         expires_ms=number_or_none(record.get("expires_ms")),
         last_used_ms=number_or_none(record.get("last_used_ms")),
         agents=tuple(record["agents"].split(",")) if "agents" in record else (),
+        session_from=SessionFrom(record["session_from"]) if "session_from" in record else None,
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
-from app.model.keys import ApiKey, Scope
+from app.model.keys import ApiKey, Scope, SessionFrom
 from app.model.times import rfc3339
 
 
@@ -15,6 +15,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
     agents: The only agents for which it may ask for decisions; left out = for all.
+    session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
     expires_at: When the key stops being valid; null or left out = never.
     last_used_at: When a request was last authenticated by it, to the second; null = never.
     """
@@ -24,6 +25,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
     prefix: str
     scopes: list[Scope]
     agents: list[Id] | UnsetType = UNSET
+    session_from: SessionFrom | UnsetType = UNSET
     expires_at: Timestamp | None
     last_used_at: Timestamp | None
     created_at: CreatedAt
@@ -36,6 +38,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
             prefix=key.prefix,
             scopes=list(key.scopes),
             agents=list(key.agents) or UNSET,
+            session_from=key.session_from or UNSET,
             expires_at=_time(key.expires_ms),
             last_used_at=_time(key.last_used_ms),
             created_at=rfc3339(key.created_ms),
@@ -48,6 +51,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
     agents: The only agents for which it may ask for decisions; left out = for all.
+    session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
     expires_at: When the key stops being valid; null or left out = never.
     key: The raw key. Shown this once.
     """
@@ -57,6 +61,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
     prefix: str
     scopes: list[Scope]
     agents: list[Id] | UnsetType = UNSET
+    session_from: SessionFrom | UnsetType = UNSET
     expires_at: Timestamp | None
     created_at: CreatedAt
     key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
@@ -69,6 +74,7 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
             prefix=key.prefix,
             scopes=list(key.scopes),
             agents=list(key.agents) or UNSET,
+            session_from=key.session_from or UNSET,
             expires_at=_time(key.expires_ms),
             created_at=rfc3339(key.created_ms),
             key=raw_key,

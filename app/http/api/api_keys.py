@@ -16,7 +16,7 @@ from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import AgentRef
 from app.model.fields import DisplayName, Timestamp
-from app.model.keys import Caller, Scope
+from app.model.keys import Caller, Scope, SessionFrom, binds
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
 from app.replica import Services
@@ -30,20 +30,25 @@ class CreateApiKey(Body, frozen=True):
     agents: The only agents for which it may ask for decisions, by id or alias: it stays bound to who has the alias
     now. Null or left out = for all. Only with `authorize` and
     without `read` and `admin`, which ask for all.
+    session_from: `key` = all that the key asks belongs to one session, its own, whatever `context.session` says: for a
+    runtime that cannot be trusted to name its sessions. Only with `authorize` and without `read` and `admin`.
     expires_at: When the key stops being valid; null or left out = never.
     """
 
-    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt"}
+    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "session_from": "sessionFrom"}
 
     name: DisplayName
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=10)]
     agents: Annotated[list[AgentRef], Meta(min_length=1, max_length=100)] | None = None
+    session_from: SessionFrom | None = field(default=None, name="sessionFrom")
     expires_at: Timestamp | None = field(default=None, name="expiresAt")
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         if self.agents is not None:
             _require_binding(self.agents, self.scopes)
+        if self.session_from is not None and not binds(self.scopes):
+            raise FieldError("sessionFrom", "binds the scope authorize alone; read and admin ask in any session")
         if self.expires_at is not None:
             try:
                 parse_time_ms(self.expires_at)
@@ -64,6 +69,7 @@ async def create_key(
         scopes,
         expires_ms,
         agents=await _ids(services, caller, data.agents),
+        session_from=data.session_from,
         actor_id=caller.key_id,
         reason=reason,
     )
@@ -97,7 +103,7 @@ async def revoke_key(
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
     """Raise FieldError unless the agents are ids and the scopes let a key be bound to them."""
-    if Scope.AUTHORIZE not in scopes or not {Scope.READ, Scope.ADMIN}.isdisjoint(scopes):
+    if not binds(scopes):
         raise FieldError(
             "agents", "binds the scope authorize alone; read and admin ask for decisions about every agent"
         )

@@ -46,7 +46,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     **{each.__name__: {"allOf": [_ONE_OF_TWO, _TERMS]} for each in _MAY_ESCALATE},
     CreateApiKey.__name__: {
         "anyOf": [
-            {"properties": {"agents": {"type": "null"}}},
+            {"properties": {"agents": {"type": "null"}, "sessionFrom": {"type": "null"}}},
             {"properties": {"scopes": {"contains": _ASKS, "items": {"not": _ASKS_FOR_ALL}}}},
         ]
     },

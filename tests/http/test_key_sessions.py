@@ -1,0 +1,72 @@
+"""Keys that are a session: what they ask belongs together, whatever the calls say."""
+
+import pytest
+
+AFTER_MAIL = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}}
+FREE = {"type": "tool_allowlist", "tools": ["*"]}
+
+
+@pytest.fixture(scope="module")
+def agent_id(tenant):
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, FREE)
+    tenant.new_policy(agent_id, AFTER_MAIL, kind="guardrail")
+    return agent_id
+
+
+@pytest.fixture
+def ask(tenant, agent_id):
+    """Asks with a new key of its own; each call gives its result."""
+    made = tenant.new_key(["authorize"], sessionFrom="key")
+    assert made["sessionFrom"] == "key"
+
+    def ask(tool, **fields):
+        body = {"agent_id": agent_id, "tool_name": tool, **fields}
+        with tenant.replica.client(made["key"]) as client:
+            return client.post("/v1/authorize", json=body).json()["result"]
+
+    ask.key_id = made["id"]
+    return ask
+
+
+def test_a_key_that_is_a_session_cannot_begin_another(ask):
+    """Nor leave it out of the calls that are remembered."""
+    assert ask("pay") == "allowed"
+    assert ask("mail", context={"session": "elsewhere"}) == "allowed"
+    for context in ({"session": "new"}, {"session": 7}, {}, {"user": "u"}):
+        assert ask("pay", context=context) == "denied"
+
+
+def test_two_keys_are_two_sessions(ask, tenant, agent_id):
+    """Also for who names the key's id as its session: that one is trusted to name what it likes."""
+    assert ask("mail") == "allowed"
+    assert tenant.authorize(agent_id, "pay", context={"session": "s"})["result"] == "allowed"
+    assert tenant.authorize(agent_id, "pay", context={"session": ask.key_id})["result"] == "denied"
+
+
+def test_policies_and_log_see_the_key_as_the_session(ask, tenant, agent_id):
+    """Whatever the call says; the rest of its context stays, without its secrets."""
+    only = {"type": "parameter_constraint", "tools": ["read"], "context": {"session": {"enum": [ask.key_id]}}}
+    tenant.new_policy(agent_id, only, kind="guardrail")
+    assert ask("read", context={"session": "x", "user": "u", "password": "p"}) == "allowed"
+    assert tenant.authorize(agent_id, "read", context={"session": "x"})["result"] == "denied"
+    [entry] = tenant.log(toolName="read", result="allowed")
+    assert entry["context"] == {"session": ask.key_id, "user": "u", "password": "[REDACTED]"}
+
+
+@pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=str)
+def test_it_goes_with_the_scope_authorize_alone(tenant, scopes):
+    """Other scopes ask in any session."""
+    body = {"name": "k", "scopes": scopes, "sessionFrom": "key"}
+    refused = tenant.admin.post("/v1/api-keys", json=body)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"][0]["path"] == "$.sessionFrom"
+
+
+def test_lists_and_the_trail_have_it(tenant):
+    """It is shown where keys are."""
+    made = tenant.new_key(["authorize"], session_from="key")
+    shown = next(each for each in tenant.admin.get("/v1/api-keys").json() if each["id"] == made["id"])
+    assert shown["sessionFrom"] == "key"
+    [change] = tenant.admin.get("/v1/changes", params={"resourceId": made["id"]}).json()
+    assert change["after"]["sessionFrom"] == "key"
