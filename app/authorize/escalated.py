@@ -15,9 +15,9 @@ from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
+from app.model.credentials import REDACTED
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
-from app.model.redaction import REDACTED
 from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, escalations

@@ -38,6 +38,9 @@ _MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
 ANY_LENGTH = 1 << 62
 """More than any body may have: of one whose length nobody has announced."""
 
+_IN_THE_LOOP = 32 * 1024
+"""Bytes of a body that is decoded in one step of the loop."""
+
 _LONG = 4096
 _DECODED = "decoded_body"
 _large_exponent = re.compile(rb"[0-9.][eE][+-]?[0-9]{3}")
@@ -216,14 +219,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 class BodyRequest(Request[Any, Any, Any]):
     """A request whose body is read within our bounds, and is complete or an error.
 
-    Where it may hold many patterns to compile, it is decoded here, in a thread, while the loop goes on.
+    Where it is long or may hold many patterns to compile, it is decoded here, in a thread, while the loop goes on.
     """
 
     async def body(self) -> bytes:
         raw = await read_body(self.receive)
         # Litestar takes an empty body for none and complains in words of its own.
         _require_content(raw)
-        if raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
+        if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
             self.scope["state"][_DECODED] = await _decoded(self, raw)
         return raw
 

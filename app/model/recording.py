@@ -1,18 +1,22 @@
 """What the log keeps of the values of a call: no secrets, and of long texts their beginning."""
 
-from operator import is_not
 from typing import Any
 
 import msgspec
 
+from app.model.credentials import RUN, SIGNS, holds_credentials, without_credentials
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
 from app.model.signer import Purpose, Signer
+from app.model.text_redaction import may_name_secrets, redacted_text, without_named_values
 
 LONG_TEXT_BYTES = 2 * 1024
 KEPT_CHARACTERS = 256
-_LONGEST_CREDENTIAL = 64
-_NESTED = frozenset({dict, list})
+_LOOKED_AT = 4 * 1024
+_MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # a byte alone is looked for in a quarter of the time
+_seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=" else chr(code)) for code in range(256))
+"""Signs of keys look alike, and so do those that only texts have which name something: `name=value`, JSON in a text."""
+
 _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
@@ -23,32 +27,41 @@ def recorded(value: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes
     In place of a text of more than 2 KiB stands an object: `beginning`, its first 256 characters; `length`, how many
     it has; and with a secret `hmac`, the MAC of all of it, by which the text can be recognised and not guessed.
     """
-    kept = redactor.redacted(value)
-    made = _encode(kept)
-    if len(made) > LONG_TEXT_BYTES and (short := _shortened(kept, signer)) is not kept:
-        made = _encode(short)
+    made = _encode(redactor.redacted(value))
+    if _is_plain(made) and len(made) <= LONG_TEXT_BYTES:
+        return made
+    names_secrets = may_name_secrets(made, redactor)
+
+    def kept(text: str) -> Any:
+        if _is_long(text):
+            return _shortened(text, redactor, signer)
+        return redacted_text(redactor, text) if names_secrets else text
+
+    if names_secrets or len(made) > LONG_TEXT_BYTES:
+        made = _encode(redactor.redacted(value, kept))
+    if holds_credentials(made):
+        made = without_credentials(made.decode()).encode()
     return without_raw_keys(made.decode()).encode() if _KEY_TYPE in made else made
 
 
-def _shortened(value: Any, signer: Signer) -> Any:
-    """`value` with every long text in it replaced; `value` itself if it holds none."""
-    if type(value) is str:
-        return _beginning(value, signer) if _is_long(value) else value
-    if type(value) is dict:
-        kept = [_shortened(inner, signer) for inner in value.values()]
-        return dict(zip(value, kept, strict=True)) if any(map(is_not, kept, value.values())) else value
-    if type(value) is list:
-        kept = [_shortened(inner, signer) for inner in value]
-        return kept if any(map(is_not, kept, value)) else value
-    return value
+def _is_plain(made: bytes) -> bool:
+    """Whether this JSON can hold neither a credential nor a text that names a secret; found in half a microsecond."""
+    seen = made.translate(_seen)
+    return not (
+        _MARK in seen
+        or seen.find(_A_RUN) >= 0
+        or (_SPACE in seen and (made.find(b": ") >= 0 or made.find(b"--") >= 0))
+        or (_AT in seen and made.find(b"://") >= 0)
+    )
 
 
 def _is_long(text: str) -> bool:
     return len(text) > LONG_TEXT_BYTES or (not text.isascii() and len(text.encode()) > LONG_TEXT_BYTES)
 
 
-def _beginning(text: str, signer: Signer) -> dict[str, Any]:
-    # Before it is cut: half a raw key is still most of a key.
-    shown = without_raw_keys(text[: KEPT_CHARACTERS + _LONGEST_CREDENTIAL])[:KEPT_CHARACTERS]
+def _shortened(text: str, redactor: Redactor, signer: Signer) -> dict[str, Any]:
+    # Before it is cut to what is kept: half a key is still most of a key.
+    shown = without_credentials(without_named_values(redactor.is_secret, text[:_LOOKED_AT]))
+    beginning = without_raw_keys(shown)[:KEPT_CHARACTERS]
     mac = signer.mac(Purpose.LONG_TEXT, text.encode())
-    return {"beginning": shown, "length": len(text)} | ({} if mac is None else {"hmac": mac})
+    return {"beginning": beginning, "length": len(text)} | ({} if mac is None else {"hmac": mac})

@@ -1,15 +1,33 @@
 """Which parameter names name a secret, and the copy of the parameters that the log may keep."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import is_not
 from typing import Any
 
-REDACTED = "[REDACTED]"
+import re2
+
+from app.model.credentials import REDACTED
+
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
+_LONGEST_NAME = 512
+"""A name beyond it is not looked at, and taken for a secret's: it would take longer than all the rest of its call."""
+
+_words = re.compile(r"[\w .-]{1,64}").fullmatch
+"""What a text that is a name looks like."""
+
+_PLAIN, _SECRET, _NAMING, _VALUE = range(4)
+"""What a name in an object says: nothing, a secret, that its value is a name, that its value is the named thing's."""
+
+_NAMING_WORDS = frozenset(
+    {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
+)
+_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default"})
+_NESTED = frozenset({dict, list})
+Texts = Callable[[str], Any]
 
 
 class Redactor:
@@ -21,54 +39,113 @@ class Redactor:
 
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
-        self._letters = re.compile(_any_of(map(re.escape, secrets))).search
+        self.letters = _search(_any_of(map(re.escape, secrets)))
         # The name's words come with a mark between them, which may stand anywhere in a secret but must end it.
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
-        self._whole_words = re.compile(rf"(?:^|-)(?:{marked})(?:-|$)").search
-        self._verdicts: dict[str, bool] = {}
+        self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
+        self._roles: dict[str, int] = {}
 
     def is_secret(self, name: str) -> bool:
         """Whether values under this name may not be stored. A dotted name is secret if any part of it is."""
-        verdict = self._verdicts.get(name)
-        if verdict is None:
-            verdict = self._holds_secret(name)
+        return self._role(name) == _SECRET
+
+    def _role(self, name: str) -> int:
+        role = self._roles.get(name)
+        if role is None:
+            role = self._role_of(name)
             # Names come from callers, so what is remembered of them is bounded.
-            if len(self._verdicts) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
-                self._verdicts[name] = verdict
-        return verdict
+            if len(self._roles) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
+                self._roles[name] = role
+        return role
+
+    def _role_of(self, name: str) -> int:
+        if len(name) > _LONGEST_NAME or self._holds_secret(name):
+            return _SECRET
+        last = (_parts(name) or [""])[-1]
+        return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
     def _holds_secret(self, name: str) -> bool:
         """Whether some words in a row, written together, are a secret. In linear time, since callers choose names."""
         # Most names end here. How other letters than these are lowered may depend on their neighbours.
-        if name.isascii() and self._letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
+        if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
             return False
         return self._whole_words("-".join(_parts(name))) is not None
 
-    def redacted(self, value: dict[str, Any]) -> dict[str, Any]:
-        """`value` with every value under a secret name replaced; `value` itself if it holds none."""
-        result: dict[str, Any] = self._walk(value)
+    def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
+        """`value` with every value under a secret name replaced; `value` itself if it holds none.
+
+        So is the value in an object that has its name in another field, `{"name": "Authorization", "value": …}`, and
+        the second of two in a list. texts: what to make of every text that is left.
+        """
+        result: dict[str, Any] = self.walk(value, texts)
         return result
 
-    def _walk(self, value: Any) -> Any:
+    def walk(self, value: Any, texts: Texts | None) -> Any:
+        """What `redacted` says, of any value."""
         if type(value) is dict:
-            changed = None
-            for name, inner in value.items():
-                kept = REDACTED if self.is_secret(name) else self._walk(inner) if type(inner) in _NESTED else inner
-                if kept is not inner:
-                    changed = dict(value) if changed is None else changed
-                    changed[name] = kept
-            return value if changed is None else changed
-        if _NESTED.isdisjoint(map(type, value)):
+            return self._walk_object(value, texts)
+        if type(value) is list:
+            return self._walk_list(value, texts)
+        return texts(value) if texts is not None and type(value) is str else value
+
+    def _walk_object(self, value: dict[str, Any], texts: Texts | None) -> dict[str, Any]:
+        changed, names_secret, recall = None, False, self._roles.get
+        for name, inner in value.items():
+            role = recall(name)
+            if role is None:
+                role = self._role(name)
+            if role == _SECRET:
+                kept: Any = REDACTED
+            elif type(inner) in _NESTED:
+                kept = self.walk(inner, texts)
+            elif type(inner) is str and (role or texts is not None):
+                names_secret = names_secret or (role == _NAMING and self._is_named_secret(inner))
+                kept = inner if texts is None else texts(inner)
+            else:
+                continue
+            if kept is not inner:
+                changed = dict(value) if changed is None else changed
+                changed[name] = kept
+        if names_secret:
+            changed = dict(value) if changed is None else changed
+            changed.update((name, REDACTED) for name in value if self._role(name) == _VALUE)
+        return value if changed is None else changed
+
+    def _walk_list(self, value: list[Any], texts: Texts | None) -> list[Any]:
+        if len(value) == 2 and type(value[0]) is str and self._is_one_word(value[0]):  # noqa: PLR2004 - a pair
+            return [value[0], REDACTED]
+        kinds = set(map(type, value))
+        if str not in kinds and _NESTED.isdisjoint(kinds):
             return value
-        kept_items = [self._walk(inner) if type(inner) in _NESTED else inner for inner in value]
-        return kept_items if any(map(is_not, kept_items, value)) else value
+        kept = value if texts is None and _NESTED.isdisjoint(kinds) else [self.walk(inner, texts) for inner in value]
+        if str in kinds and (named := self._after_options(value)):
+            kept = [REDACTED if at in named else inner for at, inner in enumerate(kept)]
+        return kept if kept is not value and any(map(is_not, kept, value)) else value
 
+    def _after_options(self, words: list[Any]) -> set[int]:
+        """Places in a command's words that follow an option which names a secret: `--password`, `hunter2`."""
+        return {
+            at
+            for at, word in enumerate(words[:-1], 1)
+            if type(word) is str and word[:1] == "-" and self._is_one_word(word)
+        }
 
-_NESTED = frozenset({dict, list})
+    def _is_named_secret(self, text: str) -> bool:
+        return _words(text) is not None and self._role(text) == _SECRET
+
+    def _is_one_word(self, text: str) -> bool:
+        return " " not in text and self._is_named_secret(text)
 
 
 def _any_of(patterns: Iterable[str]) -> str:
-    return "|".join(patterns) or r"(?!)"
+    return "|".join(sorted(patterns)) or r"[^\x00-\x{10FFFF}]"
+
+
+def _search(pattern: str) -> Callable[[str | bytes], Any]:
+    options = re2.Options()
+    options.log_errors = False
+    search: Callable[[str | bytes], Any] = re2.compile(pattern, options).search
+    return search
 
 
 def _parts(name: str) -> list[str]:

@@ -34,6 +34,9 @@ ToolName = Annotated[
 VisibleLines = Annotated[str, Meta(extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"})]
 
 
+HOLDS_A_KEY = "holds an API key; leave it out, and revoke it if it is in use"
+
+
 class FieldError(ValueError):
     """A value decoded but may not stand at `field`, a path below the struct that raised it."""
 
@@ -50,7 +53,7 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     would be kept for all who may read the log. With `lines`, line feeds and tabs may stand in it.
     """
     if KEY_TYPE in text and without_raw_keys(text) != text:
-        raise FieldError(field, "holds an API key; leave it out, and revoke it if it is in use")
+        raise FieldError(field, HOLDS_A_KEY)
     if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):

@@ -3,21 +3,23 @@
 What was stored before there were these bounds is still read, and means what it meant.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from app.model.constraints import require_name
-from app.model.keys import KEY_TYPE
+from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.policies import ParameterSchema, PolicyRule, constraints_of
-from app.model.text import require_tool_name
+from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 
 _SCHEMA_PATTERNS = 8
 """What a schema counts for among patterns."""
 
 
 def require_writable(rules: Iterable[PolicyRule]) -> None:
-    """Raise FieldError at the first name in these rules that cannot be seen or that names no values."""
+    """Raise FieldError at the first name that cannot be seen or that names no values, and at the first API key."""
     for index, rule in enumerate(rules):
         place = f"rules[{index}]"
         together = "".join(rule.tools)
@@ -27,6 +29,25 @@ def require_writable(rules: Iterable[PolicyRule]) -> None:
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
         for where, of, name, _ in constraints_of(rule):
             require_name(".".join(filter(None, (place, where, of, name))), name)
+        # Rules are shown to all who may read them: no key may stand in an enum, a pattern, a schema or anywhere else.
+        written = msgspec.json.encode(rule).decode()
+        if without_raw_keys(written) != written:
+            for path, text in _texts(place, msgspec.to_builtins(rule)):
+                if without_raw_keys(text) != text:
+                    raise FieldError(path, HOLDS_A_KEY)
+
+
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every text in a value, names among them, with where it stands."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield path, name
+            yield from _texts(f"{path}.{name}", inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(f"{path}[{index}]", inner)
 
 
 def pattern_count(rules: Collection[PolicyRule]) -> int:

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from app.model.constraints import Scalar
+from app.model.credentials import RUN, without_credentials
 from app.model.keys import without_raw_keys
 from app.model.text import with_hidden_shown
+from app.model.text_redaction import without_named_values
 
 _SHOWN = 80
 _encode = msgspec.json.encode
@@ -28,14 +30,19 @@ def scalar(value: Scalar) -> tuple[type, Scalar]:
     return (float if type(value) is int else type(value)), value
 
 
-def shown(value: Any) -> str:
-    """The value in a sentence."""
+def shown(value: Any, is_secret: Callable[[str], bool] | None = None) -> str:
+    """The value in a sentence. is_secret: knows names; what a text says under one of them is not shown."""
     if type(value) is dict:
         return "an object"
     if type(value) is list:
         return "an array"
     # Before it is cut: half a raw key is still most of a key.
-    return clipped(without_raw_keys(_encode(value[: 2 * _SHOWN] if type(value) is str else value).decode()))
+    if type(value) is not str:
+        return clipped(_encode(value).decode())
+    text = without_credentials(value[: 4 * _SHOWN]) if len(value) >= RUN else value
+    if is_secret is not None:
+        text = without_named_values(is_secret, text)
+    return clipped(without_raw_keys(_encode(text).decode()))
 
 
 def clipped(text: str) -> str:

@@ -104,7 +104,8 @@ def _compile_rule(
         case ParameterConstraint():
             named = list(named_constraints(rule.parameters, rule.context))
             checks = tuple(
-                compile_constraint(name, constraint, secret=is_secret(name), of=of) for of, name, constraint in named
+                compile_constraint(name, constraint, secret=is_secret(name), of=of, is_secret=is_secret)
+                for of, name, constraint in named
             )
             condition = Condition(ref, when_failed, checks=checks, cost=cost_of(named, when_failed))
         case ParameterSchema():

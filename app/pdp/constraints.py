@@ -8,7 +8,7 @@ from msgspec import UNSET
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
-from app.model.redaction import REDACTED
+from app.model.credentials import REDACTED
 from app.model.schemas import Schema
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
@@ -27,10 +27,12 @@ Judge = Callable[[Json, Json], Verdict]
 class _Probe:
     """One name with all that its values must be."""
 
-    def __init__(self, of: str, name: str, constraint: Constraint, *, secret: bool) -> None:
+    def __init__(
+        self, of: str, name: str, constraint: Constraint, *, secret: bool, is_secret: IsSecret | None = None
+    ) -> None:
         self.name = name
         self.of_context = of == "context"
-        self.secret = secret
+        self.secret, self.is_secret = secret, is_secret
         self.absent = constraint.absent is True
         self.required = constraint.required is not False and not self.absent
         self.subject = f'{"Context" if self.of_context else "Parameter"} "{name}"'
@@ -50,12 +52,22 @@ class _Probe:
 
     def about(self, value: Any, clause: str) -> str:
         """The sentence that says why a value fails."""
-        return f"{self.subject} is {REDACTED if self.secret else shown(value)}, {clause}"
+        return f"{self.subject} is {REDACTED if self.secret else shown(value, self.is_secret)}, {clause}"
 
 
-def compile_constraint(name: str, constraint: Constraint, *, secret: bool, of: str = "parameters") -> Check:
-    """The check of one named value. With `secret` no reason shows a value, neither given nor wanted."""
-    probe = _Probe(of, name, constraint, secret=secret)
+def compile_constraint(
+    name: str,
+    constraint: Constraint,
+    *,
+    secret: bool,
+    of: str = "parameters",
+    is_secret: IsSecret | None = None,
+) -> Check:
+    """The check of one named value. With `secret` no reason shows a value, neither given nor wanted.
+
+    is_secret: knows the names under which no text's values are shown either.
+    """
+    probe = _Probe(of, name, constraint, secret=secret, is_secret=is_secret)
     if probe.path.is_plain and not probe.of_context and not probe.relations and not probe.absent:
         return _plain_check(probe)
 
@@ -119,7 +131,7 @@ def compile_circumstances(word: str, circumstances: Circumstances, is_secret: Is
     here shows a value, so a rule has few of them.
     """
     probes = [
-        _Probe(of, name, constraint, secret=is_secret(name))
+        _Probe(of, name, constraint, secret=is_secret(name), is_secret=is_secret)
         for of, name, constraint in named_constraints(circumstances.parameters, circumstances.context)
     ]
     if_missing: Verdict | None = None

@@ -7,7 +7,7 @@ so callers that send slowly cannot fill the memory; and no workspace can take al
 from collections import Counter
 
 LARGE_BYTES = 64 * 1024
-"""A call of more is large: it is counted here, and read in a thread."""
+"""A call of more is large, and counted here."""
 
 _IN_ALL, _PER_WORKSPACE = 64 * 1024 * 1024, 16 * 1024 * 1024
 

@@ -11,12 +11,13 @@ from servers import Replica
 from tenants import Tenant
 
 from app.http.api import authorize as hot_path
+from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.api.authorize_body import MAX_CALL_BYTES, MAX_RECORDED_BYTES, decode_tool_call
 from app.http.bodies import MAX_BODY_BYTES
 from app.main import create_app
 from app.model.signer import Purpose, Signer
 from app.settings import Settings
-from app.throttling.large_calls import LARGE_BYTES, LargeCalls
+from app.throttling.large_calls import LargeCalls
 
 SECRET = "s" * 32
 BEYOND = "413 PAYLOAD_TOO_LARGE"
@@ -152,12 +153,12 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
 
     monkeypatch.setattr(hot_path, "decode_tool_call", decode)
     tenant.agent = tenant.new_agent()["id"]
-    app = create_app(Settings(redis_url=store.url))
+    app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
     async with app.lifespan():
         transport = httpx.ASGITransport(app)
         headers = {"Authorization": f"Bearer {tenant.read_key}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://remit", headers=headers) as client:
-            for size in (1_000, LARGE_BYTES, LARGE_BYTES + 1, MAX_CALL_BYTES):
+            for size in (1_000, IN_THE_LOOP_BYTES, IN_THE_LOOP_BYTES + 1, MAX_CALL_BYTES):
                 answer = await client.post("/v1/authorize", content=body_of(tenant, size)[0])
                 assert answer.status_code == 200
     assert threads == [True, True, False, False]

@@ -187,3 +187,46 @@ def test_a_key_is_no_name(tenant, path, body):
     assert answer.status_code == 400
     assert "holds an API key" in answer.text
     assert RAW.search(answer.text) is None
+
+
+def constraint(**fields):
+    return {"type": "parameter_constraint", "tools": ["*"], "parameters": {"p": fields}}
+
+
+RULES = {
+    "tools[0]": {"type": "tool_denylist", "tools": [STRAY]},
+    "parameters.p.enum[1]": constraint(enum=[1, STRAY]),
+    "parameters.p.notEnum[0]": constraint(notEnum=[f"Bearer {STRAY}"]),
+    "parameters.p.regex": constraint(regex=f"^{STRAY}$"),
+    "parameters.p.notRegex": constraint(notRegex=STRAY),
+    "parameters.p.path.under[0]": constraint(path={"under": [f"/{STRAY}"]}),
+    f"parameters.{STRAY}": {**constraint(), "parameters": {STRAY: {"min": 1}}},
+    "when.context.c.enum[0]": {**constraint(min=1), "when": {"context": {"c": {"enum": [STRAY]}}}},
+    "schema.properties.p.const": {
+        "type": "parameter_schema",
+        "tools": ["*"],
+        "schema": {"properties": {"p": {"const": STRAY}}},
+    },
+}
+
+
+@pytest.mark.parametrize("place", RULES)
+def test_no_rule_holds_one(tenant, place):
+    """Rules are shown to all who may read them, in reasons too: 400 at the place, when made and when changed."""
+    agent = tenant.new_agent()["id"]
+    policy = tenant.new_policy(agent)
+    body = {"rules": [{"type": "tool_allowlist", "tools": ["a"]}, RULES[place]]}
+    for answer in (
+        tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", **body}),
+        tenant.admin.patch(f"/v1/policies/{policy['id']}", json=body),
+    ):
+        assert answer.status_code == 400, answer.text
+        (detail,) = answer.json()["error"]["details"]
+        assert "holds an API key" in detail["message"]
+        assert detail["path"] == f"$.rules[1].{place}".replace(STRAY, STRAY[:12] + "...")
+        assert STRAY not in answer.text
+
+
+def test_a_pattern_for_keys_is_no_key(tenant):
+    """Who wants to deny them may say so."""
+    tenant.new_policy(tenant.new_agent()["id"], constraint(notRegex="svc_[0-9a-f]{32}", enum=["svc_…", "svc_0123"]))

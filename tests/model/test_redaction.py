@@ -107,7 +107,7 @@ def test_what_is_remembered_of_names_is_bounded():
         redactor.is_secret(f"name{number}")
     redactor.is_secret("token" + "_x" * 40)
 
-    assert len(redactor._verdicts) == 10_000
+    assert len(redactor._roles) == 10_000
     assert redactor.is_secret("late_token")
     assert not redactor.is_secret("late_name")
 

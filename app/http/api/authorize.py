@@ -47,6 +47,9 @@ from app.throttling.large_calls import LARGE_BYTES
 
 PATH = "/v1/authorize"
 IDEMPOTENCY_KEY = b"idempotency-key"
+IN_THE_LOOP_BYTES = 16 * 1024
+"""Bytes of a call that is read in one step of the loop."""
+
 Translation = Callable[[bytes, list[Header], int], bytes]
 """Makes a body of /v1/authorize of another body and its headers; it may have so many bytes."""
 
@@ -172,7 +175,7 @@ async def _judge(
             raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
     try:
         raw = await call.body(max_bytes)
-        if len(raw) <= LARGE_BYTES:
+        if len(raw) <= IN_THE_LOOP_BYTES:
             request = _decode(services, raw, call.headers, idempotency_key, question)
         else:
             request = await services.pool.run(

@@ -1,0 +1,69 @@
+"""Secrets that are named inside of a text: JSON in it, settings, options, headers."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
+
+from app.model.credentials import REDACTED
+from app.model.redaction import Redactor
+
+_QUOTED = r""""(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?"""
+_word = re.compile(rf"""(?:{_QUOTED}|[^\s&;"'|]++)++""", re.DOTALL)
+_json_value = re.compile(
+    rf"""[{{\[](?!REDACTED\]).*|\\+["'].*?(?:\\+["']|$)|(?:{_QUOTED}|{re.escape(REDACTED)}|[^\s,;"'}}\])]++)++""",
+    re.DOTALL,
+)
+"""The value of a member of JSON that is cut. Where it is an object or an array, all that follows may belong to it."""
+
+_NAMED_VALUES = (
+    # `"name": value`, in JSON that is cut or stands within other text, and in what is written alike
+    (re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*(?::|=>)\s*+"""), _json_value),
+    # `NAME=value`, `--name=value`, `?name=value&…`
+    (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
+    # `--name value`
+    (re.compile(r"""(?<![\w.-])(?P<name>--[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
+    # `Name: value` on a line of its own or in quotes, as a header stands in a command
+    (
+        re.compile(r"""(?:^[ \t]*+|["'])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE),
+        re.compile(r"""[^\s"'][^\n"']*+"""),
+    ),
+)
+_lowered = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
+_between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))
+
+
+def may_name_secrets(made: bytes, redactor: Redactor) -> bool:
+    """Whether a text in this JSON may name a secret."""
+    if b"\\\\u" in made or not made.isascii():
+        return True
+    return redactor.letters(made.translate(_lowered, _between_words)) is not None
+
+
+def redacted_text(redactor: Redactor, text: str) -> str:
+    """`text` with the values of what names a secret in it replaced; a text that is JSON stays JSON."""
+    if text.lstrip()[:1] in {"{", "[", '"'}:
+        try:
+            value = json.loads(text)
+            kept = redactor.walk(value, partial(redacted_text, redactor))
+        except ValueError:
+            pass
+        except RecursionError:
+            return REDACTED
+        else:
+            return text if kept is value else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return without_named_values(redactor.is_secret, text)
+
+
+def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
+    """`text` without the values that stand behind the names of secrets, whether it is JSON or not."""
+    for named, value in _NAMED_VALUES:
+        kept: list[str] = []
+        at = 0
+        for match in named.finditer(text):
+            if match.start() >= at and is_secret(match["name"]) and (found := value.match(text, match.end())):
+                kept += text[at : match.end()], REDACTED
+                at = found.end()
+        text = "".join(kept) + text[at:]
+    return text

@@ -1,0 +1,234 @@
+"""Secrets that no name of a parameter tells: pairs, JSON in texts, settings, options, headers, known credentials."""
+
+import json
+
+import msgspec
+import pytest
+from both_sides import REDACTOR, agent, policy_of, request
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.model.credentials import holds_credentials, without_credentials
+from app.model.decisions import Result
+from app.model.recording import recorded
+from app.model.redaction import Redactor
+from app.model.signer import UNSIGNED
+from app.pdp import compile_agent, decide
+
+GONE = "[REDACTED]"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEhunter2\nhunter2==\n-----END RSA PRIVATE KEY-----"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJodW50ZXIyIn0.hunter2hunter2"
+# Put together here, so that no scanner takes this file for a leak.
+CREDENTIALS = {
+    "OpenAI": "sk-" + "proj-hunter2hunter2hunter2",
+    "Anthropic": "sk-" + "ant-api03-hunter2hunter2-_hunter2",
+    "Stripe": "sk_" + "live_hunter2hunter2hunter2",
+    "GitHub": "ghp_" + "hunter2" * 5 + "x",
+    "GitHub, fine-grained": "github_" + "pat_11hunter2hunter2_hunter2hunter2",
+    "GitLab": "glpat-" + "hunter2hunter2-hunter2",
+    "Slack": "xoxb-" + "123456789012-hunter2hunter2",
+    "AWS": "AKIA" + "HUNTER2HUNTER2XX",
+    "Google": "AIza" + "hunter2" * 5,
+    "npm": "npm_" + "hunter2" * 5 + "x",
+    "Hugging Face": "hf_" + "hunter2" * 5,
+    "SendGrid": "SG." + "hunter2hunter2hunter2.hunter2hunter2hunter2",
+    "a JWT": JWT,
+    "an unsigned JWT": JWT.rpartition(".")[0] + ".",
+    "an encrypted JWT": "eyJhbGciOiJkaXIifQ..hunter2hunter2.hunter2hunter2.hunter2",
+    "PEM": PEM,
+    "PEM in one line": PEM.replace("\n", " "),
+    "PEM that is cut": PEM.partition("-----END")[0],
+    "bearer": "Bearer " + "hunter2hunter2hunter2",
+    "a header": "authorization: Token " + "hunter2hunter2hunter2",
+    "a URL": "postgres://ann:hunter2@db.corp.com/shop",
+}
+
+
+def kept(value, redactor=REDACTOR):
+    return msgspec.json.decode(recorded(value, redactor, UNSIGNED))
+
+
+@pytest.mark.parametrize("credential", CREDENTIALS.values(), ids=CREDENTIALS)
+@pytest.mark.parametrize("around", ["%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"])
+@pytest.mark.parametrize("place", [lambda text: text, lambda text: json.dumps({"deep": json.dumps([text])})])
+def test_what_looks_like_a_known_credential_is_replaced(credential, around, place):
+    """Wherever in a text it stands, in JSON in JSON too, and as a name; what stands around it is kept."""
+    text = place(around.replace("%s", credential))
+    made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
+    assert "unter2" not in made
+    assert "UNTER2" not in made
+    assert GONE in made
+    assert msgspec.json.decode(made)["n"] == 7
+
+
+PLAIN = [
+    "the risk-assessment-of-the-whole and a task-management-system",
+    "a Bearer of bad news",
+    "018bcfe5-6800-7000-8000-00000000cafe",
+    "https://corp.com/a?b=c#d",
+    "git@github.com:corp/repo.git",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "BEGIN -----",
+    "eyJust.a.text",
+    "max_tokens=5 --tokenizer bpe",
+    "author: Ann\nshipping: free",
+    '{"name": "amount", "value": 5}',
+    "AKIA is how keys of AWS begin",
+]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_other_texts_are_kept_as_they_are(text):
+    """A log that hides too much is of no use."""
+    assert kept({"a": text, "b": [text, 1, text]}) == {"a": text, "b": [text, 1, text]}
+
+
+PAIRS = [
+    {"name": "Authorization", "value": "hunter2"},
+    {"value": "hunter2", "name": "Authorization"},
+    {"Name": "DB_PASSWORD", "Value": {"deep": ["hunter2"]}, "n": 1},
+    {"key": "api-key", "value": ["hunter2"]},
+    {"headerName": "Cookie", "headerValue": "hunter2"},
+    {"field": "pin", "values": [1234, "hunter2"]},
+    {"k": "token", "v": "hunter2"},
+    {"variable": "PGPASSWORD", "default": "hunter2"},
+    ["Authorization", "Bearer hunter2"],
+    [["Accept", "*/*"], ["Set-Cookie", "hunter2"]],
+    ["mysql", "--password", "hunter2", "--host", "db"],
+    ["login", "-pwd", "hunter2"],
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=json.dumps)
+@pytest.mark.parametrize("place", [lambda pair: pair, lambda pair: [pair, 1], json.dumps, lambda p: json.dumps([[p]])])
+def test_a_value_whose_name_stands_beside_it_is_replaced(pair, place):
+    """In an object with name and value, in a list of the two, in a command's words."""
+    made = recorded({"headers": place(pair)}, REDACTOR, UNSIGNED)
+    assert b"hunter2" not in made
+    assert b"1234" not in made
+    assert GONE.encode() in made
+
+
+def test_of_a_pair_only_the_value_is_replaced():
+    """What it was about stays."""
+    assert kept({"h": [{"name": "Authorization", "value": "x", "n": 1}, {"name": "Accept", "value": "x"}]}) == {
+        "h": [{"name": "Authorization", "value": GONE, "n": 1}, {"name": "Accept", "value": "x"}]
+    }
+    assert kept({"argv": ["a", "--token", "x", "--host", "h"]}) == {"argv": ["a", "--token", GONE, "--host", "h"]}
+
+
+NAMED = {
+    '{"user": "ann", "password": "hunter2", "n": [1]}': '{"user":"ann","password":"[REDACTED]","n":[1]}',
+    '  [{"a": {"apiKey": {"b": "hunter2"}}}]': '[{"a":{"apiKey":"[REDACTED]"}}]',
+    'sent {"password": "hunter2", "n": 1} to ann': 'sent {"password": [REDACTED], "n": 1} to ann',
+    "{'password': 'hunter2', 'n': 1}": "{'password': [REDACTED], 'n': 1}",
+    '{"password": "hunter2': '{"password": [REDACTED]',
+    '{"n": 1}\n{"token": "hunter2"}': '{"n": 1}\n{"token": [REDACTED]}',
+    "PGPASSWORD=hunter2 psql -h db": "PGPASSWORD=[REDACTED] psql -h db",
+    "curl 'https://corp.com/?a=1&token=hunter2&b=2'": "curl 'https://corp.com/?a=1&token=[REDACTED]&b=2'",
+    'mysql --password="hunter2 hunter2" -u ann': "mysql --password=[REDACTED] -u ann",
+    "mysql --password hunter2 -u ann": "mysql --password [REDACTED] -u ann",
+    'curl -H "X-Api-Key: hunter2" corp.com': 'curl -H "X-Api-Key: [REDACTED]" corp.com',
+    "GET / HTTP/1.1\nCookie: sid=hunter2; b=c\nAccept: */*": "GET / HTTP/1.1\nCookie: [REDACTED]\nAccept: */*",
+    "user: ann\n  password: hunter2\n": "user: ann\n  password: [REDACTED]\n",
+    "пароль: да\npassword: hunter2": "пароль: да\npassword: [REDACTED]",
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), NAMED.items())
+def test_what_a_text_says_under_the_name_of_a_secret_is_replaced(text, wanted):
+    """JSON stays JSON; of anything else the value goes and the rest stays."""
+    assert kept({"command": text}) == {"command": wanted}
+
+
+LONG = [
+    {"password": "hunter2"},
+    {"credentials": {"user": "ann", "other": ["hunter2", "hunter2"]}},
+    [{"a": json.dumps({"credentials": {"n": "hunter2"}})}],
+]
+
+
+@pytest.mark.parametrize("value", LONG, ids=json.dumps)
+def test_of_json_too_long_to_keep_the_beginning_holds_no_secret(value):
+    """It is JSON no more where it is cut, and still names what it holds."""
+    made = recorded({"a": json.dumps([value, "x" * 5_000])}, REDACTOR, UNSIGNED)
+    assert b"hunter2" not in made
+    assert b'"length":' in made
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_json_in_json_in_json_is_looked_into(times):
+    """However often it was quoted, also with letters written as escapes."""
+    text = '{"\\u0070assword": "hunter2", "n": 1}'
+    for _ in range(times):
+        text = json.dumps({"inner": text})
+    assert b"hunter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
+
+
+def test_json_too_deep_to_look_into_is_not_kept():
+    """A thousand levels are of no use to a reader."""
+    made = recorded({"a": "[" * 1_000 + '{"password": "hunter2"}' + "]" * 1_000}, REDACTOR, UNSIGNED)
+    assert b"hunter2" not in made
+
+
+def test_a_long_text_is_looked_through_before_it_is_cut():
+    """No half of a secret stands at the end of what is kept."""
+    for before in range(225, 260):
+        for secret in (CREDENTIALS["GitHub"], "password=hunter2hunter2hunter2", PEM):
+            text = "x" * before + " " + secret + " y" * 3_000
+            assert b"unter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
+
+
+def test_policies_see_the_real_texts():
+    """The log's copy is a copy."""
+    value = {"a": [{"name": "token", "value": "x"}, "password=hunter2"], "b": ["--pin", "1"]}
+    before = json.dumps(value)
+    recorded(value, REDACTOR, UNSIGNED)
+    assert json.dumps(value) == before
+
+
+@pytest.mark.parametrize(
+    "given_value", [*CREDENTIALS.values(), "PGPASSWORD=hunter2 psql", '{"password":"hunter2"}', "Cookie: hunter2"]
+)
+def test_no_reason_shows_what_the_parameters_hide(given_value):
+    """A reason is stored and shown, too."""
+    rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {"command": {"regex": "^ls$"}}}]
+    body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
+    compiled = compile_agent(agent(), [policy_of(body)], REDACTOR.is_secret)
+
+    outcome = decide(compiled, request("t", {"command": given_value}), 0).outcome
+
+    assert outcome.result is Result.DENIED
+    assert "unter2" not in outcome.reason
+    assert "UNTER2" not in outcome.reason
+
+
+@pytest.mark.parametrize("name", ["aB" * 30_000, "a_pinPIN" * 7_500, "x" * 513])
+def test_a_name_that_is_longer_than_any_is_taken_for_a_secret(name):
+    """To look at it would take longer than everything else about its call."""
+    assert REDACTOR.is_secret(name)
+    assert kept({name: "hunter2"}) == {name: GONE}
+
+
+_WORDS = st.lists(
+    st.sampled_from(["password", "token=", "hunter2", '"', "'", "\\", ": ", "{", "}", "[", "\n", "--", "é"])
+)
+
+
+@given(_WORDS.map("".join), st.integers(0, 2))
+def test_whatever_a_text_holds_the_entry_stays_json_of_the_same_shape(text, quoted):
+    """And what was redacted once is not changed by doing it again."""
+    for _ in range(quoted):
+        text = json.dumps(text)
+    made = kept({"a": text, "n": [text, 1]})
+    assert made.keys() == {"a", "n"}
+    assert type(made["a"]) is str
+    assert kept(made) == made
+
+
+@given(st.text(st.sampled_from('sk-ghp_AKIAeyJ.:/@\\"\n-BEGINEDbearer 0aZ='), max_size=80))
+def test_json_without_credentials_is_json(text):
+    """Whatever stands next to them."""
+    raw = json.dumps({"a": text})
+    assert set(json.loads(without_credentials(raw))) == {"a"}
+    assert holds_credentials(raw.encode()) == (without_credentials(raw) != raw)
