@@ -185,23 +185,25 @@ class CommitDecision:
     ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
         if held is None or request.idempotency is not None or approval is not None:
-            return self._prepare(caller, request, tokens, plan, approval)[0]
+            keys, settled = self._words(caller, request, tokens, plan, approval)
+            return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
         call = held.calls.get(request.tool_name, caller.key_id, plan)
         if call is None:
-            call, size = self._prepare(caller, request, tokens, plan)
+            keys, settled = self._words(caller, request, tokens, plan)
+            call = self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
             if held.compiled.recurs(plan, request.tool_name):
-                held.calls.keep(request.tool_name, caller.key_id, plan, call, size)
+                held.calls.keep(request.tool_name, caller.key_id, plan, call, _bytes_of(keys, settled))
         return call
 
-    def _prepare(
+    def _words(
         self,
         caller: Caller,
         request: AuthorizeRequest,
         tokens: Tokens,
         plan: Plan,
         approval: ApprovalStep | None = None,
-    ) -> tuple[ScriptCall, int]:
-        """The call, and how many bytes it may take."""
+    ) -> tuple[list[str], list[Value]]:
+        """The call's keys, and the arguments that neither time nor the question changes."""
         keyspace = keyspace_of(caller.workspace_id)
         keys = [
             keyspace.key(caller.key_id),
@@ -225,8 +227,7 @@ class CommitDecision:
             settled += approval_args(approval)
         if request.idempotency is not None:
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
-        size = _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
-        return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled), size
+        return keys, settled
 
     async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:
         """The decision that a request with the same Idempotency-Key got."""
@@ -254,6 +255,11 @@ class CommitDecision:
                 "was decided now; ask again with a new one"
             )
         return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
+
+
+def _bytes_of(keys: list[str], settled: list[Value]) -> int:
+    """As how many bytes a prepared call counts."""
+    return _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
 
 
 def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:

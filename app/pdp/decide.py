@@ -33,7 +33,8 @@ def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id:
             plan = with_marks(plan, view.marks, request)
     else:
         outcome, deciding = failure
-        plan = plan_of(outcome, settled_quotas(open_quotas(view.asked, outcome.result, deciding), request, key_id))
+        quotas = open_quotas(view.asked, outcome.result, deciding)
+        plan = plan_of(outcome, settled_quotas(quotas, request, key_id) if quotas else ())
     if view.timed:
         return replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
     return plan

@@ -37,7 +37,9 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
 
 def plan_of(outcome: Outcome, quotas: tuple[Quota | HistoryCheck, ...]) -> Plan:
     """The plan, which knows whether a person may be asked: most decisions need not look."""
-    asks = outcome.result is Result.ESCALATED or any(quota.when_full.result is Result.ESCALATED for quota in quotas)
+    asks = outcome.result is Result.ESCALATED
+    if quotas and not asks:
+        asks = any(quota.when_full.result is Result.ESCALATED for quota in quotas)
     return Plan(outcome, quotas, may_escalate=asks)
 
 
