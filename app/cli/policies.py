@@ -25,6 +25,7 @@ _ON_FILES = {
     "apply": "app.cli.policy_files:apply_policies",
     "diff": "app.cli.policy_files:diff_policies",
     "export": "app.cli.policy_files:export_policies",
+    "schema": "app.cli.policy_files:print_schema",
 }
 
 

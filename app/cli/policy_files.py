@@ -123,6 +123,14 @@ def apply_policies(
     _print(with_sets(url, workspace, apply), form)
 
 
+@click.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of policy files, for editors; a service has it at /v1/policies/schema.json."""
+    from app.http.openapi.policy_schema import schema
+
+    print_json(schema())
+
+
 def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
     """The policy files that are named or lie in folders that are named. Raises ClickException."""
     from app.policy_files.policy_file import FileError, find_files, read_policy_file, require_one_file_each

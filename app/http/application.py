@@ -34,7 +34,7 @@ from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match
 from app.http.methods import options_handler
 from app.http.open_answers import close_answer
-from app.http.openapi import document, page
+from app.http.openapi import document, page, policy_schema
 from app.http.paths import served_path
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
 from app.http.request_ids import answer_with_request_id, request_id_header, request_id_of
@@ -91,6 +91,7 @@ ROUTES: list[ControllerRouterHandler] = [
     health.readyz,
     metrics.metrics,
     document.openapi_document,
+    policy_schema.policy_schema,
     page.docs_page,
     page.root,
 ]

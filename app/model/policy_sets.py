@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from app.model.agents import GroupName
-from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
 from app.model.policies import Policy, PolicyKind, Priority, Rules, evaluation_order, require_owner
 from app.model.text import FieldError, require_visible
@@ -40,7 +40,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     id: Id | None = None
     agent_id: AgentId | None = None
     group: GroupName | None = None
-    version: VersionNumber | None = None
+    version: Annotated[int, Meta(ge=1, le=10**15)] | None = None
     created_at: CreatedAt | None = None
     updated_at: UpdatedAt | None = None
 

@@ -16,9 +16,15 @@ MICRO = 1_000_000
 MAX_AMOUNT = 1_000_000_000
 _WORDS = ("tool", "key", "agent")
 _HOLDERS = ("parameters.", "context.")
+_SPELLED = r"^(tool|key|agent|(parameters|context)\..+)$"
 Per = Annotated[
-    list[Annotated[str, Meta(min_length=1, max_length=266)]],
-    Meta(min_length=1, max_length=3, description="A limit for each value of these: tool, key, agent, or paths."),
+    list[Annotated[str, Meta(min_length=1, max_length=266, extra_json_schema={"pattern": _SPELLED})]],
+    Meta(
+        min_length=1,
+        max_length=3,
+        description="A limit for each value of these: tool, key, agent, or paths.",
+        extra_json_schema={"uniqueItems": True},
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import httpx
 import pytest
 from servers import clean_env
 from tenants import Tenant
@@ -230,3 +231,13 @@ def test_a_service_that_refuses_is_heard(remit, folder):
     if remit.is_remote:
         assert "The API key is unknown" in remit("diff", "policies", REMIT_API_KEY="svc_" + "0" * 32).stderr
         assert "No service answers" in remit("diff", "policies", REMIT_URL="http://127.0.0.1:1").stderr
+
+
+def test_the_schema_is_that_of_the_service(replica):
+    """Printed without a store, served without a key."""
+    command = [sys.executable, "-m", "app.cli", "policy", "schema"]
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    served = httpx.get(f"{replica.base_url}/v1/policies/schema.json")
+    assert (served.status_code, served.headers["Content-Type"]) == (200, "application/schema+json")
+    assert json.loads(done(ran)) == served.json()

@@ -10,7 +10,7 @@ from app.http.application import ROUTES
 from app.http.openapi.operations import OPERATIONS
 from app.model.keys import Scope
 
-PUBLIC = {"/", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"}
+PUBLIC = {"/", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
 ID = "00000000-0000-7000-8000-000000000000"
 ADMIN_ONLY = [(each.method, each.path) for each in OPERATIONS if each.scope is Scope.ADMIN]
 # A stream that lets somebody in does not end; tests/audit has its own.

@@ -20,6 +20,7 @@ from app.model.policies import (
     ToolDenylist,
 )
 from app.model.sequences import CallSequence
+from app.policy_files.policy_file import PolicySetFile
 
 _MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, Sequenced, TimeBased)
 _NEVER_ESCALATE = (ToolAllowlist, ToolDenylist)
@@ -34,6 +35,30 @@ _TERMS = {
 
 _ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
 _EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
+_NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
+"""What the fields that name an owner are where they name none; `agent` may not be there."""
+_GUARDRAILS = {"items": {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}}
+_NO_GROUP, _NO_AGENT = ({"items": {"properties": {name: {"type": "null"}}}} for name in ("group", "agentId"))
+_NO_OWNER = {"items": {"properties": {"group": {"type": "null"}, "agentId": {"type": "null"}}}}
+_OWNERS: list[dict[str, Any]] = [
+    {"required": ["agent"], "properties": {**_NOBODY, "policies": _NO_OWNER}},
+    {
+        "required": ["agentId"],
+        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": _NO_GROUP},
+    },
+    {
+        "required": ["group"],
+        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": _NO_AGENT},
+    },
+    {
+        "anyOf": [
+            {"required": ["workspace"], "properties": {"workspace": {"const": True}}},
+            {"required": ["agentId", "group"]},
+        ],
+        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": {"allOf": [_GUARDRAILS, _NO_OWNER]}},
+    },
+]
+"""Whose the policies of a file are: an agent's (two ways to say so), a group's, the workspace's."""
 BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Constraint.__name__: {
         "minProperties": 1,
@@ -64,6 +89,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
             },
         ]
     },
+    PolicySetFile.__name__: {"oneOf": _OWNERS},
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: _EITHER,
     ParameterConstraint.__name__: {"allOf": [_EITHER, _ONE_OF_TWO, _TERMS]},

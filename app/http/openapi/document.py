@@ -198,7 +198,18 @@ def _schemas() -> dict[str, Any]:
         get_args(operation.answer)[0] if get_args(operation.answer) else operation.answer for operation in OPERATIONS
     ]
     kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
-    _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
+    schemas = described(kinds, _REF)
+    schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
+    return schemas
+
+
+def described(kinds: Iterable[type], ref_template: str) -> dict[str, Any]:
+    """The schemas of these structs and of all that is in them, by name: with what fields mean and what they cannot say.
+
+    ref_template: how one schema leads to another, with `{name}` in it.
+    """
+    kinds = tuple(kinds)
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)
     structs = {each.__name__: each for kind in kinds for each in structs_of(msgspec.inspect.type_info(kind))}
     for name, schema in schemas.items():
         schema.pop("title", None)
@@ -209,7 +220,6 @@ def _schemas() -> dict[str, Any]:
         without_terms(name, schema)
         if name in structs:
             _describe_fields(structs[name], schema)
-    schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas
 
 

@@ -97,6 +97,7 @@ from app.views.webhooks import WebhookView
 from app.webhooks.delivery import Attempt
 from app.webhooks.tries import UnsentView
 
+SCHEMA = "application/schema+json"
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -696,6 +697,16 @@ OPERATIONS = (
     ),
     Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
     Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
+    Operation(
+        "GET",
+        "/v1/policies/schema.json",
+        "Policy files as a JSON Schema",
+        None,
+        "Service",
+        answer=dict[str, Any],
+        media=(SCHEMA,),
+        description="For editors: it completes and checks the files that `remit policy apply` takes.",
+    ),
     Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=(HTML,)),
     Operation(
         "GET",
