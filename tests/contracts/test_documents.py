@@ -1,0 +1,27 @@
+"""What documents point at is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    page
+    for page in sorted(ROOT.rglob("*.md"))
+    if not {".venv", "node_modules", ".git", "var"} & {part for part in page.relative_to(ROOT).parts if part[0] != "_"}
+    and not any(part.startswith(".") for part in page.relative_to(ROOT).parts)
+]
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+PATH = re.compile(r"`((?:app|lua|tests|bench|docs|deploy|examples|clients)/[\w./-]*[\w/])(?:::[\w\[\]]+)?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_paths_of_a_page_lead_somewhere(page):
+    """A reader who follows one finds a file; a decision that another has superseded may speak of what is gone."""
+    text = page.read_text()
+    links = {target for target in LINK.findall(text) if "://" not in target and not target.startswith("mailto:")}
+    dead = [target for target in links if not (page.parent / target).exists()]
+    if "Superseded by" not in text and page.name != "CHANGELOG.md":
+        dead += [path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/")))]
+    assert dead == []
