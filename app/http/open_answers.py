@@ -11,19 +11,20 @@ from app.http.protocol.target import HALF_CLOSED
 from app.model.keys import Caller
 from app.replica import Services
 
-_OPEN = "open_answer"
+OPEN_ANSWER = "open_answer"
+"""In the state of a request whose answer goes on for long: the key that has it open."""
 
 
 def require_room(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
     """The answer that is begun now is one of the key's open ones until `close_answer`. Raises TooManyStreams."""
     if not services.open_answers.enter(caller.key_id):
         raise TooManyStreams(services.open_answers.per_key)
-    request.scope["state"][_OPEN] = caller.key_id
+    request.scope["state"][OPEN_ANSWER] = caller.key_id
 
 
 def close_answer(services: Services, scope: Any) -> None:
     """Whatever has become of it, it is open no longer; most answers never were."""
-    key_id = scope.get("state", {}).pop(_OPEN, None)
+    key_id = scope.get("state", {}).pop(OPEN_ANSWER, None)
     if key_id is not None:
         services.open_answers.leave(key_id)
 
@@ -35,9 +36,9 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
 
 
 async def while_valid(services: Services, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The pieces, but none after the key has been revoked or has expired: what is left has no end then."""
+    """The pieces, but none once the key has ended or the replica is told to stop: what is left has no end then."""
     async with services.callers.on(raw_key, asyncio.Event()) as known:
         async for piece in pieces:
-            if known.error is not None:
+            if known.error is not None or services.stopping.is_set():
                 return
             yield piece

@@ -90,9 +90,27 @@ async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
         for each in (b"one", b"two", b"end"):
             yield each
 
-    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on)), []
+    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
     async for piece in while_valid(services, "svc_", pieces()):
         sent.append(piece)
         known.show("caller", Unauthorized("revoked") if len(sent) == 2 else None)
         await asyncio.sleep(0)
     assert sent == [b"one", b"two"]
+
+
+async def test_an_export_ends_without_its_end_when_the_replica_stops():
+    """Nobody waits for a slow reader of a large log; the file says that it is not whole."""
+
+    @asynccontextmanager
+    async def on(_raw_key, _wake):
+        yield Watched("caller")
+
+    async def pieces():
+        for each in (b"one", b"two", b"end"):
+            yield each
+
+    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
+    async for piece in while_valid(services, "svc_", pieces()):
+        sent.append(piece)
+        services.stopping.set()
+    assert sent == [b"one"]

@@ -39,7 +39,7 @@ LINGER_SECONDS: Final = 5.0
 """From the last answer to the close, while what still comes is dropped: closing earlier would reset the answer away."""
 
 DRAIN_IDLE_SECONDS: Final = 1.0
-"""For a request that may be on its way when the replica stops."""
+"""For a request that may be on its way when the replica stops, and for who leaves a stream or an export unread then."""
 
 DRAIN_REQUEST_SECONDS: Final = 10.0
 """For a body that is coming, and an answer that is not read, when the replica stops."""

@@ -75,7 +75,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._is_draining = True
         if self.state in {IDLE, HEAD}:
             self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
-        elif self.state is not ANSWERING or self.outgoing.is_full:
+        elif self.state is ANSWERING and self.outgoing.is_full:
+            self._deadline.after(self._unread_seconds())
+        elif self.state is not ANSWERING:
             self._deadline.after(bounds.DRAIN_REQUEST_SECONDS)
 
     # What comes.
@@ -176,7 +178,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The client does not read what is written; it has some time to begin again."""
         if self.state in {ANSWERING, UNREAD}:
-            self._deadline.after(bounds.UNREAD_SECONDS)
+            self._deadline.after(self._unread_seconds())
         self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
 
     def resume_writing(self) -> None:
@@ -202,7 +204,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             return
         self._server.total_requests += 1
         if self.outgoing.is_full:
-            self._wait_for(UNREAD, bounds.UNREAD_SECONDS)
+            self._wait_for(UNREAD, self._unread_seconds())
         else:
             self._next()
 
@@ -247,7 +249,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._reason = reason
         is_whole = self._exchange is not None and self._exchange.is_complete and not self._incoming
         self._incoming.take()
-        self._wait_for(LINGERING, bounds.LINGER_SECONDS)
+        self._wait_for(LINGERING, min(bounds.LINGER_SECONDS, self._unread_seconds()))
         if self._is_half_closed or is_whole:
             self._transport.close()
         elif not self._transport.is_closing():
@@ -286,9 +288,16 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """The answer takes as long as it takes; its reader does not."""
         self.state = ANSWERING
         if self.outgoing.is_full:
-            self._deadline.after(bounds.UNREAD_SECONDS)
+            self._deadline.after(self._unread_seconds())
         else:
             self._deadline.never()
+
+    def _unread_seconds(self) -> float:
+        """How long its client may leave an answer unread. When the replica stops, nobody waits for who reads slowly."""
+        if not self._is_draining:
+            return bounds.UNREAD_SECONDS
+        is_long = self._exchange is not None and self._exchange.is_long
+        return bounds.DRAIN_IDLE_SECONDS if is_long else bounds.DRAIN_REQUEST_SECONDS
 
 
 def _incomplete() -> Invalid:

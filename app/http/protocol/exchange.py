@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, cast
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
 from app.http.bodies import ANY_LENGTH, too_large
+from app.http.open_answers import OPEN_ANSWER
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
@@ -99,6 +100,11 @@ class Exchange:
         if self.is_complete:
             return True
         return self.error is None and self._rest is not None and self._rest.left <= REST_BYTES
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its answer is a stream or an export, which ends when the replica stops and is not waited for."""
+        return self.scope is not None and OPEN_ANSWER in self.scope["state"]
 
     def wake(self) -> None:
         """Something has come, or never will."""

@@ -5,6 +5,7 @@ import json
 import pytest
 from far_ends import FarEnd, Recorder, answer, settle
 
+from app.http.open_answers import OPEN_ANSWER
 from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 
@@ -192,6 +193,28 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
     far_end.protocol.shutdown()
     await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS + bounds.LINGER_SECONDS)
     assert far_end.state == "closed"
+
+
+async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream():
+    """Whether it stopped reading before or does now: a second, and not the half minute that it would have had."""
+
+    async def endless(scope, _receive, send):
+        scope["state"][OPEN_ANSWER] = "key"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"x" * 16_384, "more_body": True})
+
+    before, after = FarEnd(endless), FarEnd(endless)
+    before.transport.reads = after.transport.reads = False
+    await before.send(GET)
+    before.protocol.shutdown()
+    await after.send(GET[:-1])
+    after.protocol.shutdown()
+    await after.send(GET[-1:])
+    for each in (before, after):
+        await each.pass_time(bounds.DRAIN_IDLE_SECONDS)
+        assert (each.state, each.reasons) == ("closed", ["unread"])
+        each.protocol._exchange.task.cancel()
 
 
 async def test_a_closed_connection_leaves_no_timer(far_end):
