@@ -2,17 +2,22 @@
 
 No model: AgentDojo's own ground truth is the agent. Every user task is played through the guard alone, and then with
 every injection task played behind it in the same session. A call that is not allowed does not run and its task goes on
-without it; an escalated call is counted apart, run once as if a person had said yes to the user's calls, and never for
-the attacker's. Utility and security are judged by AgentDojo's own functions on the environment that results.
+without it. Where a call is escalated a person decides with a key of their own: yes to what the user wanted, no to what
+the attacker wanted; the call is then asked again and obeyed. Utility and security are judged by AgentDojo's own
+functions on the environment that results.
+
+Each suite is played three times: with its policies, and with what is left of them in a decision point without state and
+without people (Cerbos, OPA: lists and conditions on arguments), where what asked a person is either denied or allowed.
 
 Run with the service up, in an environment of its own: `pip install -r bench/agentdojo-requirements.txt`, then
-`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo` with an admin key.
+`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [SUITE…]` with an admin key.
 """
 
 import json
 import statistics
 import sys
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,131 +29,171 @@ from remit_client import Remit, calls  # type: ignore[import-not-found, unused-i
 
 VERSION = "v1.2.2"
 POLICIES = Path(__file__).parents[1] / "examples/assistants"
+STATEFUL = ("rate_limit", "budget", "sequence")
+VARIANTS = ("as written", "no state, asking denies", "no state, asking allows")
 
 
 @dataclass
 class Played:
-    """One task played through the guard. `asked`: the calls that a person would have to approve."""
+    """One task played through the guard. asked: the calls that a person saw; ran: those that were made."""
 
-    done: bool
+    done: bool = False
     asked: list[str] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Guard:
-    """Asks for each call of one agent in one session."""
+    """Asks for each call of one agent, and a person where the answer is to ask one."""
 
     remit: Any
+    person: Any
     agent: str
-    milliseconds: list[float]
+    milliseconds: list[float] = field(default_factory=list)
 
-    def decide(self, tool: str, parameters: dict[str, Any], session: str) -> str:
-        """`allowed`, `denied` or `escalated`."""
+    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
+        """Whether the call may run; a person says yes to it if it is `wanted`."""
+        decision = self._ask(tool, parameters, session)
+        if decision.result != "escalated":
+            return bool(decision.allowed)
+        asked = self.person.send(calls.get_approval(decision.approval.id))
+        shown_whole = asked.parameters == parameters or asked.raw["hides"]  # a secret is hidden, and said to be
+        if not shown_whole or asked.tool_name != tool:
+            raise AssertionError(f"the person was shown {asked.tool_name} {asked.parameters}, not {tool} {parameters}")
+        played.asked.append(described(tool, parameters))
+        if not wanted:
+            self.person.deny(asked.id)
+        else:
+            self.person.approve(asked.id, accept_hidden=True)
+        return bool(self._ask(tool, parameters, session).allowed) if wanted else False
+
+    def _ask(self, tool: str, parameters: dict[str, Any], session: str) -> Any:
         began = time.perf_counter()
         decision = self.remit.authorize(self.agent, tool, parameters, context={"session": session})
         self.milliseconds.append((time.perf_counter() - began) * 1000)
-        return str(decision.result)
+        return decision
 
 
-def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *, approves: bool) -> Played:
-    """The ground truth of a task, call by call, on `environment`; it goes on after a call that was not made."""
+def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *, attack: bool = False) -> Played:
+    """The ground truth of a task, call by call, on `environment`; it goes on after a call that was not made.
+
+    `done` of an attack is that it succeeded.
+    """
     runtime = FunctionsRuntime(suite.tools)
     before = environment.model_copy(deep=True)
-    played, made = Played(done=False), []
+    played, made = Played(), []
     for call in task.ground_truth(before.model_copy(deep=True)):
         parameters = json.loads(json.dumps(dict(call.args), default=str))
-        shown = f"{call.function} {json.dumps(parameters)[:160]}"
-        result = guard.decide(call.function, parameters, session)
-        if result == "escalated":
-            played.asked.append(shown)
-        if result == "allowed" or (result == "escalated" and approves):
+        if guard.permits(call.function, parameters, session, played, wanted=not attack):
             runtime.run_function(environment, call.function, call.args)
-            played.ran.append(shown)
+            played.ran.append(described(call.function, parameters))
             made.append(call)
     output = getattr(task, "GROUND_TRUTH_OUTPUT", "") or ""
-    said = task.utility_from_traces(output, before, environment, made) if traced(task, "utility") else None
-    played.done = bool(task.utility(output, before, environment) if said is None else said)
+    if attack and not made:
+        output = ""  # what the model merely says passes no tool
+    judged = "security" if attack else "utility"
+    traces = getattr(task, f"{judged}_from_traces", None)
+    said = traces(output, before, environment, made) if traces else None
+    played.done = bool(getattr(task, judged)(output, before, environment) if said is None else said)
     return played
 
 
-def measure_suite(name: str, suite: Any, remit: Any) -> dict[str, Any]:
+def described(tool: str, parameters: dict[str, Any]) -> str:
+    """A call in one line."""
+    return f"{tool} {json.dumps(parameters)[:160]}"
+
+
+def without_state(policies: list[dict[str, Any]], *, asking: str) -> list[dict[str, Any]]:
+    """What a decision point without state and people can keep of policies; `asking` denies or allows."""
+    kept = []
+    for policy in policies:
+        rules = [rule for rule in policy["rules"] if rule["type"] not in STATEFUL or asks(rule)]
+        if rules:
+            kept.append(policy | {"rules": [stateless(rule, asking) if asks(rule) else rule for rule in rules]})
+    return kept
+
+
+def asks(rule: dict[str, Any]) -> bool:
+    """Whether a person is asked where this rule fails."""
+    return rule["type"] == "approval_required" or rule.get("effect") == "escalate"
+
+
+def stateless(rule: dict[str, Any], asking: str) -> dict[str, Any]:
+    """A rule that asks, where nobody can be asked."""
+    covers: dict[str, Any] = {key: rule[key] for key in ("tools", "when", "unless") if key in rule}
+    if asking == "allows":
+        return {"type": "parameter_constraint", **covers, "parameters": {"whatever": {"required": False}}}
+    if rule["type"] == "approval_required" or rule["type"] in STATEFUL:
+        return {"type": "tool_denylist", **covers}
+    return {key: value for key, value in rule.items() if key not in ("effect", "approval")}
+
+
+def measure_suite(name: str, suite: Any, variant: str, remit: Any, person: Any) -> dict[str, Any]:
     """One row of the table, and the attacker's calls that ran in attacks that succeeded."""
     held = json.loads((POLICIES / f"{name}.json").read_text())
-    agent = remit.send(calls.create_agent(held["agent"]["name"])).id
-    for policy in held["policies"]:
-        remit.send(calls.create_policy(agent, policy["name"], policy["rules"], priority=policy["priority"]))
-    guard = Guard(remit, agent, [])
-    alone = asking = attacks = succeeded = 0
+    agent = person.send(calls.create_agent(f"{held['agent']['name']}, {variant}")).id
+    policies = held["policies"]
+    if variant != VARIANTS[0]:
+        policies = without_state(policies, asking=variant.rpartition(" ")[2])
+    for policy in policies:
+        further = {key: policy[key] for key in ("priority", "kind") if key in policy}
+        person.send(calls.create_policy(agent, policy["name"], policy["rules"], **further))
+    guard = Guard(remit, person, agent)
+    default = suite.load_and_inject_default_environment({})
+    run = uuid.uuid4().hex[:8]  # what a session was allowed is remembered for days
+    complete = people = seen = attacks = succeeded = 0
     through: set[str] = set()
-    skipped = 0
     for user_id, user in suite.user_tasks.items():
-        fresh = suite.load_and_inject_default_environment({})
-        fresh = user.init_environment(fresh)
-        played = play(suite, user, guard, f"{name}-{user_id}", fresh, approves=True)
-        alone += played.done
-        asking += bool(played.asked)
+        played = play(suite, user, guard, f"{run}-{user_id}", fresh(default, user))
+        complete += played.done
+        people += bool(played.asked)
+        seen += len(played.asked)
         for injection_id, injection in suite.injection_tasks.items():
-            environment = user.init_environment(suite.load_and_inject_default_environment({}))
-            session = f"{name}-{user_id}-{injection_id}"
-            play(suite, user, guard, session, environment, approves=True)
-            attack = play_attack(suite, injection, guard, session, environment)
+            environment, session = fresh(default, user), f"{run}-{user_id}-{injection_id}"
+            play(suite, user, guard, session, environment)
+            attack = play(suite, injection, guard, session, environment, attack=True)
             attacks += 1
             succeeded += attack.done
             if attack.done:
                 through |= {f"{injection_id}: {ran}" for ran in attack.ran} or {f"{injection_id}: (no call needed)"}
     return {
         "suite": name,
+        "policies": variant,
         "user tasks": len(suite.user_tasks),
-        "complete": alone,
-        "of them with a person": asking,
+        "complete": complete,
+        "of them with a person": people,
+        "calls a person sees": seen,
         "attacked sessions": attacks,
         "attacks succeed": succeeded,
-        "skipped": skipped,
-        "p50 ms": round(statistics.median(guard.milliseconds), 2),
-        "calls": len(guard.milliseconds),
+        "p50 ms a call": round(statistics.median(guard.milliseconds), 2),
         "through": sorted(through),
     }
 
 
-def play_attack(suite: Any, task: Any, guard: Guard, session: str, environment: Any) -> Played:
-    """The attacker's calls, for which no person says yes."""
-    runtime = FunctionsRuntime(suite.tools)
-    before = environment.model_copy(deep=True)
-    played, made = Played(done=False), []
-    for call in task.ground_truth(before.model_copy(deep=True)):
-        parameters = json.loads(json.dumps(dict(call.args), default=str))
-        result = guard.decide(call.function, parameters, session)
-        if result == "allowed":
-            runtime.run_function(environment, call.function, call.args)
-            played.ran.append(f"{call.function} {json.dumps(parameters)[:160]}")
-            made.append(call)
-    output = (getattr(task, "GROUND_TRUTH_OUTPUT", "") or "") if played.ran else ""
-    said = task.security_from_traces(output, before, environment, made) if traced(task, "security") else None
-    played.done = bool(task.security(output, before, environment) if said is None else said)
-    return played
-
-
-def traced(task: Any, judged: str) -> bool:
-    """Whether the benchmark judges this task by the calls that were made."""
-    return hasattr(task, f"{judged}_from_traces")
+def fresh(default: Any, user: Any) -> Any:
+    """The environment in which a user task begins."""
+    return user.init_environment(default.model_copy(deep=True))
 
 
 def main() -> int:
     """0; the table goes to stdout, what got through below it."""
     rows = []
-    with Remit(timeout=20) as remit:
-        for name, suite in get_suites(VERSION).items():
-            rows.append(measure_suite(name, suite, remit))
-            print(rows[-1], file=sys.stderr, flush=True)
-    columns = [key for key in rows[0] if key not in ("through", "skipped")]
+    with Remit(timeout=20) as person:  # and admin; a key that asked may not decide
+        key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
+        with Remit(key=key, timeout=20) as remit:
+            for name, suite in get_suites(VERSION).items():
+                for variant in VARIANTS if not sys.argv[1:] or name in sys.argv[1:] else ():
+                    rows.append(measure_suite(name, suite, variant, remit, person))
+                    print(rows[-1], file=sys.stderr, flush=True)
+    columns = [key for key in rows[0] if key != "through"]
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row[key]) for key in columns) + " |")
     for row in rows:
-        for line in row["through"]:
-            print(f"- {row['suite']}, {line}")
+        if row["policies"] == VARIANTS[0]:
+            for line in row["through"]:
+                print(f"- {row['suite']}, {line}")
     return 0
 
 
