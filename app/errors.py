@@ -150,6 +150,13 @@ class AliasTaken(AppError):
     code = "ALIAS_TAKEN"
 
 
+class PolicyKeyTaken(AppError):
+    """Another policy of the same agent, group or workspace has this key."""
+
+    status = 409
+    code = "POLICY_KEY_TAKEN"
+
+
 class AgentRevoked(AppError):
     """The agent is revoked, and that is final: its status can become nothing else."""
 

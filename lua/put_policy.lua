@@ -41,12 +41,16 @@ ARGV[22]      versions_max    how many versions are kept
 ARGV[23]      new_marks       fields of `marks` that the policy names now and did not before, a line feed between two
 ARGV[24]      old_marks       the same the other way round
 ARGV[25]      marks_max       fields that `marks` may have
+ARGV[26]      key             what programs call it; "" = nothing
+ARGV[27]      keys_token      the owner's version token at which none of its other policies had the key, "0" = it had
+                              none; "" = the key stays as it is
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
   revoked     the key that asks is gone; nothing written, numbers are 0
   no_agent    the agent does not exist; nothing written, numbers are 0
-  stale       the policy is not at `expected` (changed or gone); nothing written, numbers are 0
+  stale       the policy is not at `expected` (changed or gone), or the owner not at keys_token; nothing written,
+              numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
   owner_full  the owner has per_owner_max policies; nothing written, numbers are 0
   full        the workspace has policies_max policies; nothing written, numbers are 0
@@ -65,7 +69,7 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 10 and #ARGV == 25, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 27, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local commits, versions, marks = KEYS[8], KEYS[9], KEYS[10]
@@ -77,13 +81,15 @@ local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[1
 local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local reason, versions_max = ARGV[21], tonumber(ARGV[22])
 local new_marks, old_marks, marks_max = ARGV[23], ARGV[24], tonumber(ARGV[25])
+local key, keys_token = ARGV[26], ARGV[27]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
-local token_held = redis.call('HEXISTS', tokens, token_field)
-if agent_id ~= '' and token_held == 0 then return {'no_agent', 0, 0, 0} end
+local token_held = redis.call('HGET', tokens, token_field)
+if agent_id ~= '' and not token_held then return {'no_agent', 0, 0, 0} end
+if keys_token ~= '' and (token_held or '0') ~= keys_token then return {'stale', 0, 0, 0} end
 local held = redis.call('HMGET', policy, 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes', 'rules')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
@@ -123,7 +129,7 @@ local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorNa
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'group', group, 'policy_kind', kind, 'name', name,
   'rules', rules, 'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
-  'rules_bytes', #rules)
+  'rules_bytes', #rules, 'key', key)
 redis.call('ZADD', owner_policies, score, id)
 redis.call('ZADD', policies, score, id)
 redis.call('HSET', tokens, token_field, version_token)

@@ -34,15 +34,22 @@ async def find_agent_id(services: "Services", workspace_id: str, called: str) ->
     return canonical_uuid(called) or (await find_agent(services, workspace_id, called)).id
 
 
-async def find_policy(services: "Services", workspace_id: str, called: str) -> "Policy":
-    """The policy with this id or, if only one has it, this name. Raises PolicyNotFound, Invalid."""
+async def find_policy(
+    services: "Services", workspace_id: str, called: str, agent: str | None = None, group: str | None = None
+) -> "Policy":
+    """The policy with this id or, if only one has it, this key or else this name. Raises PolicyNotFound, Invalid.
+
+    agent, group: look only at those of this agent or this group.
+    """
     if (policy_id := canonical_uuid(called)) is not None:
         return await services.policies.get(workspace_id, policy_id)
-    policies = services.policies.each(workspace_id)
-    found = await _only(policies, lambda policy: policy.name == called, f'policies are called "{called}"')
-    if found is None:
-        raise PolicyNotFound(f'No policy is called "{called}"; `remit policies list` shows all of them')
-    return found
+    agent_id = None if agent is None else await find_agent_id(services, workspace_id, agent)
+    for is_meant in (lambda policy: policy.key == called, lambda policy: policy.name == called):
+        policies = services.policies.each(workspace_id, agent_id, group=group)
+        found: Policy | None = await _only(policies, is_meant, f'policies are called "{called}"')
+        if found is not None:
+            return found
+    raise PolicyNotFound(f'No policy is called "{called}"; `remit policies list` shows all of them')
 
 
 async def find_key(services: "Services", workspace_id: str, called: str) -> ApiKey:

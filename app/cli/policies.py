@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LOWEST, _HIGHEST = 0, 1_000_000
 FILE = click.File("rb")
+OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
+OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
 
 
 _ON_FILES = {
@@ -31,11 +33,11 @@ _ON_FILES = {
 
 @click.group(cls=LazyGroup, lazily=_ON_FILES, also={})
 def policies() -> None:
-    """Policies of agents. POLICY is an id, or a name that only one policy has; AGENT likewise.
+    """Policies of agents. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
 
-    `create` and `update` take a file with what POST /v1/policies takes but for agent_id: name, rules, and if wanted
-    priority and enabled. `export`, `diff` and `apply` are about files with all policies of an agent, of a group or of
-    the workspace.
+    Keys and names of policies are looked up among all, or among those of --agent or --group. `create` and `update` take
+    a file with what POST /v1/policies takes but for agent_id: name, rules, and if wanted key, priority and enabled.
+    `export`, `diff` and `apply` are about files with all policies of an agent, of a group or of the workspace.
     """
 
 
@@ -63,23 +65,26 @@ def list_policies(workspace: str, agent: str | None, as_json: bool) -> None:
             "on" if each.enabled else "off",
             counted(len(each.rules), "rule"),
             _governed(each, names),
+            each.key or "-",
             each.name,
         )
         for each in found
     ]
     hint = "There is no policy; `remit policies create AGENT --file FILE` makes one"
-    print_table(("ID", "PRIORITY", "STATE", "RULES", "GOVERNS", "NAME"), rows, hint)
+    print_table(("ID", "PRIORITY", "STATE", "RULES", "GOVERNS", "KEY", "NAME"), rows, hint)
 
 
 @policies.command("show")
 @WORKSPACE
 @click.argument("policy")
+@OF_AGENT
+@OF_GROUP
 @JSON
-def show_policy(workspace: str, policy: str, as_json: bool) -> None:
+def show_policy(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print one policy, a rule a line."""
 
     async def read(services: "Services") -> "Policy":
-        return await find_policy(services, await services.workspaces.find(workspace), policy)
+        return await find_policy(services, await services.workspaces.find(workspace), policy, agent, group)
 
     found = with_services(read)
     if as_json:
@@ -89,6 +94,7 @@ def show_policy(workspace: str, policy: str, as_json: bool) -> None:
         [
             ("id", found.id),
             ("governs", _governed(found, {})),
+            ("key", found.key or "-"),
             ("name", found.name),
             ("priority", str(found.priority)),
             ("state", "on" if found.enabled else "off"),
@@ -122,6 +128,7 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
             priority=given.priority,
             enabled=given.enabled,
             reason=reason,
+            key=given.key,
         )
 
     made = with_services(create)
@@ -134,6 +141,8 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
 @policies.command("update")
 @WORKSPACE
 @click.argument("policy")
+@OF_AGENT
+@OF_GROUP
 @click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")
 @click.option("--name", type=Name(), help="Its new name.")
 @click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
@@ -143,6 +152,8 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
 def update_policy(
     workspace: str,
     policy: str,
+    agent: str | None,
+    group: str | None,
     file: BinaryIO | None,
     name: str | None,
     priority: int | None,
@@ -163,12 +174,13 @@ def update_policy(
         workspace_id = await services.workspaces.find(workspace)
         return await services.policies.update(
             workspace_id,
-            (await find_policy(services, workspace_id, policy)).id,
+            (await find_policy(services, workspace_id, policy, agent, group)).id,
             name=given.name if name is None else name,
             rules=UNSET if given.rules is UNSET else given.rules,
             priority=given.priority if priority is None else priority,
             enabled=given.enabled if enabled is None else enabled,
             reason=reason,
+            key=given.key,
         )
 
     changed = with_services(update)
@@ -181,13 +193,15 @@ def update_policy(
 @policies.command("delete")
 @WORKSPACE
 @click.argument("policy")
+@OF_AGENT
+@OF_GROUP
 @REASON
-def delete_policy(workspace: str, policy: str, reason: str) -> None:
+def delete_policy(workspace: str, policy: str, agent: str | None, group: str | None, reason: str) -> None:
     """Remove a policy and its quotas."""
 
     async def delete(services: "Services") -> str:
         workspace_id = await services.workspaces.find(workspace)
-        found = await find_policy(services, workspace_id, policy)
+        found = await find_policy(services, workspace_id, policy, agent, group)
         await services.policies.delete(workspace_id, found.id, reason=reason)
         return found.id
 

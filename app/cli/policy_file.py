@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.fields import DisplayName
 from app.model.policies import Priority, Rules
+from app.model.policy_keys import PolicyKey, require_key
 from app.model.text import require_visible
 from app.validation_messages import explain
 
@@ -19,9 +20,12 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: Rules
     priority: Priority = 0
     enabled: bool = True
+    key: PolicyKey | None = None
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
+        if self.key is not None:
+            require_key("key", self.key)
 
 
 class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,10 +35,13 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rules: Rules | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    key: PolicyKey | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.name is not UNSET:
             require_visible("name", self.name)
+        if self.key is not UNSET and self.key is not None:
+            require_key("key", self.key)
 
 
 T = TypeVar("T", PolicyFile, PolicyChanges)

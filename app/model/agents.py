@@ -86,6 +86,11 @@ def require_alias(field: str, text: str) -> None:
     """Raise FieldError unless the text may be an agent's alias: as a part of a path it names one thing, and no id."""
     if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
         raise FieldError(field, f"must be {ALIAS_RULES}")
+    require_no_id(field, text)
+
+
+def require_no_id(field: str, text: str) -> None:
+    """Raise FieldError if programs could take the name for an id, or if it holds a raw key."""
     if _shaped_as_uuid(text):
         raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
     if KEY_TYPE in text and without_raw_keys(text) != text:

@@ -129,6 +129,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             return {
                 "agentId": resource.agent_id,
                 "group": resource.group,
+                "key": resource.key,
                 "kind": resource.kind,
                 "name": resource.name,
                 "rules": resource.rules,

@@ -214,12 +214,14 @@ class Policy(Struct, frozen=True, kw_only=True):
     """A prioritised list of rules for an agent, a group of agents or the whole workspace. Higher priorities come first.
 
     agent_id, group: whom it governs, one of the two; a guardrail with neither governs every agent of the workspace.
+    key: what programs call it; no other policy of whom it governs has it.
     version: 1 on creation, one more with every change.
     """
 
     id: str
     agent_id: str | None = None
     group: str | None = None
+    key: str | None = None
     kind: PolicyKind = PolicyKind.GRANT
     name: str
     rules: tuple[PolicyRule, ...]

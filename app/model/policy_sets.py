@@ -11,6 +11,7 @@ from app.model.agents import GroupName
 from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
 from app.model.policies import Policy, PolicyKind, Priority, Rules, evaluation_order, require_owner
+from app.model.policy_keys import PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.written_rules import require_writable
 
@@ -21,7 +22,7 @@ _encode = msgspec.json.encode
 
 
 class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One policy of a set. Without `id` it is the one of this name, or a new one.
+    """One policy of a set. Without `id` it is the one of this key; without that, the one of this name, or a new one.
 
     id: The policy that becomes this; it must be one of the set's owner.
     kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
@@ -37,6 +38,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
+    key: PolicyKey | None = None
     id: Id | None = None
     agent_id: AgentId | None = None
     group: GroupName | None = None
@@ -47,6 +49,8 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         require_writable(self.rules)
+        if self.key is not None:
+            require_key("key", self.key)
         for field, given in (("id", self.id), ("agentId", self.agent_id)):
             if given is not None and canonical_uuid(given) is None:
                 raise FieldError(field, "must be a UUID")
@@ -100,9 +104,14 @@ class UnknownPolicy(FieldError):
     """An entry names a policy by an id that none of the owner's has."""
 
 
+class KeyTaken(FieldError):
+    """An entry has the key of another policy that stays."""
+
+
 def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group: str | None) -> None:
     """Raise FieldError unless each can be a policy of the agent, of the group or, with neither, of the workspace."""
     seen: set[str] = set()
+    keys: set[str] = set()
     for index, entry in enumerate(entries):
         place = f"policies[{index}]"
         if entry.agent_id is not None and canonical_uuid(entry.agent_id) != agent_id:
@@ -116,6 +125,9 @@ def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group:
         if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
             raise FieldError(f"{place}.id", f"stands twice: another entry is {policy_id}, too")
         seen.add(canonical_uuid(entry.id or "") or "")
+        if entry.key is not None and entry.key in keys:
+            raise FieldError(f"{place}.key", f'stands twice: another entry is "{entry.key}", too')
+        keys.add(entry.key or "")
 
 
 def settle(
@@ -123,17 +135,40 @@ def settle(
 ) -> list[PolicyChange]:
     """What becomes of each policy: of the entries in their order, then of those that no entry means.
 
-    An entry is the policy of its id; without one, the policy of its name: where several have that name, one that is
-    as it should be already, else the first in the order of evaluation. What no entry means goes with `prune` and else
-    stays. A policy that is new has no id yet. Raises UnknownPolicy.
+    An entry is the policy of its id; without one, the policy of its key; where there is none, a policy of its name that
+    has no key, or, for an entry without a key, has any: where several have that name, one that is as it should be
+    already, else the first in the order of evaluation. What no entry means goes with `prune` and else stays. A policy
+    that is new has no id yet. Raises UnknownPolicy, KeyTaken.
     """
     left = {policy.id: policy for policy in evaluation_order(held)}
+    found = _matched(left, entries)
+    changes = [
+        PolicyChange(policy, _new(entry, agent_id, group) if policy is None else _became(policy, entry))
+        for policy, entry in zip(found, entries, strict=True)
+    ]
+    if not prune:
+        _require_other_keys(entries, left.values())
+    return changes + [PolicyChange(policy, None if prune else policy) for policy in left.values()]
+
+
+def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
+    """The policy that each entry means, taken out of those that are left; None where it means a new one."""
     found: list[Policy | None] = [None] * len(entries)
     for index, entry in enumerate(entries):
         if entry.id is not None:
             found[index] = left.pop(canonical_uuid(entry.id) or "", None)
             if found[index] is None:
                 raise UnknownPolicy(f"policies[{index}].id", "is no policy's here; leave it out to make a new one")
+    by_key = {policy.key: policy for policy in left.values() if policy.key is not None}
+    for index, entry in enumerate(entries):
+        if entry.id is None and entry.key is not None and entry.key in by_key:
+            found[index] = left.pop(by_key[entry.key].id)
+    _match_names(left, entries, found)
+    return found
+
+
+def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], found: list[Policy | None]) -> None:
+    """The same for entries that neither an id nor a key led to a policy."""
     named: dict[str, list[Policy]] = {}
     for policy in left.values():
         named.setdefault(policy.name, []).append(policy)
@@ -141,15 +176,19 @@ def settle(
         for index, entry in enumerate(entries):
             candidates = named.get(entry.name, [])
             if found[index] is None and entry.id is None:
-                match = next((each for each in candidates if not exact or _became(each, entry) is each), None)
+                free = [each for each in candidates if entry.key is None or each.key is None]
+                match = next((each for each in free if not exact or _became(each, entry) is each), None)
                 if match is not None:
                     candidates.remove(match)
                     found[index] = left.pop(match.id)
-    changes = [
-        PolicyChange(policy, _new(entry, agent_id, group) if policy is None else _became(policy, entry))
-        for policy, entry in zip(found, entries, strict=True)
-    ]
-    return changes + [PolicyChange(policy, None if prune else policy) for policy in left.values()]
+
+
+def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy]) -> None:
+    """Raise KeyTaken if an entry, which names another policy by its id, has the key of one that stays."""
+    taken = {policy.key for policy in staying}
+    for index, entry in enumerate(entries):
+        if entry.key is not None and entry.key in taken:
+            raise KeyTaken(f"policies[{index}].key", f'another policy has the key "{entry.key}" and stays')
 
 
 def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
@@ -157,6 +196,7 @@ def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
         id="",
         agent_id=agent_id,
         group=group,
+        key=entry.key,
         kind=entry.kind,
         name=entry.name,
         rules=tuple(entry.rules),
@@ -172,6 +212,7 @@ def _became(policy: Policy, entry: PolicyEntry) -> Policy:
     """The policy as the entry has it; itself if it is so already."""
     wanted = replace(
         policy,
+        key=entry.key,
         kind=entry.kind,
         name=entry.name,
         rules=tuple(entry.rules),

@@ -31,7 +31,8 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
-from app.store.policy_owners import Owner, owner_of
+from app.store.policy_keys import UNCHANGED, policy_called, token_without
+from app.store.policy_owners import Owner, owner_called, owner_of
 from app.store.policy_records import kind_of, policies_of, quota_keys
 
 
@@ -55,17 +56,19 @@ class Policies:
         rules: Sequence[PolicyRule],
         priority: int = 0,
         enabled: bool = True,
+        key: str | None = None,
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
         """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
 
-        Raises AgentNotFound if the workspace has no such agent, LimitReached.
+        Raises AgentNotFound if the workspace has no such agent, LimitReached, PolicyKeyTaken.
         """
         policy = Policy(
             id=self._ids.new(await store_time_ms(self._client)),
             agent_id=agent_id,
             group=group,
+            key=key,
             kind=kind,
             name=name,
             rules=tuple(rules),
@@ -81,11 +84,19 @@ class Policies:
                 return made
         return contended()
 
+    async def id_of(self, workspace_id: str, key: str, agent_id: str | None = None, group: str | None = None) -> str:
+        """The id of the policy that the agent, the group or, with neither, the workspace calls so.
+
+        Raises PolicyNotFound.
+        """
+        keyspace = Keyspace(workspace_id)
+        return await policy_called(self._client, keyspace, owner_called(agent_id, group, keyspace, self._limits), key)
+
     async def get(self, workspace_id: str, policy_id: str) -> Policy:
         """The policy as it is now. Raises PolicyNotFound."""
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).policy(policy_id)))
         if not record:
-            raise PolicyNotFound("No policy has this id")
+            raise PolicyNotFound("No policy has this id or key")
         return (await policies_of([record], self._pool, workspace_id))[0]
 
     async def each(
@@ -97,6 +108,7 @@ class Policies:
         *,
         group: str | None = None,
         kind: PolicyKind | None = None,
+        key: str | None = None,
     ) -> AsyncIterator[Policy]:
         """The workspace's policies, or an agent's or a group's own, in the order of evaluation, as they are read.
 
@@ -108,12 +120,12 @@ class Policies:
         index = keyspace.policies if group is None else keyspace.group_policies(group_digest(group))
         if agent_id is not None:
             index = keyspace.agent_policies(agent_id)
-        if kind is None:
+        if kind is None and key is None:
             ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
-        else:  # which of them are of this kind stands in the records alone
+        else:  # which of them are of this kind, or have this key, stands in the records alone
             ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
-            wanted = [each for each in records if kind is None or kind_of(each) is kind]
+            wanted = [each for each in records if kind in (None, kind_of(each)) and key in (None, each.get("key"))]
             skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]
             for policy in await policies_of(wanted[:left], self._pool, workspace_id):
                 yield policy
@@ -137,16 +149,18 @@ class Policies:
         rules: Sequence[PolicyRule] | UnsetType = UNSET,
         priority: int | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
+        key: str | None | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
         """The policy with the given fields changed; with none given, as it is.
 
-        Raises PolicyNotFound, VersionConflict, LimitReached; Invalid if no policy of its owner can be of this kind.
+        Raises PolicyNotFound, VersionConflict, LimitReached, PolicyKeyTaken; Invalid if no policy of its owner can be
+        of this kind.
         """
         wanted = UNSET if rules is UNSET else tuple(rules)
-        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled}
+        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key}
         given = {name: value for name, value in fields.items() if value is not UNSET}
         if not given:
             policy = await self.get(workspace_id, policy_id)
@@ -223,6 +237,9 @@ class Policies:
         owner = owner_of(policy, keyspace, self._limits)
         keys = [*_keys_of(keyspace, policy, owner, actor_id), *dropped]
         before, after = snapshots(held, replace(policy, version=policy.version + 1))
+        keys_token = UNCHANGED
+        if policy.key is not None and (held is None or held.key != policy.key):
+            keys_token = await token_without(self._client, keyspace, owner, policy.key, policy.id)
         args: list[Value] = [
             actor_id,
             before,
@@ -249,6 +266,8 @@ class Policies:
             "\n".join(shared_marks(policy) - shared_marks(held)),
             "\n".join(shared_marks(held) - shared_marks(policy)),
             MAX_SHARED_MARKS,
+            policy.key or "",
+            keys_token,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)

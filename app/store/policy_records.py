@@ -27,6 +27,7 @@ def policy_of(record: dict[str, str]) -> Policy:
         id=record["id"],
         agent_id=record.get("agent_id") or None,
         group=record.get("group") or None,
+        key=record.get("key") or None,
         kind=kind_of(record),
         name=record["name"],
         rules=_rules_from_json.decode(record["rules"]),

@@ -8,14 +8,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
+from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.fair_pool import FairPool
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy, evaluation_order, rate_limit_count
-from app.model.policy_sets import NO_VERSION, AppliedSet, PolicyChange, PolicyEntry, PolicySet, UnknownPolicy, settle
+from app.model.policy_sets import (
+    NO_VERSION,
+    AppliedSet,
+    KeyTaken,
+    PolicyChange,
+    PolicyEntry,
+    PolicySet,
+    UnknownPolicy,
+    settle,
+)
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import PUT_POLICIES
@@ -72,7 +81,8 @@ class PolicySets:
         """The entries are the owner's policies, all of them from one decision to the next, or none.
 
         What is no entry's stays, or goes with `prune`. Buckets of rate limits stay where tools and window do.
-        Raises AgentNotFound, PolicyNotFound (an entry's id is none of the owner's), VersionConflict, LimitReached.
+        Raises AgentNotFound, PolicyNotFound (an entry's id is none of the owner's), PolicyKeyTaken, VersionConflict,
+        LimitReached.
         """
         owner = owner_called(agent_id, group, Keyspace(workspace_id), self._limits)
         for _ in range(ATTEMPTS):
@@ -85,6 +95,8 @@ class PolicySets:
                 changes = settle(held.policies, entries, agent_id, group, prune=prune)
             except UnknownPolicy as error:
                 raise PolicyNotFound(f"{error.field} {error.message}") from None
+            except KeyTaken as error:
+                raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
             if all(change.kind == "kept" for change in changes):
                 return AppliedSet(PolicySet(version, held.policies), changes)
             done = await self._apply(workspace_id, owner, held, changes, actor_id, reason)
@@ -213,6 +225,7 @@ def _fields(policy: Policy) -> list[Value]:
         "agent_id": policy.agent_id or "",
         "group": policy.group or "",
         "policy_kind": policy.kind.value,
+        "key": policy.key or "",
         "name": policy.name,
         "rules": rules,
         "priority": policy.priority,

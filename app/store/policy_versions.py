@@ -41,7 +41,7 @@ class PolicyVersions:
         )
         record = as_record(held)
         if not record:
-            raise PolicyNotFound("No policy has this id")
+            raise PolicyNotFound("No policy has this id or key")
         for start in range(0, len(ids), _TOGETHER):
             for change_id, fields in await self._read(keyspace, ids[start : start + _TOGETHER]):
                 if change_id != ids[0]:

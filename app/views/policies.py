@@ -5,6 +5,7 @@ from msgspec import Struct
 from app.model.agents import GroupName
 from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.policies import Policy, PolicyKind, PolicyRule
+from app.model.policy_keys import PolicyKey
 from app.model.times import rfc3339
 
 
@@ -22,6 +23,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     id: Id
     agent_id: AgentId | None
     group: GroupName | None
+    key: PolicyKey | None
     kind: PolicyKind
     name: DisplayName
     rules: list[PolicyRule]
@@ -37,6 +39,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             id=policy.id,
             agent_id=policy.agent_id,
             group=policy.group,
+            key=policy.key,
             kind=policy.kind,
             name=policy.name,
             rules=list(policy.rules),

@@ -23,7 +23,7 @@ MALFORMED = [
 ]
 RESOURCES = {
     "/v1/agents": ("AGENT_NOT_FOUND", "No agent has this id or alias", ("GET", "PATCH", "DELETE")),
-    "/v1/policies": ("POLICY_NOT_FOUND", "No policy has this id", ("GET", "PATCH", "DELETE")),
+    "/v1/policies": ("POLICY_NOT_FOUND", "No policy has this id or key", ("GET", "PATCH", "DELETE")),
     "/v1/api-keys": ("API_KEY_NOT_FOUND", "No API key has this id", ("DELETE",)),
 }
 ROUTES = [(path, method) for path, (_, _, methods) in RESOURCES.items() for method in methods]

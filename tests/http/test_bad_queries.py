@@ -90,7 +90,7 @@ def test_a_malformed_agent_of_a_policy_list_is_refused(tenant, value):
     [
         ("/v1/agents", "alias, name, status, limit, offset"),
         ("/v1/api-keys", "limit, offset"),
-        ("/v1/policies", "agent_id, group, kind, limit, offset"),
+        ("/v1/policies", "agent_id, group, kind, key, limit, offset"),
         (
             "/v1/audit-logs",
             "agent_id, action, tool_name, result, id, key_id, policy_id, rule_type, from, to, limit, offset, cursor",
@@ -114,10 +114,11 @@ def test_an_endpoint_without_parameters_refuses_them_all(tenant):
 
     forced = ("dry_run", "is not a query parameter here; there are force")
     refused(tenant.admin.delete(paths[2], params={"dry_run": "true"}), *forced)
-    for path in paths[:2]:
-        refused(tenant.admin.delete(path, params={"dry_run": "true"}), *none)
-        refused(tenant.admin.get(path, params={"dry_run": "true"}), *none)
-        refused(tenant.admin.patch(path, params={"dry_run": "true"}, json={"name": "n"}), *none)
+    owner = ("dry_run", "is not a query parameter here; there are agent_id, group")
+    for path, wrong in zip(paths[:2], (owner, none), strict=True):
+        refused(tenant.admin.delete(path, params={"dry_run": "true"}), *wrong)
+        refused(tenant.admin.get(path, params={"dry_run": "true"}), *wrong)
+        refused(tenant.admin.patch(path, params={"dry_run": "true"}, json={"name": "n"}), *wrong)
     refused(tenant.admin.post("/v1/agents", params={"dry_run": "true"}, json={"name": "n"}), *none)
 
     assert tenant.reader.get(paths[0]).json() == policy

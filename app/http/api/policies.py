@@ -7,18 +7,18 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
-from app.errors import PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_query, called_agent
+from app.http.called_policies import OWNER_ALIASES, policy_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
-from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import DisplayName
 from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
+from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
 from app.model.written_rules import require_writable
@@ -46,10 +46,13 @@ class CreatePolicy(Body, frozen=True):
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
+    key: PolicyKey | None = None
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         require_writable(self.rules)
+        if self.key is not None:
+            require_key("key", self.key)
         if self.agent_id is not None and called_agent(self.agent_id) is None:
             raise FieldError("agent_id", WANTED)
         if self.group is not None:
@@ -71,12 +74,15 @@ class UpdatePolicy(Body, frozen=True):
     kind: PolicyKind | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    key: PolicyKey | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.name is not UNSET:
             require_visible("name", self.name)
         if self.rules is not UNSET:
             require_writable(self.rules)
+        if self.key is not UNSET and self.key is not None:
+            require_key("key", self.key)
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -94,6 +100,7 @@ async def create_policy(
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        key=data.key,
         actor_id=caller.key_id,
         reason=reason,
     )
@@ -104,8 +111,8 @@ async def create_policy(
 async def list_policies(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
-    """The workspace's policies, or those of an agent, a group or a kind, in the order in which they are evaluated."""
-    query = Query(request, known=("agent_id", "group", "kind", "limit", "offset"), aliases={"agentId": "agent_id"})
+    """The workspace's policies, or those that match every filter, in the order in which they are evaluated."""
+    query = Query(request, known=("agent_id", "group", "kind", "key", "limit", "offset"), aliases=OWNER_ALIASES)
     group, named = query.text("group"), query.choice("kind", tuple(PolicyKind))
     agent_id = await agent_in_query(services, caller, query)
     kind = None if named is None else PolicyKind(named)
@@ -116,22 +123,25 @@ async def list_policies(
         query.offset(),
         group=group,
         kind=kind,
+        key=query.text("key", most=MAX_KEY),
     )
     return await answer_list(policies, PolicyView.of)
 
 
 @get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
 async def get_policy(
-    policy_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicyView]:
     """One policy as it is now."""
-    return answer_policy(await services.policies.get(caller.workspace_id, known_policy(policy_id)))
+    known = await policy_in_path(services, caller, request, policy_id)
+    return answer_policy(await services.policies.get(caller.workspace_id, known))
 
 
 @patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def update_policy(
     policy_id: FromPath[str],
     data: JSONBody[UpdatePolicy],
+    request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
     reason: Handed[str],
@@ -140,12 +150,13 @@ async def update_policy(
     """The policy has the given fields; every decision asked for from now on knows it."""
     policy = await services.policies.update(
         caller.workspace_id,
-        known_policy(policy_id),
+        await policy_in_path(services, caller, request, policy_id),
         kind=data.kind,
         name=data.name,
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        key=data.key,
         if_match=if_match,
         actor_id=caller.key_id,
         reason=reason,
@@ -156,23 +167,18 @@ async def update_policy(
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
 async def delete_policy(
     policy_id: FromPath[str],
+    request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> None:
     """The policy and its quotas are gone."""
-    await services.policies.delete(
-        caller.workspace_id, known_policy(policy_id), if_match=if_match, actor_id=caller.key_id, reason=reason
-    )
+    known = await policy_in_path(services, caller, request, policy_id)
+    await services.policies.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
     await services.endings.end_soon(caller.workspace_id)
 
 
 def answer_policy(policy: Policy) -> Response[PolicyView]:
     """The policy with its version as ETag."""
     return Response(PolicyView.of(policy), headers=version_header(policy.version))
-
-
-def known_policy(policy_id: str) -> str:
-    """The id in its canonical form; what is no id names no policy."""
-    return id_in_path(policy_id, PolicyNotFound("No policy has this id"))

@@ -7,9 +7,10 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
-from app.http.api.policies import answer_policy, known_policy
+from app.http.api.policies import answer_policy
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
+from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.json_array import answer_list
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
@@ -33,8 +34,9 @@ async def list_versions(
     policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
     """The policy as it was after each of its changes, newest first."""
-    limit = Query(request, known=("limit",)).limit()
-    versions = services.policy_versions.each(caller.workspace_id, known_policy(policy_id), limit)
+    known = await policy_in_path(services, caller, request, policy_id, "limit")
+    limit = Query(request, known=(*OWNER, "limit"), aliases=OWNER_ALIASES).limit()
+    versions = services.policy_versions.each(caller.workspace_id, known, limit)
     return await answer_list(versions, PolicyVersionView.of)
 
 
@@ -47,6 +49,7 @@ async def list_versions(
 async def roll_back(
     policy_id: FromPath[str],
     data: JSONBody[RollBack],
+    request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
     if_match: Handed[Versions],
@@ -55,7 +58,7 @@ async def roll_back(
     """The policy is again what it was at that version, as a new version."""
     policy = await services.policy_versions.roll_back(
         caller.workspace_id,
-        known_policy(policy_id),
+        await policy_in_path(services, caller, request, policy_id),
         data.version,
         if_match=if_match,
         actor_id=caller.key_id,

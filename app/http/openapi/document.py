@@ -22,15 +22,17 @@ from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, 
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
 from app.model.agents import CALLED
+from app.model.policy_keys import CALLED as CALLED_POLICY
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "format": "uuid"}
 _IN_PATHS: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", **CALLED},
+    "policy_id": {"type": "string", **CALLED_POLICY},
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
 }
-"""What stands in a path and may be no id: an agent's alias; a group's name, of which these need no escapes."""
+"""What stands in a path and may be no id: an agent's alias, a policy's key, a group's name (these need no escapes)."""
 _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.

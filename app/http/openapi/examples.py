@@ -71,6 +71,7 @@ _POLICY_VIEW = {
     "id": _POLICY,
     "agentId": _AGENT,
     "group": None,
+    "key": "refunds",
     "kind": "grant",
     "name": "refunds",
     "rules": _REFUND_RULES,
@@ -122,7 +123,13 @@ BODIES: dict[type, dict[str, Any]] = {
     UpdateAgent: {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}},
     CreatePolicy: {
         "reading is free": {"agent_id": _AGENT, "name": "reads", "rules": [_READS]},
-        "refunds within bounds": {"agent_id": _AGENT, "name": "refunds", "rules": _REFUND_RULES, "priority": 100},
+        "refunds within bounds": {
+            "agent_id": "booking",
+            "key": "refunds",
+            "name": "refunds",
+            "rules": _REFUND_RULES,
+            "priority": 100,
+        },
         "certificates need approval": {
             "agent_id": _AGENT,
             "name": "certificates",

@@ -29,6 +29,7 @@ from app.errors import (
     Overloaded,
     OwnApproval,
     PayloadTooLarge,
+    PolicyKeyTaken,
     PolicyNotFound,
     PolicyVersionNotFound,
     StoreUnavailable,
@@ -69,11 +70,14 @@ from app.http.openapi.parameters import (
     IF_MATCH,
     IF_MATCH_APPROVAL,
     IF_MATCH_SET,
+    KEY,
     KIND,
     LAST_APPROVAL_EVENT_ID,
     LAST_EVENT_ID,
     LIMIT,
     NEXT_CURSOR,
+    OF_AGENT,
+    OF_GROUP,
     OFFSET,
     PAGE,
     PRUNE,
@@ -173,13 +177,14 @@ def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation
             body=PutPolicies,
             query=(PRUNE,),
             answer=AppliedSetView,
-            errors=(*more, PolicyNotFound, LimitReached, VersionConflict),
+            errors=(*more, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
             headers=ETAG,
             request_headers=(IF_MATCH_SET, CHANGE_REASON),
             description=(
                 "All or nothing: each decision knows the policies before this or those after it, never a mix. An entry "
-                "changes the policy of its `id`; without `id` the one of its name, or it makes a new one. What does "
-                "not change keeps its version, and a rate limit keeps its calls where tools and window stay."
+                "changes the policy of its `id`; without `id` the one of its `key`, else of its name, or it makes a "
+                "new one. What does not change keeps its version, and a rate limit keeps its calls where tools and "
+                "window stay."
             ),
         ),
     )
@@ -288,7 +293,7 @@ OPERATIONS = (
         status=201,
         answer=PolicyView,
         request_headers=(CHANGE_REASON,),
-        errors=(AgentNotFound, LimitReached),
+        errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
         headers=ETAG,
         description=(
             "It governs every decision that is asked for after the answer: those about the agent or the group that it "
@@ -301,7 +306,7 @@ OPERATIONS = (
         "List policies in the order in which they are evaluated",
         READ,
         "Policies",
-        query=(AGENT_ID, GROUP, KIND, LIMIT, OFFSET),
+        query=(AGENT_ID, GROUP, KIND, KEY, LIMIT, OFFSET),
         answer=list[PolicyView],
         errors=(AgentNotFound,),
     ),
@@ -311,8 +316,9 @@ OPERATIONS = (
         "Read a policy",
         READ,
         "Policies",
+        query=(OF_AGENT, OF_GROUP),
         answer=PolicyView,
-        errors=(PolicyNotFound,),
+        errors=(AgentNotFound, PolicyNotFound),
         headers=ETAG,
     ),
     Operation(
@@ -322,8 +328,9 @@ OPERATIONS = (
         ADMIN,
         "Policies",
         body=UpdatePolicy,
+        query=(OF_AGENT, OF_GROUP),
         answer=PolicyView,
-        errors=(PolicyNotFound, LimitReached, VersionConflict),
+        errors=(AgentNotFound, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
@@ -337,8 +344,9 @@ OPERATIONS = (
         "Delete a policy",
         ADMIN,
         "Policies",
+        query=(OF_AGENT, OF_GROUP),
         status=204,
-        errors=(PolicyNotFound, VersionConflict),
+        errors=(AgentNotFound, PolicyNotFound, VersionConflict),
         request_headers=(IF_MATCH, CHANGE_REASON),
     ),
     Operation(
@@ -347,9 +355,9 @@ OPERATIONS = (
         "List the versions of a policy, newest first",
         READ,
         "Policies",
-        query=(LIMIT,),
+        query=(OF_AGENT, OF_GROUP, LIMIT),
         answer=list[PolicyVersionView],
-        errors=(PolicyNotFound,),
+        errors=(AgentNotFound, PolicyNotFound),
         description=(
             "Who changed it, when and why, and the whole policy as it was from then on. The last 100 are kept "
             "(`REMIT_POLICY_VERSIONS_MAX`), until the policy is deleted."
@@ -362,8 +370,17 @@ OPERATIONS = (
         ADMIN,
         "Policies",
         body=RollBack,
+        query=(OF_AGENT, OF_GROUP),
         answer=PolicyView,
-        errors=(PolicyNotFound, PolicyVersionNotFound, VersionNotKept, LimitReached, VersionConflict),
+        errors=(
+            AgentNotFound,
+            PolicyNotFound,
+            PolicyVersionNotFound,
+            VersionNotKept,
+            LimitReached,
+            PolicyKeyTaken,
+            VersionConflict,
+        ),
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
         description=(

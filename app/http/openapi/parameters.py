@@ -13,6 +13,7 @@ from app.model.changes import CONSOLE, MAX_REASON, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
 from app.model.policies import PolicyKind
+from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.model.text import VISIBLE
 
 
@@ -39,6 +40,11 @@ AGENT_FILTERS = (
 )
 GROUP = Parameter("group", {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}, "Only a group's own.")
 KIND = Parameter("kind", {"type": "string", "enum": [each.value for each in PolicyKind]}, "Only those of this kind.")
+KEY = Parameter("key", {"type": "string", **CALLED_POLICY}, "Only policies with this key.")
+OF_AGENT = Parameter(
+    "agent_id", {"type": "string", **CALLED}, "The agent whose policy this is, which a key leaves open.", also="agentId"
+)
+OF_GROUP = Parameter("group", GROUP.schema, "The group whose policy this is; with neither it is the workspace's.")
 LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "At most so many; all if left out.")
 OFFSET = Parameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."

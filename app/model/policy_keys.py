@@ -1,0 +1,41 @@
+"""Keys of policies: what programs and files call one of an owner's policies, the same in every environment."""
+
+import re
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from app.model.agents import require_no_id
+from app.model.text import FieldError
+
+MAX_KEY = 128
+_KEY = r"\.*[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*"
+_spelled_as_key = re.compile(_KEY).fullmatch
+KEY_RULES = f"1 to {MAX_KEY} of A-Z a-z 0-9 . _ @ : - and more than dots"
+CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_KEY, "pattern": f"^{_KEY}$"}
+"""What the schema of a key, and of an id or a key, says; `require_key` is what decides."""
+
+PolicyKey = Annotated[
+    str,
+    Meta(
+        description="A name for programs, which no other policy of the same agent, group or workspace has; never in "
+        "the form of a UUID.",
+        extra_json_schema=CALLED,
+    ),
+]
+
+
+def require_key(field: str, text: str) -> None:
+    """Raise FieldError unless the text may be a policy's key."""
+    if len(text) > MAX_KEY or not _spelled_as_key(text):
+        raise FieldError(field, f"must be {KEY_RULES}")
+    require_no_id(field, text)
+
+
+def is_key(text: str) -> bool:
+    """Whether a policy may have this key."""
+    try:
+        require_key("", text)
+    except FieldError:
+        return False
+    return True

@@ -1,0 +1,47 @@
+"""Keys of policies: one policy of an owner has one at a time.
+
+There is no index: who has which key stands in the policies' records, and they are as they were read while their owner's
+version token is.
+"""
+
+from app.errors import PolicyKeyTaken, PolicyNotFound
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+from app.store.optimistic import ATTEMPTS, contended
+from app.store.policy_owners import Owner
+
+NO_TOKEN = "0"  # noqa: S105 - stands for the token of an owner that has none, since it has no policies
+UNCHANGED = ""
+"""In place of a token: the policy has no key, or the one that it had."""
+
+
+async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: str, policy_id: str) -> str:
+    """The owner's version token, at which none of its policies but this one has the key. Raises PolicyKeyTaken."""
+    token, keys = await _read(client, keyspace, owner)
+    if any(held == key and held_by != policy_id for held_by, held in keys.items()):
+        raise PolicyKeyTaken(f'Another policy of the {owner.name} has the key "{key}"; choose another')
+    return token
+
+
+async def policy_called(client: Client, keyspace: Keyspace, owner: Owner, key: str) -> str:
+    """The id of the owner's policy that has the key. Raises PolicyNotFound."""
+    _, keys = await _read(client, keyspace, owner)
+    for policy_id, held in keys.items():
+        if held == key:
+            return policy_id
+    raise PolicyNotFound("No policy has this id or key")
+
+
+async def _read(client: Client, keyspace: Keyspace, owner: Owner) -> tuple[str, dict[str, str | None]]:
+    """The owner's version token, and the key of each of its policies, all of one moment."""
+    expected: list[str] = []
+    for _ in range(ATTEMPTS):
+        token, ids, *keys = await client.read_snapshot(
+            ("HGET", owner.tokens, owner.token_field),
+            ("ZRANGE", owner.policies, 0, -1),
+            *(("HGET", keyspace.policy(policy_id), "key") for policy_id in expected),
+        )
+        if sorted(ids) == sorted(expected):
+            return token or NO_TOKEN, dict(zip(expected, keys, strict=True))
+        expected = ids
+    return contended()

@@ -1,0 +1,161 @@
+"""Keys of policies: one policy of an owner has one at a time, whoever writes it and however many at once."""
+
+import asyncio
+
+import pytest
+
+from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
+from app.model.policies import Policy, PolicyKind, RateLimit, RateLimited, ToolAllowlist, ToolDenylist
+from app.model.policy_keys import is_key, require_key
+from app.model.policy_sets import PolicyEntry
+from app.model.text import FieldError
+from app.store.agents import Agents
+from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
+
+LIST = [ToolAllowlist(tools=["file.*"])]
+GUARD = [ToolDenylist(tools=["rm"])]
+
+
+@pytest.fixture
+def agents(client, ids):
+    return Agents(client, ids)
+
+
+@pytest.fixture
+def policies(client, ids):
+    return Policies(client, ids)
+
+
+@pytest.fixture
+def sets(client, ids):
+    return PolicySets(client, ids)
+
+
+@pytest.fixture
+async def agent(agents, workspace_id):
+    return await agents.create(workspace_id, "a", None)
+
+
+@pytest.mark.parametrize("key", ["a", "refunds.small", "x@y:z-1_", ".x", "k" * 128])
+def test_names_that_programs_use_are_keys(key):
+    require_key("key", key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "k" * 129, "a/b", "a b", ".", "..", "ä", "018bcfe5-6800-7000-8000-00000000cafe", f"svc_{'0' * 32}"],
+)
+def test_what_a_path_or_an_id_would_be_taken_for_is_none(key):
+    with pytest.raises(FieldError):
+        require_key("key", key)
+    assert not is_key(key)
+
+
+async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, agent, workspace_id):
+    """Owners do not get in each other's way."""
+    other = await agents.create(workspace_id, "b", None)
+    owners = [{"agent_id": agent.id}, {"agent_id": other.id}, {"group": "crew"}, {}]
+    made = [
+        await policies.create(workspace_id, **owner, name="n", rules=GUARD, kind=PolicyKind.GUARDRAIL, key="refunds")
+        for owner in owners
+    ]
+    for owner, policy in zip(owners, made, strict=True):
+        assert await policies.id_of(workspace_id, "refunds", **owner) == policy.id
+        assert await policies.get(workspace_id, policy.id) == policy
+        assert policy.key == "refunds"
+        with pytest.raises(PolicyNotFound):
+            await policies.id_of(workspace_id, "refund", **owner)
+    with pytest.raises(PolicyNotFound):
+        await policies.id_of(workspace_id, "refunds", group="another")
+    assert [each async for each in policies.each(workspace_id, key="refunds", group="crew")] == [made[2]]
+    assert len([each async for each in policies.each(workspace_id, key="refunds")]) == 4
+
+
+async def test_a_key_is_had_by_one_policy_of_an_owner(policies, agent, workspace_id):
+    """It is given back by a change and with its policy; what is refused leaves nothing behind."""
+    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
+    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST)
+    with pytest.raises(PolicyKeyTaken, match='"x"'):
+        await policies.create(workspace_id, agent.id, name="c", rules=LIST, key="x")
+    with pytest.raises(PolicyKeyTaken):
+        await policies.update(workspace_id, second.id, key="x", name="c")
+    assert await policies.list_page(workspace_id, agent.id) == [first, second]
+
+    assert (await policies.update(workspace_id, first.id, name="d")).key == "x"
+    assert (await policies.update(workspace_id, first.id, key="x")).key == "x"
+    assert (await policies.update(workspace_id, first.id, key=None)).key is None
+    assert (await policies.update(workspace_id, second.id, key="x")).key == "x"
+    await policies.delete(workspace_id, second.id)
+    assert (await policies.update(workspace_id, first.id, key="x")).key == "x"
+
+
+@pytest.mark.parametrize("group", [None, "crew"])
+async def test_of_many_who_want_one_key_at_once_one_gets_it(policies, sets, agent, workspace_id, group):
+    """By creation, by change and in a set."""
+    owner = {"agent_id": agent.id} if group is None else {"group": group}
+    held = [await policies.create(workspace_id, **owner, name=str(n), rules=LIST) for n in range(2)]
+    for number in range(10):
+        key = f"key{number}"
+        outcomes = await asyncio.gather(
+            *(policies.update(workspace_id, each.id, key=key) for each in held),
+            policies.create(workspace_id, **owner, name="new", rules=LIST, key=key),
+            sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], *owner.values())
+            if group is None
+            else sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], None, group),
+            return_exceptions=True,
+        )
+        wrong = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, PolicyKeyTaken)]
+        assert not wrong
+        having = [each.id async for each in policies.each(workspace_id, key=key, **owner)]
+        assert len(having) == 1
+
+
+async def test_a_key_of_an_agent_that_does_not_exist_is_nobodys(policies, workspace_id, ids):
+    """The agent is what is not there."""
+    with pytest.raises(AgentNotFound):
+        await policies.create(workspace_id, ids.new(0), name="p", rules=LIST, key="x")
+
+
+async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent, workspace_id):
+    """Whatever either is called; its rate limit keeps its calls, since it is the same policy."""
+    limit = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
+    keyed = await policies.create(workspace_id, agent.id, name="old name", rules=[limit], key="x")
+    named = await policies.create(workspace_id, agent.id, name="same", rules=LIST)
+    entries = [
+        PolicyEntry(name="new name", rules=[limit], key="x"),
+        PolicyEntry(name="same", rules=LIST, key="y"),
+        PolicyEntry(name="same", rules=LIST, key="z"),
+    ]
+    done = await sets.put(workspace_id, entries, agent.id)
+    kinds = {change.policy.key: (change.kind, change.policy.id) for change in done.changes}
+    assert kinds["x"] == ("updated", keyed.id)
+    assert kinds["y"] == ("updated", named.id)
+    assert kinds["z"][0] == "created"
+    again = await sets.put(workspace_id, entries, agent.id)
+    assert [change.kind for change in again.changes] == ["kept"] * 3
+    assert {each.key: each.name for each in await policies.list_page(workspace_id, agent.id)} == {
+        "x": "new name",
+        "y": "same",
+        "z": "same",
+    }
+
+
+async def test_a_set_cannot_give_a_policy_the_key_of_one_that_stays(policies, sets, agent, workspace_id):
+    """Without pruning; with it, that one goes, and two may change keys."""
+    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
+    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, key="y")
+    taking = [PolicyEntry(id=second.id, name="b", rules=LIST, key="x")]
+    with pytest.raises(PolicyKeyTaken, match="stays"):
+        await sets.put(workspace_id, taking, agent.id)
+    swapped = [
+        PolicyEntry(id=first.id, name="a", rules=LIST, key="y"),
+        PolicyEntry(id=second.id, name="b", rules=LIST, key="x"),
+    ]
+    done = await sets.put(workspace_id, swapped, agent.id)
+    assert {each.id: each.key for each in done.applied.policies} == {first.id: "y", second.id: "x"}
+    pruned = await sets.put(
+        workspace_id, [PolicyEntry(id=first.id, name="a", rules=LIST, key="x")], agent.id, prune=True
+    )
+    assert [(each.id, each.key) for each in pruned.applied.policies] == [(first.id, "x")]
+    assert isinstance(await policies.get(workspace_id, first.id), Policy)
