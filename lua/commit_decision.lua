@@ -86,7 +86,7 @@ ARGV[#ARGV]   workspace_max   ask: approvals that the workspace may have open
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
   committed   the entry is in the log; full = first quota without room, 0 = none, negative = its rule has too many
               live buckets, quotas + 1 = a mark counts in too many sessions of the agent; retry_us until every
-              full quota has room again, 0 = none is full, or one never will;
+              full quota has room again, 0 = none is full, one never will, or the result is the same with room;
               approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
@@ -291,8 +291,10 @@ end
 if retry_us == math.huge then retry_us = 0 end
 
 if full > 0 then
-  local at = 19 + 7 * full
+  local at, otherwise = 19 + 7 * full, result
   result, policy_id, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  -- Where the answer would be the same with room in every quota, waiting changes nothing.
+  if result == otherwise then retry_us = 0 end
   if crowded then reason = 'This limit counts 10000 different values for the agent already' end
 end
 

@@ -42,7 +42,8 @@ ARGV[23]      new_marks       fields of `marks` that the policy names now and di
 ARGV[24]      old_marks       the same the other way round
 ARGV[25]      marks_max       fields that `marks` may have
 ARGV[26]      key             what programs call it; "" = nothing
-ARGV[27]      keys_token      the owner's version token at which none of its other policies had the key, "0" = it had
+ARGV[27]      agent_message   what an agent is told where it gives a result that is not allowed; "" = nothing
+ARGV[28]      keys_token      the owner's version token at which none of its other policies had the key, "0" = it had
                               none; "" = the key stays as it is
 
 RETURNS       {status, created_ms, updated_ms, version}
@@ -69,7 +70,7 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 10 and #ARGV == 27, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 28, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local commits, versions, marks = KEYS[8], KEYS[9], KEYS[10]
@@ -81,7 +82,7 @@ local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[1
 local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local reason, versions_max = ARGV[21], tonumber(ARGV[22])
 local new_marks, old_marks, marks_max = ARGV[23], ARGV[24], tonumber(ARGV[25])
-local key, keys_token = ARGV[26], ARGV[27]
+local key, agent_message, keys_token = ARGV[26], ARGV[27], ARGV[28]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -129,7 +130,7 @@ local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorNa
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'group', group, 'policy_kind', kind, 'name', name,
   'rules', rules, 'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
-  'rules_bytes', #rules, 'key', key)
+  'rules_bytes', #rules, 'key', key, 'agent_message', agent_message)
 redis.call('ZADD', owner_policies, score, id)
 redis.call('ZADD', policies, score, id)
 redis.call('HSET', tokens, token_field, version_token)

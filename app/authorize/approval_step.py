@@ -6,13 +6,11 @@ from msgspec.structs import replace
 
 from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
 from app.model.approvals import ApprovalStatus
+from app.model.decision_codes import NO_APPROVAL_ROOM
 from app.model.decisions import ApprovalRef, Decision, Outcome, Result
 from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.store.keyspace import Keyspace
-
-NO_ROOM = "Too many approvals wait for people already"
-"""As `commit_decision` says it."""
 
 
 class ApprovalStep(Struct, frozen=True, kw_only=True):
@@ -84,7 +82,7 @@ def with_approval(
     """The decision, once the script has done the step or found no room for another approval."""
     what, _, ends_ms = became.partition(" ")
     if what == "refused":
-        refused = replace(outcome, result=Result.DENIED, reason=f"{NO_ROOM}; {outcome.reason}")
+        refused = replace(outcome, result=Result.DENIED, reason=f"{NO_APPROVAL_ROOM}; {outcome.reason}")
         return Decision(decision_id, refused, None, latency_us, time_us)
     status = ApprovalStatus.APPROVED if what == "used" else ApprovalStatus.PENDING
     ref = ApprovalRef(approval.approval_id, status, rfc3339(int(ends_ms)))

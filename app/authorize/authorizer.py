@@ -11,7 +11,7 @@ from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_pool import FairPool
 from app.metrics import Metrics
-from app.model.decisions import AuthorizeRequest, Decision, Plan
+from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.ids import Ids
 from app.model.keys import Caller
 from app.pdp import CompiledAgent, decide
@@ -73,7 +73,7 @@ class Authorizer:
             else:
                 answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
             if isinstance(answer, Decision):
-                return answer
+                return answer if not agent.agent_messages else _with_message(answer, agent)
             stale = require_stale(answer)
             self._metrics.went_stale(version_moved=stale.version_moved)
             now_us, asked_us = stale.time_us, monotonic_us()
@@ -111,6 +111,15 @@ class Authorizer:
         return await self._escalated.commit(
             caller.workspace_id, request, held.compiled, plan, now_us, decision_id, caller.key_id, commit
         )
+
+
+def _with_message(decision: Decision, agent: CompiledAgent) -> Decision:
+    """The decision with what its policy says to the agent; one that is allowed needs no words."""
+    outcome = decision.outcome
+    message = None if outcome.policy_id is None else agent.agent_messages.get(outcome.policy_id)
+    if message is None or outcome.result is Result.ALLOWED:
+        return decision
+    return replace(decision, agent_message=message)
 
 
 def _about(caller: Caller, request: AuthorizeRequest, agent_id: str) -> AuthorizeRequest:

@@ -51,7 +51,9 @@ def query_entries(
 
     page, names = with_services(read)
     if as_json:
-        click.echo("[" + ",\n ".join(line.decode() for line in page.lines) + "]")
+        from app.views.audit_entries import with_code
+
+        click.echo("[" + ",\n ".join(with_code(line).decode() for line in page.lines) + "]")
     else:
         width = max((len(entry.tool_name) for entry in page.entries), default=0)
         for entry in page.entries:

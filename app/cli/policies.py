@@ -129,6 +129,7 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
             enabled=given.enabled,
             reason=reason,
             key=given.key,
+            agent_message=given.agent_message,
         )
 
     made = with_services(create)
@@ -181,6 +182,7 @@ def update_policy(
             enabled=given.enabled if enabled is None else enabled,
             reason=reason,
             key=given.key,
+            agent_message=given.agent_message,
         )
 
     changed = with_services(update)

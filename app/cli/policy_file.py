@@ -6,14 +6,14 @@ import click
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.model.fields import DisplayName
+from app.model.fields import AgentMessage, DisplayName
 from app.model.policies import Priority, Rules
 from app.model.policy_keys import PolicyKey, require_key
 from app.model.text import require_visible
 from app.validation_messages import explain
 
 
-class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """A whole policy."""
 
     name: DisplayName
@@ -21,14 +21,17 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     priority: Priority = 0
     enabled: bool = True
     key: PolicyKey | None = None
+    agent_message: AgentMessage | None = None
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         if self.key is not None:
             require_key("key", self.key)
+        if self.agent_message is not None:
+            require_visible("agentMessage", self.agent_message, lines=True)
 
 
-class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What to change of one."""
 
     name: DisplayName | UnsetType = UNSET
@@ -36,12 +39,15 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     key: PolicyKey | None | UnsetType = UNSET
+    agent_message: AgentMessage | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.name is not UNSET:
             require_visible("name", self.name)
         if self.key is not UNSET and self.key is not None:
             require_key("key", self.key)
+        if self.agent_message is not UNSET and self.agent_message is not None:
+            require_visible("agentMessage", self.agent_message, lines=True)
 
 
 T = TypeVar("T", PolicyFile, PolicyChanges)

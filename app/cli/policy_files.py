@@ -148,7 +148,7 @@ async def _planned(
 ) -> "tuple[Owner, PolicySet | None, list[PolicyChange], Difference]":
     """Whose they are, what is there (None: the agent is not there), and what applying the file would change."""
     from app.errors import AppError
-    from app.model.policy_sets import UnknownPolicy, settle
+    from app.model.policy_sets import KeyTaken, UnknownPolicy, settle
     from app.policy_files.comparison import compare
 
     try:
@@ -156,7 +156,7 @@ async def _planned(
         held = None if owner.is_new else await sets.get(owner)
         policies = [] if held is None else held.policies
         changes = settle(policies, read.file.policies, owner.agent_id, owner.group, prune=prune)
-    except UnknownPolicy as error:
+    except (UnknownPolicy, KeyTaken) as error:
         place = f"{read.path}:{read.document.line_of(f'$.{error.field}')}: $.{error.field}"
         raise click.ClickException(f"{place}: {error.message}") from None
     except (AppError, click.ClickException) as error:

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 
@@ -24,6 +25,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
     context: What the caller vouched for in `context`, secrets redacted; left out where it gave none.
+    code: Why it was decided so, for programs; it follows from the rest, and exports leave it out.
     """
 
     id: Id
@@ -39,6 +41,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
     timestamp: Timestamp
     context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | UnsetType = UNSET
+    code: DecisionCode | UnsetType = UNSET
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):

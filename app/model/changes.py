@@ -135,6 +135,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
                 "rules": resource.rules,
                 "priority": resource.priority,
                 "enabled": resource.enabled,
+                "agentMessage": resource.agent_message,
                 "version": resource.version,
             }
         case ApiKey():

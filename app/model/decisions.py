@@ -164,6 +164,7 @@ class Decision(Struct, frozen=True):
 
     repeated: it is the answer that an earlier request with the same Idempotency-Key got.
     approval: the approval that people are asked for, or that made it allowed; None if it is no matter of approvals.
+    agent_message: what the policy that gave the result says to the agent; None if it says nothing.
     """
 
     id: str
@@ -173,3 +174,4 @@ class Decision(Struct, frozen=True):
     time_us: int
     repeated: bool = False
     approval: ApprovalRef | None = None
+    agent_message: str | None = None

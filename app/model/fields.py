@@ -19,6 +19,14 @@ UpdatedAt = Annotated[Timestamp, Meta(description="When it last changed.")]
 VersionNumber = Annotated[
     Ordinal, Meta(description="1 on creation, one more with every change; the same number as in ETag.")
 ]
+AgentMessage = Annotated[
+    VisibleLines,
+    Meta(
+        min_length=1,
+        max_length=500,
+        description="A sentence for the agent, beside the reason, where the policy gives a result other than allowed.",
+    ),
+]
 AgentDescription = Annotated[
     VisibleLines, Meta(max_length=2000, description="What the agent is for; line breaks may stand in it.")
 ]

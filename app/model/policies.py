@@ -215,6 +215,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     agent_id, group: whom it governs, one of the two; a guardrail with neither governs every agent of the workspace.
     key: what programs call it; no other policy of whom it governs has it.
+    agent_message: what an agent is told where it does not allow.
     version: 1 on creation, one more with every change.
     """
 
@@ -227,6 +228,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     rules: tuple[PolicyRule, ...]
     priority: int = 0
     enabled: bool = True
+    agent_message: str | None = None
     created_ms: int
     updated_ms: int
     version: int

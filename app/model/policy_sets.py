@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from app.model.agents import GroupName
-from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt
+from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
 from app.model.policies import Policy, PolicyKind, Priority, Rules, evaluation_order, require_owner
 from app.model.policy_keys import PolicyKey, require_key
@@ -39,6 +39,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     priority: Priority = 0
     enabled: bool = True
     key: PolicyKey | None = None
+    agent_message: AgentMessage | None = None
     id: Id | None = None
     agent_id: AgentId | None = None
     group: GroupName | None = None
@@ -51,6 +52,8 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
         require_writable(self.rules)
         if self.key is not None:
             require_key("key", self.key)
+        if self.agent_message is not None:
+            require_visible("agentMessage", self.agent_message, lines=True)
         for field, given in (("id", self.id), ("agentId", self.agent_id)):
             if given is not None and canonical_uuid(given) is None:
                 raise FieldError(field, "must be a UUID")
@@ -202,6 +205,7 @@ def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
         rules=tuple(entry.rules),
         priority=entry.priority,
         enabled=entry.enabled,
+        agent_message=entry.agent_message,
         created_ms=0,
         updated_ms=0,
         version=0,
@@ -218,6 +222,7 @@ def _became(policy: Policy, entry: PolicyEntry) -> Policy:
         rules=tuple(entry.rules),
         priority=entry.priority,
         enabled=entry.enabled,
+        agent_message=entry.agent_message,
     )
     # Not compared as Python compares them: to it, 1 is true.
     return policy if _encode(wanted) == _encode(policy) else wanted

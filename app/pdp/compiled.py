@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.model.agents import Agent, AgentStatus
+from app.model.decision_codes import AGENT_IS, DEFAULT_DENY
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import Mark, marks_of, own_marks
@@ -77,7 +78,8 @@ class CompiledAgent:
     ) -> None:
         self.agent = agent
         self.active = agent.status is AgentStatus.ACTIVE
-        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"Agent is {agent.status}"))
+        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"{AGENT_IS}{agent.status}"))
+        self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
         enabled = [
             _CompiledPolicy(policy, compile_rules(policy, is_secret))
             for policy in evaluation_order(policy for policy in policies if policy.enabled)
@@ -167,7 +169,7 @@ class CompiledAgent:
             return None
         quick = quick_size(cost for rule in asked for cost in rule.costs)
         # In the worst case every call asks for a view of its own.
-        return ToolView((), False, DEFAULT_DENY, quick if self._tool_patterns <= _QUICK_REMADE else -1, judged)
+        return ToolView((), False, NOTHING_MATCHES, quick if self._tool_patterns <= _QUICK_REMADE else -1, judged)
 
     def _make_view(self, tool: str, verdicts: _Verdicts) -> ToolView:
         for tier in self._tiers:
@@ -182,10 +184,10 @@ class CompiledAgent:
                 varying = quotas if len(settled) < len(quotas) else ()
                 marks = tuple(mark for pattern, mark in self._marks.items() if covers((pattern,), tool))
                 return ToolView(asked, timed, plan_of(outcome, settled), quick, varying=varying, marks=marks)
-        return ToolView((), False, DEFAULT_DENY)
+        return ToolView((), False, NOTHING_MATCHES)
 
 
-DEFAULT_DENY = Plan(Outcome(Result.DENIED, None, None, "No policy matches this call: default deny"))
+NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, DEFAULT_DENY))
 
 
 def compile_agent(

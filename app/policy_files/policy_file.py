@@ -19,7 +19,7 @@ from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = (".test.yaml", ".test.yml", ".test.json")
-_SHOWN_ENTRY = ("name", "kind", "priority", "enabled", "rules")
+_SHOWN_ENTRY = ("key", "name", "kind", "priority", "enabled", "agentMessage", "rules")
 _DEFAULTS: dict[str, Any] = {"kind": PolicyKind.GRANT.value, "priority": 0, "enabled": True}
 
 
@@ -183,7 +183,9 @@ def as_owner(agent: FileAgent) -> dict[str, Any]:
 
 def plain(policy: Policy) -> dict[str, Any]:
     """What an admin can set of a policy, as plain values in the order in which people read them."""
-    shown = {name: msgspec.to_builtins(getattr(policy, name)) for name in _SHOWN_ENTRY}
+    fields = {"agentMessage": "agent_message"}
+    shown = {name: msgspec.to_builtins(getattr(policy, fields.get(name, name))) for name in _SHOWN_ENTRY}
+    shown = {name: value for name, value in shown.items() if value is not None}
     shown["rules"] = [{"type": rule["type"], "tools": rule["tools"], **rule} for rule in shown["rules"]]
     return shown
 

@@ -57,6 +57,7 @@ class Policies:
         priority: int = 0,
         enabled: bool = True,
         key: str | None = None,
+        agent_message: str | None = None,
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
@@ -74,6 +75,7 @@ class Policies:
             rules=tuple(rules),
             priority=priority,
             enabled=enabled,
+            agent_message=agent_message,
             created_ms=0,
             updated_ms=0,
             version=0,
@@ -150,6 +152,7 @@ class Policies:
         priority: int | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
         key: str | None | UnsetType = UNSET,
+        agent_message: str | None | UnsetType = UNSET,
         if_match: Versions = None,
         actor_id: str = CONSOLE,
         reason: str = "",
@@ -160,7 +163,9 @@ class Policies:
         of this kind.
         """
         wanted = UNSET if rules is UNSET else tuple(rules)
-        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key}
+        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key} | {
+            "agent_message": agent_message
+        }
         given = {name: value for name, value in fields.items() if value is not UNSET}
         if not given:
             policy = await self.get(workspace_id, policy_id)
@@ -267,6 +272,7 @@ class Policies:
             "\n".join(shared_marks(held) - shared_marks(policy)),
             MAX_SHARED_MARKS,
             policy.key or "",
+            policy.agent_message or "",
             keys_token,
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)

@@ -33,6 +33,7 @@ def policy_of(record: dict[str, str]) -> Policy:
         rules=_rules_from_json.decode(record["rules"]),
         priority=int(record["priority"]),
         enabled=record["enabled"] == "1",
+        agent_message=record.get("agent_message") or None,
         created_ms=int(record["created_ms"]),
         updated_ms=int(record["updated_ms"]),
         version=int(record["version"]),

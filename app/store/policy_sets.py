@@ -230,6 +230,7 @@ def _fields(policy: Policy) -> list[Value]:
         "rules": rules,
         "priority": policy.priority,
         "enabled": int(policy.enabled),
+        "agent_message": policy.agent_message or "",
         "version": policy.version,
         "rate_limits": rate_limit_count(policy.rules),
         "rules_bytes": len(rules),

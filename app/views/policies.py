@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from app.model.agents import GroupName
-from app.model.fields import AgentId, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
+from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.policies import Policy, PolicyKind, PolicyRule
 from app.model.policy_keys import PolicyKey
 from app.model.times import rfc3339
@@ -29,6 +29,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: list[PolicyRule]
     priority: int
     enabled: bool
+    agent_message: AgentMessage | None
     version: VersionNumber
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -45,6 +46,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             rules=list(policy.rules),
             priority=policy.priority,
             enabled=policy.enabled,
+            agent_message=policy.agent_message,
             version=policy.version,
             created_at=rfc3339(policy.created_ms),
             updated_at=rfc3339(policy.updated_ms),

@@ -75,6 +75,8 @@ def evaluate(
         return answer
     # Worth waiting for: every full rate limit that changes the answer by itself.
     with_room = decide(policies, call, now_us, ())
+    if with_room.result == answer.result:
+        return answer
     counts = [wait for limit, wait in waits.items() if decide(policies, call, now_us, {limit}) != with_room]
     return answer._replace(retry_us=None if max(counts) == NEVER else max(counts))
 

@@ -18,6 +18,7 @@ from app.store.policy_versions import PolicyVersions
 RULES = [ToolAllowlist(tools=["file.read"])]
 LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60)),)
 CHANGES = {"kind": PolicyKind.GUARDRAIL, "name": "q", "rules": LIMITED, "priority": 7, "enabled": False}
+CHANGES |= {"key": "k", "agent_message": "m"}
 """Each field of a policy that can change, and another value of it."""
 
 

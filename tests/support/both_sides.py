@@ -100,7 +100,7 @@ class Ledger:
                     continue
                 entry = (now_us, 1 if quota.amount is None else quota.amount)
                 self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
-        longest = max(waits, default=None)
+        longest = None if outcome.result is plan.outcome.result else max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
     def _wait(self, check: HistoryCheck, now_us: int) -> float:

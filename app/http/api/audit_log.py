@@ -18,6 +18,7 @@ from app.model.decisions import Result
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
+from app.views.audit_entries import with_code
 from app.views.verification import VerificationView
 from app.webhooks.notices import note_finding
 
@@ -46,17 +47,17 @@ async def query_audit_log(
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
-    # The log keeps entries as the lines they are sent as, so nothing is decoded to be encoded again.
-    return Response(b"[" + b",".join(page.lines) + b"]", headers=headers, media_type=MediaType.JSON)
+    # The log keeps entries as the lines they are sent as, so nothing is encoded again; the code alone is added.
+    return Response(b"[" + b",".join(map(with_code, page.lines)) + b"]", headers=headers, media_type=MediaType.JSON)
 
 
 @get("/v1/audit-logs/{entry_id:str}", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def get_audit_entry(
     entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
-    """One entry, as the log keeps it."""
+    """One entry, as the log keeps it, with the code of the decision."""
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return Response(await services.audit.entry(caller.workspace_id, known), media_type=MediaType.JSON)
+    return Response(with_code(await services.audit.entry(caller.workspace_id, known)), media_type=MediaType.JSON)
 
 
 @get("/v1/audit-logs/status", guards=[requires(Scope.READ, Scope.AUDIT)])

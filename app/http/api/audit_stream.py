@@ -19,6 +19,7 @@ from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
+from app.views.audit_entries import with_code
 
 _SILENCE_S = 15.0
 """Proxies close what is silent for a minute; a comment keeps it open."""
@@ -87,7 +88,10 @@ async def _messages(
 
 
 def _events(chunk: EntryChunk) -> bytes:
-    messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(chunk.sequences, chunk.body.splitlines(), strict=True)]
+    messages = [
+        b"id: %d\ndata: %b\n\n" % each
+        for each in zip(chunk.sequences, map(with_code, chunk.body.splitlines()), strict=True)
+    ]
     if not messages or chunk.sequences[-1] != chunk.up_to:
         # An id without data moves only the place from which a reader comes back.
         messages.append(b"id: %d\n\n" % chunk.up_to)

@@ -38,6 +38,7 @@ from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import given_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
+from app.model.decision_codes import DecisionCode, NextAction, code_of, next_action
 from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.keys import Caller
@@ -62,10 +63,13 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null where no rule did.
     reason: A sentence for people.
-    retry_after_seconds: When every rate limit that refused has room again; null if none did.
+    code: Why it was decided so, for programs.
+    next_action: What could lead to another answer.
+    retry_after_seconds: When waiting alone leads to another answer; null where it does not, or nobody can say when.
     latency_ms: From the request's arrival to the decision, in milliseconds.
     timestamp: When it was decided, by the store's clock.
     approval: What waits for a person, or made it allowed; only where it is a matter of approvals.
+    agent_message: What the policy that gave the result says to the agent; only where it says something.
     """
 
     id: Id
@@ -74,15 +78,19 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_id: Uuid | None
     rule: RuleRef | None
     reason: str
+    code: DecisionCode
+    next_action: NextAction
     retry_after_seconds: float | None
     latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
     timestamp: Timestamp
     approval: ApprovalRef | UnsetType = UNSET
+    agent_message: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, decision: Decision) -> "DecisionView":
         outcome = decision.outcome
         # Rounded up, so that who waits as long as it says is not refused again.
+        code = code_of(outcome)
         retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
         return cls(
             id=decision.id,
@@ -91,10 +99,13 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
             policy_id=outcome.policy_id,
             rule=outcome.rule,
             reason=outcome.reason,
+            code=code,
+            next_action=next_action(code, waiting_helps=retry_ms is not None),
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             latency_ms=decision.latency_us / 1000,
             timestamp=rfc3339(decision.time_us // 1000),
             approval=decision.approval or UNSET,
+            agent_message=decision.agent_message or UNSET,
         )
 
 

@@ -72,9 +72,10 @@ class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     hook_specific_output: HookDecision
 
 
-class _Judged(Struct, frozen=True):
+class _Judged(Struct, frozen=True, rename="camel"):
     result: Result
     reason: str
+    agent_message: str | None = None
 
 
 class _Error(Struct, frozen=True):
@@ -99,7 +100,9 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     answered = await respond(services, AsgiCall(scope, receive), authorize_body)
     if answered.status == 200:  # noqa: PLR2004 - OK
         judged = _decode_judged(answered.body)
-        decision = _WORDS[judged.result], judged.reason
+        # A denial is read by the model, a question by whoever sits before it.
+        said_to_agent = judged.agent_message if judged.result is Result.DENIED else None
+        decision = _WORDS[judged.result], said_to_agent or judged.reason
     else:
         error = _decode_problem(answered.body).error
         decision = "deny", f"Remit has not decided ({error.code}): {error.message}"

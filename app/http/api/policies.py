@@ -15,7 +15,7 @@ from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.queries import Query
 from app.model.agents import AgentRef, GroupName
-from app.model.fields import DisplayName
+from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
 from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
@@ -37,7 +37,7 @@ class CreatePolicy(Body, frozen=True):
     enabled: A policy that is not enabled is skipped.
     """
 
-    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "agentMessage": "agent_message"}
 
     name: DisplayName
     rules: Rules
@@ -47,12 +47,15 @@ class CreatePolicy(Body, frozen=True):
     priority: Priority = 0
     enabled: bool = True
     key: PolicyKey | None = None
+    agent_message: AgentMessage | None = None
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         require_writable(self.rules)
         if self.key is not None:
             require_key("key", self.key)
+        if self.agent_message is not None:
+            require_visible("agent_message", self.agent_message, lines=True)
         if self.agent_id is not None and called_agent(self.agent_id) is None:
             raise FieldError("agent_id", WANTED)
         if self.group is not None:
@@ -69,12 +72,15 @@ class UpdatePolicy(Body, frozen=True):
     enabled: A policy that is not enabled is skipped.
     """
 
+    aliases: ClassVar[dict[str, str]] = {"agentMessage": "agent_message"}
+
     name: DisplayName | UnsetType = UNSET
     rules: Rules | UnsetType = UNSET
     kind: PolicyKind | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     key: PolicyKey | None | UnsetType = UNSET
+    agent_message: AgentMessage | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.name is not UNSET:
@@ -83,6 +89,8 @@ class UpdatePolicy(Body, frozen=True):
             require_writable(self.rules)
         if self.key is not UNSET and self.key is not None:
             require_key("key", self.key)
+        if self.agent_message is not UNSET and self.agent_message is not None:
+            require_visible("agent_message", self.agent_message, lines=True)
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -101,6 +109,7 @@ async def create_policy(
         priority=data.priority,
         enabled=data.enabled,
         key=data.key,
+        agent_message=data.agent_message,
         actor_id=caller.key_id,
         reason=reason,
     )
@@ -157,6 +166,7 @@ async def update_policy(
         priority=data.priority,
         enabled=data.enabled,
         key=data.key,
+        agent_message=data.agent_message,
         if_match=if_match,
         actor_id=caller.key_id,
         reason=reason,
