@@ -121,7 +121,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
 
     streams_per_key: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Streams and exports of the log that one API key may have open on each replica; one more is 429."""
+    """Streams and exports that one API key may have open on each replica; one more is 429."""
 
     auth_failures_per_minute: Annotated[int, Meta(ge=0)] = 60
     """Failed authentications of one address, in each replica, beyond which it gets 429; 0 = no bound."""

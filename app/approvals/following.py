@@ -32,18 +32,23 @@ class ApprovalFollower:
         self._rooms: dict[str, _Room] = {}
 
     @asynccontextmanager
-    async def subscribed(self, workspace_id: str) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
-        """A queue of everything that happens from now on; None in it means that something may have been missed."""
+    async def subscribed(
+        self, workspace_id: str, wake: asyncio.Event | None = None
+    ) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
+        """A queue of everything that happens from now on; None in it means that something may have been missed.
+
+        wake: set whenever something comes.
+        """
         room = self._rooms.get(workspace_id)
         if room is None:
             room = self._rooms[workspace_id] = _Room(self._reader, Keyspace(workspace_id).approval_events)
         queue: asyncio.Queue[ApprovalEvent | None] = asyncio.Queue(_UNREAD_MAX)
-        room.queues.add(queue)
+        room.queues[queue] = wake
         try:
             await room.listening()
             yield queue
         finally:
-            room.queues.discard(queue)
+            room.queues.pop(queue, None)
             if not room.queues and self._rooms.get(workspace_id) is room:
                 del self._rooms[workspace_id]
                 room.close()
@@ -69,7 +74,7 @@ class _Room:
         self._stream = stream
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._listen())
-        self.queues: set[asyncio.Queue[ApprovalEvent | None]] = set()
+        self.queues: dict[asyncio.Queue[ApprovalEvent | None], asyncio.Event | None] = {}
 
     async def listening(self) -> None:
         """What happens from now on is heard. Raises StoreUnavailable."""
@@ -96,7 +101,9 @@ class _Room:
                 await asyncio.sleep(_AGAIN_S)
 
     def _tell(self, event: ApprovalEvent | None) -> None:
-        for queue in self.queues:
+        for queue, wake in self.queues.items():
+            if wake is not None:
+                wake.set()
             if queue.full():  # whoever reads so slowly reads the list again
                 while not queue.empty():
                     queue.get_nowait()

@@ -14,6 +14,7 @@ from app.http.answers import send_answer, with_headers
 from app.http.api import (
     agents,
     api_keys,
+    approval_stream,
     approvals,
     audit_export,
     audit_log,
@@ -73,7 +74,7 @@ ROUTES: list[ControllerRouterHandler] = [
     audit_stream.stream_audit_log,
     changes.query_changes,
     approvals.list_approvals,
-    approvals.stream_approvals,
+    approval_stream.stream_approvals,
     approvals.get_approval,
     approvals.approve_call,
     approvals.deny_call,

@@ -6,13 +6,18 @@ from typing import Any
 
 from litestar import Request
 
-from app.errors import TooManyStreams
+from app.errors import TooManyStreams, Unauthorized
 from app.http.protocol.target import HALF_CLOSED
 from app.model.keys import Caller
 from app.replica import Services
 
 OPEN_ANSWER = "open_answer"
 """In the state of a request whose answer goes on for long: the key that has it open."""
+SILENCE_S = 15.0
+"""Proxies close what is silent for a minute; a comment keeps it open."""
+
+ASKING_S = 0.5
+"""Between two comments to a client that sends no more: the first may be refused by its end, the second then fails."""
 
 
 def require_room(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
@@ -33,6 +38,15 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
     """An event that is set when the client sends no more; never where the server does not say."""
     event = (request.scope.get("extensions") or {}).get(HALF_CLOSED)
     return event if isinstance(event, asyncio.Event) else asyncio.Event()
+
+
+async def is_revoked(services: Services, raw_key: str) -> bool:
+    """Whether the key is no good any more, asked now: for what must not be sent after it."""
+    try:
+        await services.authenticator.authenticate(raw_key)
+    except Unauthorized:
+        return True
+    return False
 
 
 async def while_valid(services: Services, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

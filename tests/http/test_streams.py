@@ -30,14 +30,14 @@ def tenant(store, narrow):
     made.close()
 
 
-def open_stream(stack, tenant, key):
+def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):
     """A stream whose first event has come."""
     headers = {"Authorization": f"Bearer {key}"}
-    url = f"{tenant.admin.base_url}/v1/audit-logs/stream"
-    answer = stack.enter_context(httpx.stream("GET", url, headers=headers, timeout=30))
+    url = f"{tenant.admin.base_url}{path}"
+    answer = stack.enter_context(httpx.stream("GET", url, headers=headers, timeout=10))
     lines = answer.iter_lines() if answer.status_code == 200 else None
     if lines is not None:
-        assert next(lines).startswith("id: ")
+        assert next(lines).startswith(("id: ", ": listening"))
     return answer, lines
 
 
@@ -69,13 +69,25 @@ def test_an_export_gives_its_place_back(tenant):
     assert {tenant.reader.get("/v1/audit-logs/export").status_code for _ in range(6)} == {200}
 
 
-def test_an_idle_stream_ends_when_its_key_is_revoked(tenant):
+@pytest.mark.parametrize("path", ["/v1/audit-logs/stream", "/v1/approvals/stream"])
+def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
     """Nothing has to happen for it to be noticed."""
     made = tenant.new_key(["read"])
     with ExitStack() as stack:
-        _, lines = open_stream(stack, tenant, made["key"])
+        _, lines = open_stream(stack, tenant, made["key"], path)
         tenant.admin.delete(f"/v1/api-keys/{made['id']}").raise_for_status()
         assert [line for line in lines if line.startswith(("data", ":"))] == []
+
+
+def test_a_key_has_so_many_streams_of_approvals_and_no_more(tenant):
+    """They count with those of the log; one that is closed gives its place back."""
+    with ExitStack() as two:
+        for path in ("/v1/approvals/stream", "/v1/audit-logs/stream"):
+            open_stream(two, tenant, tenant.read_key, path)
+        refused, _ = open_stream(two, tenant, tenant.read_key, "/v1/approvals/stream")
+        refused.read()
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "TOO_MANY_STREAMS")
+    until(lambda: tenant.reader.get("/v1/audit-logs/export").status_code == 200)
 
 
 async def test_an_export_ends_without_its_end_when_its_key_is_revoked():

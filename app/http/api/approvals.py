@@ -1,20 +1,15 @@
 """/v1/approvals: what waits for people; asked for by escalated decisions, decided here."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-import msgspec
 from litestar import Request, Response, get, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
-from litestar.response import Stream
 from msgspec import UNSET, Meta, UnsetType
 
-from app.approvals.following import ApprovalEvent
-from app.errors import ApprovalNotFound, Invalid, Unauthorized
-from app.http.authentication import raw_key_of, requires
+from app.errors import ApprovalNotFound
+from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import agent_in_query
 from app.http.etag import version_header
@@ -30,8 +25,6 @@ from app.replica import Services
 DEFAULT_LIMIT = 100
 WAIT_MAX_S = 60
 ALIASES = {"agentId": "agent_id"}
-_SILENCE_S = 15.0
-_is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
 
 
 class ApprovalNote(Body, frozen=True):
@@ -151,20 +144,6 @@ async def cancel_approval(
     return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
 
-@get("/v1/approvals/stream", guards=[requires(Scope.READ, Scope.APPROVE)])
-async def stream_approvals(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Stream:
-    """Every approval as it becomes another, from Last-Event-ID on, or from now on."""
-    Query(request, known=())
-    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    after = request.headers.get("last-event-id")
-    if after is not None and not _is_event_id(after):
-        raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Stream(_messages(services, caller, raw_key, after), media_type="text/event-stream", headers=headers)
-
-
 async def _refuse(
     services: Services,
     caller: Caller,
@@ -198,54 +177,6 @@ async def _decided(services: Services, caller: Caller, approval_id: str, wait_s:
         except TimeoutError:
             approval = await services.approvals.get(caller.workspace_id, approval_id)
     return approval
-
-
-async def _messages(services: Services, caller: Caller, raw_key: str, after: str | None) -> AsyncIterator[bytes]:
-    """It ends with the replica and with the key."""
-    async with services.approval_follower.subscribed(caller.workspace_id) as events:
-        sent = after or "0-0"
-        if after is not None:
-            for event in await services.approval_follower.missed(caller.workspace_id, after):
-                yield await _message(services, caller, event)
-                sent = event.id
-        yield b": listening\n\n"
-        while not services.stopping.is_set():
-            try:
-                async with asyncio.timeout(_SILENCE_S):
-                    coming = await events.get()
-            except TimeoutError:
-                coming = None
-            if await _is_revoked(services, raw_key):
-                return
-            if coming is None:
-                yield b": still here\n\n"
-            elif _place(coming.id) > _place(sent):
-                yield await _message(services, caller, coming)
-                sent = coming.id
-
-
-async def _message(services: Services, caller: Caller, event: ApprovalEvent) -> bytes:
-    try:
-        approval = await services.approvals.get(caller.workspace_id, event.approval_id)
-    except ApprovalNotFound:
-        return b"id: %b\n\n" % event.id.encode()
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-        event.id.encode(),
-        event.status.encode(),
-        msgspec.json.encode(approval),
-    )
-
-
-async def _is_revoked(services: Services, raw_key: str) -> bool:
-    try:
-        await services.authenticator.authenticate(raw_key)
-    except Unauthorized:
-        return True
-    return False
-
-
-def _place(event_id: str) -> tuple[int, ...]:
-    return tuple(map(int, event_id.split("-")))
 
 
 def _answer(approval: Approval) -> Response[Approval]:

@@ -10,23 +10,16 @@ from litestar.di import NamedDependency as Handed
 from litestar.response import Stream
 
 from app.audit.scan import EntryChunk
-from app.errors import Invalid, Unauthorized
+from app.errors import Invalid
 from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
-from app.http.open_answers import half_closed, require_room
+from app.http.open_answers import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room
 from app.http.queries import Query
 from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_code
-
-_SILENCE_S = 15.0
-"""Proxies close what is silent for a minute; a comment keeps it open."""
-
-
-_ASKING_S = 0.5
-"""Between two comments to a client that sends no more: the first may be refused by its end, the second then fails."""
 
 
 @get("/v1/audit-logs/stream", guards=[requires(Scope.READ, Scope.AUDIT)])
@@ -64,7 +57,7 @@ async def _messages(
 
     wake: set when the client sends no more; comments are written then, which end the connection if it is gone.
     """
-    silence_s = _SILENCE_S
+    silence_s = SILENCE_S
     async with (
         services.callers.on(raw_key, wake) as known,
         services.newest.on(caller.workspace_id, wake) as newest,
@@ -73,7 +66,7 @@ async def _messages(
             if known.error is not None:
                 return
             if chunk is not None:
-                if await _is_revoked(services, raw_key):
+                if await is_revoked(services, raw_key):
                     return
                 yield _events(chunk)
                 continue
@@ -82,7 +75,7 @@ async def _messages(
                 await asyncio.wait_for(wake.wait(), silence_s)
             if newest.value == before and newest.error is None and known.error is None:
                 if wake.is_set():
-                    silence_s = _ASKING_S
+                    silence_s = ASKING_S
                 yield b": still here\n\n"
             wake.clear()
 
@@ -96,11 +89,3 @@ def _events(chunk: EntryChunk) -> bytes:
         # An id without data moves only the place from which a reader comes back.
         messages.append(b"id: %d\n\n" % chunk.up_to)
     return b"".join(messages)
-
-
-async def _is_revoked(services: Services, raw_key: str) -> bool:
-    try:
-        await services.authenticator.authenticate(raw_key)
-    except Unauthorized:
-        return True
-    return False

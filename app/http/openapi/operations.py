@@ -493,11 +493,12 @@ OPERATIONS = (
         READ,
         "Approvals",
         answer=str,
+        errors=(TooManyStreams,),
         media=("text/event-stream",),
         request_headers=(LAST_APPROVAL_EVENT_ID,),
         description=(
             "Each approval as it becomes another, under the name of its status: from the Last-Event-ID on, or from "
-            "now on. It goes on until one side ends it."
+            "now on. It ends when the key is revoked and when the replica stops; then connect again."
         ),
     ),
     Operation(

@@ -1,0 +1,90 @@
+"""/v1/approvals/stream: approvals as server-sent events, as each becomes another."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from litestar import Request, get
+from litestar.di import NamedDependency as Handed
+from litestar.response import Stream
+
+from app.approvals.following import ApprovalEvent
+from app.errors import ApprovalNotFound, Invalid
+from app.http.authentication import raw_key_of, requires
+from app.http.open_answers import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room
+from app.http.queries import Query
+from app.model.keys import Caller, Scope
+from app.replica import Services
+
+_is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+
+
+@get("/v1/approvals/stream", guards=[requires(Scope.READ, Scope.APPROVE)])
+async def stream_approvals(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
+    """Every approval as it becomes another, from Last-Event-ID on, or from now on."""
+    Query(request, known=())
+    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    after = request.headers.get("last-event-id")
+    if after is not None and not _is_event_id(after):
+        raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
+    require_room(request, caller, services)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    messages = _messages(services, caller, raw_key, after, half_closed(request))
+    return Stream(messages, media_type="text/event-stream", headers=headers)
+
+
+async def _messages(
+    services: Services, caller: Caller, raw_key: str, after: str | None, wake: asyncio.Event
+) -> AsyncIterator[bytes]:
+    """It ends with the replica and with the key: what follows a revocation is not sent.
+
+    wake: set when the client sends no more; comments are written then, which end the connection if it is gone.
+    """
+    silence_s, sent = SILENCE_S, after or "0-0"
+    async with (
+        services.callers.on(raw_key, wake) as known,
+        services.approval_follower.subscribed(caller.workspace_id, wake) as events,
+    ):
+        if after is not None:
+            for event in await services.approval_follower.missed(caller.workspace_id, after):
+                yield await _message(services, caller, event)
+                sent = event.id
+        yield b": listening\n\n"
+        while known.error is None and not services.stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), silence_s)
+            if events.empty() and known.error is None:
+                if wake.is_set():
+                    silence_s = ASKING_S
+                yield b": still here\n\n"
+            wake.clear()
+            while not events.empty():
+                coming = events.get_nowait()
+                if await is_revoked(services, raw_key):
+                    return
+                if coming is None:
+                    yield b": still here\n\n"
+                elif _place(coming.id) > _place(sent):
+                    yield await _message(services, caller, coming)
+                    sent = coming.id
+
+
+async def _message(services: Services, caller: Caller, event: ApprovalEvent) -> bytes:
+    try:
+        approval = await services.approvals.get(caller.workspace_id, event.approval_id)
+    except ApprovalNotFound:
+        return b"id: %b\n\n" % event.id.encode()
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        event.id.encode(),
+        event.status.encode(),
+        msgspec.json.encode(approval),
+    )
+
+
+def _place(event_id: str) -> tuple[int, ...]:
+    return tuple(map(int, event_id.split("-")))
