@@ -73,9 +73,11 @@ class Escalates(Struct, frozen=True):
 class Overtaken(Struct, frozen=True):
     """The call's approval is not as it was read, and nothing was written: read it again.
 
-    ended: it is, but what it rests on is gone, so that another must be asked for.
+    time_us: the store's time when it said so; by our own idea of it, what has just run out would still be good.
+    ended: it is as it was read, but what it rests on is gone, so that another must be asked for.
     """
 
+    time_us: int
     ended: bool = False
 
 
@@ -270,7 +272,7 @@ def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates
         case "escalates":
             return Escalates(tuple(map(int, full.split())))
         case "overtaken" | "ended":
-            return Overtaken(ended=status == "ended")
+            return Overtaken(time_us, ended=status == "ended")
         case "conflict":
             raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
         case "outdated":

@@ -153,8 +153,9 @@ class EscalatedCalls:
                 full = answer.full
             elif not isinstance(answer, Overtaken):
                 return answer
-            elif answer.ended:
-                ended = held.id
+            else:
+                asked = replace(asked, now_ms=answer.time_us // 1000)
+                ended = held.id if answer.ended else ended
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
 
     def _step(

@@ -1,0 +1,181 @@
+"""A naive model of approvals: plain Python, one step at a time, nothing remembered that the specification does not say.
+
+It shares no code with the service. Every method gives what the service must answer.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+PENDING, APPROVED, DENIED, EXPIRED, CANCELLED, CONSUMED = (
+    "pending", "approved", "denied", "expired", "cancelled", "consumed",
+)  # fmt: skip
+DECIDED, OWN, CHANGED, UNAUTHORIZED = "ApprovalDecided", "OwnApproval", "ApprovalChanged", "Unauthorized"
+
+
+@dataclass
+class Rule:
+    """A rule that asks: of which policy, and what it asks of people. Equal = the same rule."""
+
+    policy: str
+    expires_s: int
+    people: int
+    valid_s: int
+    uses: int
+
+
+@dataclass
+class Approval:
+    """One question, and what was said."""
+
+    id: str
+    agent: str
+    asker: str
+    call: tuple
+    rules: list[Rule]
+    people: int
+    valid_ms: int
+    uses_left: int
+    expires_ms: int
+    status: str = PENDING
+    over: bool = False
+    version: int = 1
+    requests: int = 1
+    said_yes: list[str] = field(default_factory=list)
+    usable_until_ms: int | None = None
+
+    def is_open(self, now_ms: int) -> bool:
+        """Whether something can become of it, if it rests on what is there."""
+        ends = self.expires_ms if self.status == PENDING else self.usable_until_ms
+        return self.status in (PENDING, APPROVED) and now_ms < ends
+
+    def shown(self, now_ms: int) -> str:
+        """Its status as it is shown: what has run out has expired."""
+        return EXPIRED if self.status in (PENDING, APPROVED) and not self.is_open(now_ms) else self.status
+
+
+class Model:
+    """What a workspace holds, and what it answers."""
+
+    def __init__(self) -> None:
+        self.active: dict[str, bool] = {}
+        self.rules: dict[str, list[Rule]] = {}
+        self.keys: set[str] = set()
+        self.approvals: dict[str, Approval] = {}
+        self.of_call: dict[tuple, str] = {}
+        self.log: list[tuple[str, str]] = []
+        self.names = itertools.count()
+
+    def ask(self, agent: str, key: str, what: int, now_ms: int) -> tuple[str, str | None, str | None]:
+        """What a call is answered: error or result, the approval it has, and `new` if it has just been made."""
+        if key not in self.keys:
+            return UNAUTHORIZED, None, None
+        if not self.active[agent]:
+            self.log.append(("denied", ""))
+            return "denied", None, None
+        asking = self.rules[agent]
+        if not asking:
+            self.log.append(("allowed", ""))
+            return "allowed", None, None
+        call = (agent, what)
+        held = self.approvals.get(self.of_call.get(call, ""))
+        gone = held is None or held.over or not held.is_open(now_ms)
+        if not gone and all(rule in held.rules for rule in asking):
+            if held.status == PENDING:
+                held.requests += 1
+                self.log.append(("escalated", held.id))
+                return "escalated", held.id, None
+            held.uses_left -= 1
+            held.version += 1
+            if not held.uses_left:
+                held.status = CONSUMED
+                del self.of_call[call]
+            self.log.append(("allowed", held.id))
+            return "allowed", held.id, None
+        made = Approval(
+            id=f"new {next(self.names)}",
+            agent=agent,
+            asker=key,
+            call=call,
+            rules=list(asking),
+            people=max(rule.people for rule in asking),
+            valid_ms=min(rule.valid_s for rule in asking) * 1000,
+            uses_left=min(rule.uses for rule in asking),
+            expires_ms=now_ms + min(rule.expires_s for rule in asking) * 1000,
+        )
+        self.approvals[made.id] = made
+        self.of_call[call] = made.id
+        self.log.append(("escalated", made.id))
+        return "escalated", made.id, "new"
+
+    def log_of(self, newest: int) -> list[tuple[str, str | None]]:
+        """The newest answers as callers got them."""
+        return [(told, each or None) for told, each in self.log[-newest:]]
+
+    def named(self, model_id: str, real_id: str) -> None:
+        """The approval has got its name."""
+        held = self.approvals.pop(model_id)
+        held.id = real_id
+        self.approvals[real_id] = held
+        self.of_call[held.call] = real_id
+        self.log[-1] = (self.log[-1][0], real_id)
+
+    def decide(self, approval_id: str, key: str, verdict: str, version: int | None, now_ms: int) -> str:
+        """The status that the approval has then, or why nothing was decided."""
+        held = self.approvals[approval_id]
+        if version is not None and version != held.version:
+            return CHANGED
+        if key not in self.keys:
+            return UNAUTHORIZED
+        if held.status != PENDING or now_ms >= held.expires_ms or held.over:
+            return DECIDED
+        if (key == held.asker) != (verdict == CANCELLED):
+            return OWN
+        if key in held.said_yes:
+            return DECIDED
+        held.version += 1
+        self.log.append((f"approval_{verdict}", approval_id))
+        if verdict == APPROVED:
+            held.said_yes.append(key)
+            if len(held.said_yes) < held.people:
+                return PENDING
+            held.usable_until_ms = now_ms + held.valid_ms
+        else:
+            self._leave(held)
+        held.status = verdict
+        return verdict
+
+    def keep_house(self, now_ms: int) -> set[tuple[str, str]]:
+        """What ends now: what has run out has expired, what rests on nothing is cancelled."""
+        ended = set()
+        for held in self.approvals.values():
+            if held.status not in (PENDING, APPROVED) or (held.is_open(now_ms) and not held.over):
+                continue
+            held.status = CANCELLED if held.is_open(now_ms) else EXPIRED
+            held.version += 1
+            self._leave(held)
+            ended.add((f"approval_{held.status}", held.id))
+        return ended
+
+    def suspend(self, agent: str) -> None:
+        """Whatever was asked so far is over."""
+        self.active[agent] = False
+        self._end(lambda held: held.agent == agent)
+
+    def delete_policy(self, agent: str, policy: str) -> None:
+        """What a rule of it asked is over."""
+        self.rules[agent] = [rule for rule in self.rules[agent] if rule.policy != policy]
+        self._end(lambda held: any(rule.policy == policy for rule in held.rules))
+
+    def revoke(self, key: str) -> None:
+        """What it asked is over."""
+        self.keys.discard(key)
+        self._end(lambda held: held.asker == key)
+
+    def _end(self, rests_on_it) -> None:
+        for held in self.approvals.values():
+            if held.status in (PENDING, APPROVED) and rests_on_it(held):
+                held.over = True
+
+    def _leave(self, held: Approval) -> None:
+        if self.of_call.get(held.call) == held.id:
+            del self.of_call[held.call]
