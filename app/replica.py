@@ -156,11 +156,11 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
         escalated = EscalatedCalls(runner.call, signer, bounds, pool)
-        follower = ApprovalFollower(BlockingReader(url))
+        stopping = asyncio.Event()
+        follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
-        stopping = asyncio.Event()
         yield Services(
             settings=settings,
             client=client,

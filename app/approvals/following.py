@@ -25,10 +25,14 @@ class ApprovalEvent(Struct, frozen=True):
 
 
 class ApprovalFollower:
-    """What becomes of approvals on any replica reaches everybody who waits here, within the time of a round trip."""
+    """What becomes of approvals on any replica reaches everybody who waits here, within the time of a round trip.
 
-    def __init__(self, reader: BlockingReader) -> None:
+    stopping: when it is set everybody is woken.
+    """
+
+    def __init__(self, reader: BlockingReader, stopping: asyncio.Event) -> None:
         self._reader = reader
+        self._stopping = stopping
         self._rooms: dict[str, _Room] = {}
 
     @asynccontextmanager
@@ -41,7 +45,9 @@ class ApprovalFollower:
         """
         room = self._rooms.get(workspace_id)
         if room is None:
-            room = self._rooms[workspace_id] = _Room(self._reader, Keyspace(workspace_id).approval_events)
+            room = self._rooms[workspace_id] = _Room(
+                self._reader, Keyspace(workspace_id).approval_events, self._stopping
+            )
         queue: asyncio.Queue[ApprovalEvent | None] = asyncio.Queue(_UNREAD_MAX)
         room.queues[queue] = wake
         try:
@@ -69,11 +75,11 @@ class ApprovalFollower:
 class _Room:
     """Everybody in this replica who waits for one workspace's approvals."""
 
-    def __init__(self, reader: BlockingReader, stream: str) -> None:
+    def __init__(self, reader: BlockingReader, stream: str, stopping: asyncio.Event) -> None:
         self._reader = reader
         self._stream = stream
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._listen())
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._wake_when(stopping))]
         self.queues: dict[asyncio.Queue[ApprovalEvent | None], asyncio.Event | None] = {}
 
     async def listening(self) -> None:
@@ -81,7 +87,8 @@ class _Room:
         await asyncio.shield(self._ready)
 
     def close(self) -> None:
-        self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     async def _listen(self) -> None:
         try:
@@ -99,6 +106,10 @@ class _Room:
                 log.warning("%s; approvals are listened for again in a second", error)
                 self._tell(None)
                 await asyncio.sleep(_AGAIN_S)
+
+    async def _wake_when(self, stopping: asyncio.Event) -> None:
+        await stopping.wait()
+        self._tell(None)
 
     def _tell(self, event: ApprovalEvent | None) -> None:
         for queue, wake in self.queues.items():
