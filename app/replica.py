@@ -17,6 +17,7 @@ from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision, Runner
 from app.authorize.escalated import Bounds, EscalatedCalls
+from app.authorize.explainer import Explainer
 from app.authorize.store_clock import StoreClock
 from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
@@ -77,6 +78,7 @@ class Services(Struct, frozen=True, kw_only=True):
     redactor: Redactor
     signer: Signer
     authorizer: Authorizer
+    explainer: Explainer
     approvals: Approvals
     approval_follower: ApprovalFollower
     endings: Endings
@@ -180,6 +182,16 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             redactor=redactor,
             signer=signer,
             authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),
+            explainer=Explainer(
+                client,
+                agents,
+                CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None),
+                escalated,
+                clock,
+                ids,
+                lambda agent, policies, marks: compile_agent(agent, policies, redactor.is_secret, marks),
+                pool,
+            ),
             approvals=Approvals(client, ids, settings.audit_backlog_max),
             approval_follower=follower,
             webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),

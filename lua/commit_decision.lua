@@ -46,6 +46,7 @@ ARGV[13]      shared_version  the same of the workspace and of each of the agent
 ARGV[14]      group_fields    fields of `commits` with the groups' tokens, with a space between them
 ARGV[15]      backlog_max     entries the stream may hold unsealed
 ARGV[16]      patience_us     how long the replica waits for the reply: no answer takes longer from here
+                              "" = decide and write nothing
 ARGV[17]      agent_id        of the entry
 ARGV[18]      key_id          of the entry
 ARGV[19]      result          outcome if every quota has room: allowed, denied, escalated
@@ -88,6 +89,7 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
               live buckets, quotas + 1 = a mark counts in too many sessions of the agent; retry_us until every
               full quota has room again, 0 = none is full, one never will, or the result is the same with room;
               approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
+  explained   the same for what would be committed, without patience_us; nothing written
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
   stale       the agent is gone, or a version token is another; nothing written
@@ -358,6 +360,10 @@ if with_approval and result ~= 'denied' and step ~= 'probe' then
   call('ZCARD', approvals)
   call('XLEN', events)
 end
+local approval_text = became == '' and '' or became .. ' ' .. ends_ms
+if not patience_us then
+  return {'explained', decision_id, time_text, 0, crowded and -full or full, math.ceil(retry_us), approval_text}
+end
 -- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
 local latency_us = math.max(waited_us, time_us - arrived_us)
 if latency_us > waited_us + patience_us then latency_us = waited_us end
@@ -482,5 +488,4 @@ local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
-local approval_text = became == '' and '' or became .. ' ' .. ends_ms
 return {'committed', decision_id, time_text, latency_us, crowded and -full or full, math.ceil(retry_us), approval_text}

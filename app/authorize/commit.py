@@ -95,7 +95,8 @@ class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
     backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
-    patience_us: how long the runner waits for a reply; an entry recorded later is not an answer.
+    patience_us: how long the runner waits for a reply; an entry recorded later is not an answer. None: nothing is ever
+    written, and what would have been the decision is the answer.
     """
 
     def __init__(
@@ -104,13 +105,14 @@ class CommitDecision:
         clock: StoreClock,
         backlog_max: int,
         answered: Callable[[int], None] = lambda _round_trip_us: None,
-        patience_us: int = 250_000,
+        patience_us: int | None = 250_000,
     ) -> None:
         self._runner = runner
         self._answered = answered
         self._clock = clock
         self._backlog_max = backlog_max
         self._patience_us = patience_us
+        self._done = "committed" if patience_us is not None else "explained"
 
     async def __call__(
         self,
@@ -167,7 +169,7 @@ class CommitDecision:
             self._answered(received_us - sent_us)
             self._clock.observe(sent_us, received_us, time_us)
 
-        if status == "committed":
+        if status == self._done:
             outcome = final_outcome(plan, full)
             if approval is not None and approval_text:
                 return with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
@@ -218,7 +220,7 @@ class CommitDecision:
             " ".join((tokens.workspace, *(token for _, token in tokens.groups))),
             " ".join(group_token(digest) for digest, _ in tokens.groups),
             self._backlog_max,
-            self._patience_us,
+            "" if self._patience_us is None else self._patience_us,
             request.agent_id,
             caller.key_id,
             *outcome_args(plan.outcome),

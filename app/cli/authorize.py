@@ -9,10 +9,10 @@ import click
 from app.cli.session import print_json
 
 URL, KEY = "REMIT_URL", "REMIT_API_KEY"
-_LOCAL = "http://127.0.0.1:8080"
+LOCAL = "http://127.0.0.1:8080"
 _NOT_ALLOWED = 3
 _WIDTH = len("escalated")
-_COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
+COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
 @click.command()
@@ -20,7 +20,7 @@ _COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--action", help='What is attempted; "authorize" if left out.')
-@click.option("--url", envvar=URL, default=_LOCAL, show_default=True, help=f"Where the service is; {URL}.")
+@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"Where the service is; {URL}.")
 @click.option("--key", envvar=KEY, help=f"The API key that asks; {KEY}.")
 @click.option("--exit-code", is_flag=True, help="End with 3 unless the call is allowed, for scripts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as the service gave it.")
@@ -43,20 +43,21 @@ def authorize(
     """
     if key is None:
         raise click.UsageError(f"Which API key asks? export {KEY}=$(remit keys create --raw)")
-    body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(_parameter, parameters))}
+    body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if action is not None:
         body["action"] = action
-    answer = _post(f"{url.rstrip('/')}/v1/authorize", key, json.dumps(body).encode())
+    answer = post_json(f"{url.rstrip('/')}/v1/authorize", key, json.dumps(body).encode())
     if as_json:
         print_json(answer)
     else:
-        result = click.style(f"{answer['result']:{_WIDTH}}", fg=_COLOURS.get(answer["result"]))
+        result = click.style(f"{answer['result']:{_WIDTH}}", fg=COLOURS.get(answer["result"]))
         click.echo(f"{result}  {answer['reason']}")
     if exit_code and not answer["allowed"]:
         sys.exit(_NOT_ALLOWED)
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def named_value(text: str) -> tuple[str, Any]:
+    """The two sides of `name=value`; the value as JSON where it is JSON, else as text. Raises UsageError."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.UsageError(f"{text!r} is not NAME=VALUE")
@@ -66,7 +67,7 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _post(url: str, key: str, body: bytes) -> dict[str, Any]:
+def post_json(url: str, key: str, body: bytes) -> dict[str, Any]:
     """The answer to the call. Raises ClickException with the service's own sentence, or what keeps it from us."""
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen

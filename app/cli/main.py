@@ -16,6 +16,7 @@ COMMANDS = {
     "authorize": "app.cli.authorize:authorize",
     "compact": "app.cli.compact:compact",
     "doctor": "app.cli.doctor:doctor",
+    "explain": "app.cli.explain:explain",
     "keys": "app.cli.api_keys:keys",
     "policies": "app.cli.policies:policies",
     "serve": "app.cli.serve:serve",

@@ -22,6 +22,7 @@ from app.http.api import (
     authorize,
     changes,
     claude_code_hook,
+    explain,
     health,
     metrics,
     policies,
@@ -45,6 +46,7 @@ from app.replica import Services
 ROUTES: list[ControllerRouterHandler] = [
     authorize.authorize,
     claude_code_hook.claude_code_hook,
+    explain.explain,
     api_keys.create_key,
     api_keys.list_keys,
     api_keys.revoke_key,

@@ -1,6 +1,6 @@
 """What `decide` reads: an agent's policies in tiers, and for each tool only the rules that can matter."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 
@@ -131,6 +131,11 @@ class CompiledAgent:
         if outcome.rule is None or outcome.policy_id is None or outcome.result is not Result.ESCALATED:
             return None
         return self._escalations.get((outcome.policy_id, outcome.rule.index))
+
+    @property
+    def compiled_policies(self) -> Iterator[tuple[Policy, Sequence[CompiledRule]]]:
+        """The enabled policies in the order of evaluation, each with its rules."""
+        return ((each.policy, each.rules) for each in self._enabled)
 
     @cached_property
     def context_names(self) -> frozenset[str]:

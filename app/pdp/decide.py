@@ -1,16 +1,30 @@
 """`decide`: one tool call against an agent's policies, quotas left open."""
 
+from typing import Protocol
+
 from msgspec.structs import replace
 
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
-from app.pdp.compiled import CompiledAgent, PolicyView
+from app.pdp.compiled import PolicyView, ToolView
 from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.sequences import with_marks
 from app.pdp.time_windows import MINUTE_US
 
 
-def decide(agent: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
+class Judged(Protocol):
+    """A compiled agent, as far as `decide` looks at it."""
+
+    @property
+    def active(self) -> bool: ...
+
+    @property
+    def refusal(self) -> Plan: ...
+
+    def view_of(self, request: AuthorizeRequest) -> ToolView: ...
+
+
+def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
     """The plan for one tool call.
 
     now_us: the store's time as far as it is known; a plan that depends on it says for how long it holds.

@@ -11,3 +11,8 @@ def covers(patterns: Iterable[str], tool: str) -> bool:
         if pattern.endswith("*") and tool.startswith(pattern[:-1]) and len(tool) >= len(pattern):
             return True
     return False
+
+
+def covering(patterns: Iterable[str], tool: str) -> str | None:
+    """The first pattern that covers the tool; None if none does."""
+    return next((pattern for pattern in patterns if covers((pattern,), tool)), None)

@@ -22,6 +22,7 @@ CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
 ROWS = {
     ("POST", "/v1/authorize"): {"body agent_id": AGENT, "body agentId": AGENT},
     ("POST", "/v1/hooks/claude-code"): {},
+    ("POST", "/v1/explain"): {"body agent_id": AGENT},
     ("POST", "/v1/agents"): {},
     ("GET", "/v1/agents"): {},
     ("GET", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
@@ -77,6 +78,7 @@ BODIES = {
     ("POST", "/v1/webhooks/{webhook_id}/test"): {},
     ("POST", "/v1/webhooks/{webhook_id}/retry"): {},
     ("POST", "/v1/authorize"): {"tool_name": "file.read"},
+    ("POST", "/v1/explain"): {"tool_name": "file.read"},
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},

@@ -82,3 +82,20 @@ def test_a_slash_at_the_end_is_no_third_way(tenant):
     answer = tenant.admin.post("/v1/authorize/", content=NOBODY, headers={"X-Request-ID": "mine"})
     assert answer.status_code == 404
     assert answer.headers.get_list("x-request-id") == ["mine"]
+
+
+@pytest.mark.parametrize("query", ["?dry_run=true", "?x", "?explain=1&b=2"])
+@pytest.mark.parametrize("path", ["/v1/authorize", "/v1/authorize/"])
+def test_a_query_parameter_is_refused_and_nothing_is_decided(tenant, query, path):
+    """Who asks for a dry run must not get a decision; the refusal names what explains. First the key, as always."""
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent)
+    body = {"agent_id": agent, "tool_name": "t"}
+    refused = tenant.admin.post(f"{path}{query}", json=body)
+    name = query[1:].partition("=")[0]
+    message = f"{name}: is no query parameter, there are none here; POST /v1/explain says what would be answered"
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+    assert refused.json()["error"]["message"] == message
+    assert tenant.log(agent_id=agent) == []
+    nobody = {"Authorization": f"Bearer {new_raw_key()}"}
+    assert tenant.admin.post(f"{path}{query}", json=body, headers=nobody).status_code == 401

@@ -6,6 +6,7 @@ as the decision. Errors, methods and the entry in the OpenAPI document are the s
 
 from collections.abc import Callable
 from typing import Annotated, Protocol, cast
+from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import asgi
@@ -45,6 +46,7 @@ from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.replica import Services
 from app.throttling.large_calls import LARGE_BYTES
+from app.validation_messages import visible
 
 PATH = "/v1/authorize"
 IDEMPOTENCY_KEY = b"idempotency-key"
@@ -224,11 +226,24 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     if scope["method"] == "OPTIONS":
         await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
     elif scope["method"] == "POST":
-        await send_answer(send, await respond(services, AsgiCall(scope, receive)))
+        question = _refuse_query(scope["query_string"]) if scope["query_string"] else None
+        await send_answer(send, await respond(services, AsgiCall(scope, receive), question))
     else:
         problem = not_allowed(scope["method"], _ALLOW)
         services.metrics.refused(problem.code)
         await send_answer(send, error_answer(problem))
+
+
+def _refuse_query(query: bytes) -> Translation:
+    """Raises Invalid in place of decoding the body: who asks for a dry run must not get a decision."""
+
+    def refuse(raw: bytes, _headers: list[Header], _max_bytes: int) -> bytes:
+        for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            message = "is no query parameter, there are none here; POST /v1/explain says what would be answered"
+            raise Invalid.at(visible(name), message)
+        return raw
+
+    return refuse
 
 
 class AsgiCall:

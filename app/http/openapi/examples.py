@@ -11,6 +11,7 @@ from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
+from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
@@ -19,6 +20,7 @@ from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSec
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
+from app.model.explanations import Explanation
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
@@ -105,6 +107,19 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "the least there can be": {"agent_id": _AGENT, "tool_name": "booking.read"},
         "by the agent's alias": {"agent_id": "booking", "tool_name": "booking.read"},
+    },
+    ExplainBody: {
+        "a refund, next Monday at noon": {
+            "agent_id": _AGENT,
+            "tool_name": "payment.refund",
+            "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+            "at": "2026-11-23T12:00:00Z",
+        },
+        "with a draft": {
+            "agent_id": _AGENT,
+            "tool_name": "booking.delete",
+            "policies": [{"name": "deletions", "rules": [{"type": "tool_allowlist", "tools": ["booking.delete"]}]}],
+        },
     },
     HookCall: {
         "a command": {
@@ -197,6 +212,65 @@ ANSWERS: dict[type, Any] = {
             "permissionDecision": "deny",
             "permissionDecisionReason": '"Bash" is on the denylist of policy "nothing leaves"',
         }
+    },
+    Explanation: {
+        "allowed": False,
+        "result": "escalated",
+        "policyId": _POLICY,
+        "policyName": "refunds",
+        "rule": {"index": 1, "type": "parameter_constraint"},
+        "reason": 'Parameter "amount" is 900, above the maximum 500',
+        "retryAfterSeconds": None,
+        "at": _DECIDED,
+        "agent": {
+            "id": _AGENT,
+            "name": "booking agent",
+            "alias": "booking-agent",
+            "status": "active",
+            "groups": ["passengers"],
+        },
+        "policies": [
+            {
+                "id": _POLICY,
+                "name": "refunds",
+                "version": 2,
+                "kind": "grant",
+                "priority": 100,
+                "governs": "agent",
+                "group": None,
+                "part": "failed",
+                "rules": [
+                    {
+                        "index": 1,
+                        "type": "parameter_constraint",
+                        "part": "failed",
+                        "onFailure": "escalated",
+                        "pattern": "payment.refund",
+                        "reason": 'Parameter "amount" is 900, above the maximum 500',
+                        "values": [
+                            {"name": "parameters.amount", "value": 900},
+                            {"name": "parameters.currency", "value": "EUR"},
+                        ],
+                    },
+                    {
+                        "index": 2,
+                        "type": "rate_limit",
+                        "part": "passed",
+                        "onFailure": "denied",
+                        "pattern": "payment.*",
+                        "reason": None,
+                        "values": [],
+                        "quota": {
+                            "most": 10,
+                            "taken": 3,
+                            "left": 7,
+                            "windowSeconds": 3600,
+                            "freesInSeconds": 1260.5,
+                        },
+                    },
+                ],
+            }
+        ],
     },
     AgentView: {
         "id": _AGENT,

@@ -47,6 +47,7 @@ from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
+from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
@@ -90,6 +91,7 @@ from app.http.openapi.parameters import (
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
+from app.model.explanations import Explanation
 from app.model.keys import Scope
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -222,6 +224,21 @@ OPERATIONS = (
             "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
             "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
             "that says why, because the coding agent runs the tool after any other status."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/explain",
+        "Ask what would be answered, and why",
+        READ,
+        "Policies",
+        body=ExplainBody,
+        answer=Explanation,
+        errors=(AgentNotFound,),
+        description=(
+            "What authorize would answer to this key, and what every rule of every policy has to do with it. It is the "
+            "decision itself that runs, up to the moment at which it would be written: nothing is taken, logged or "
+            "created, and no approval is asked for or used."
         ),
     ),
     Operation(

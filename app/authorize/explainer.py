@@ -1,0 +1,135 @@
+"""Explanations of calls that nobody makes: the hot path with a tracer, on a commit that writes nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import UNSET, Struct
+
+from app.authorize.approval_step import ApprovalStep
+from app.authorize.commit import Answer, CommitDecision, require_stale
+from app.authorize.escalated import EscalatedCalls
+from app.authorize.key_sessions import in_its_session
+from app.authorize.standings import read_standings
+from app.authorize.store_clock import StoreClock
+from app.errors import StoreUnavailable
+from app.fair_pool import FairPool
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.drafts import stored_id
+from app.model.explanations import Explanation
+from app.model.ids import Ids
+from app.model.keys import Caller
+from app.model.policies import Policy
+from app.model.times import rfc3339
+from app.pdp import CompiledAgent
+from app.pdp.explained import explained_agent, policy_parts
+from app.pdp.trace import Trace, trace
+from app.redis_client.client import Client
+from app.store.agents import Agents, Governed
+
+ATTEMPTS = 16
+Drafting = Callable[[Agent, Sequence[Policy]], Sequence[Policy]]
+"""Takes an agent and the policies that govern it; those by which it shall be judged."""
+
+
+class _Judged(Struct, frozen=True):
+    """A call traced, and the decision that would have been committed."""
+
+    governed: Governed
+    traced: Trace
+    decision: Decision
+
+
+class Explainer:
+    """What would be answered and why. Nothing is taken, logged or created, and no replica remembers it.
+
+    unwritten: a commit that writes nothing. escalated: as for decisions.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        agents: Agents,
+        unwritten: CommitDecision,
+        escalated: EscalatedCalls,
+        clock: StoreClock,
+        ids: Ids,
+        compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], CompiledAgent],
+        pool: FairPool | None = None,
+    ) -> None:
+        self._client = client
+        self._agents = agents
+        self._unwritten = unwritten
+        self._escalated = escalated
+        self._clock = clock
+        self._ids = ids
+        self._compile = compile_agent
+        self._pool = pool or FairPool()
+
+    async def explain(
+        self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None
+    ) -> Explanation:
+        """What `authorize` would answer to this caller, and what every rule has to do with it.
+
+        request: its agent_id is an id, and it has no idempotency key.
+        at_us: the store's time at which the call would be made; None = now. In the past, quotas are as they are now.
+        Raises as `Authorizer.authorize` does.
+        """
+        if caller.session_from is not None:
+            request = in_its_session(caller, request)
+        judged = await self._judge(caller, request, at_us, drafting or (lambda _, policies: policies))
+        decision, outcome = judged.decision, judged.decision.outcome
+        standings = await read_standings(self._client, caller.workspace_id, request.agent_id, judged.traced, at_us)
+        names = {each.policy.id: each.policy.name for each in judged.traced.policies}
+        # Rounded up, as authorize does.
+        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
+        return Explanation(
+            allowed=outcome.result is Result.ALLOWED,
+            result=outcome.result,
+            policy_id=stored_id(outcome.policy_id),
+            policy_name=names.get(outcome.policy_id or ""),
+            rule=outcome.rule,
+            reason=outcome.reason,
+            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
+            at=rfc3339(decision.time_us // 1000),
+            agent=explained_agent(judged.governed.agent),
+            policies=policy_parts(judged.traced, outcome, request, standings),
+            approval=decision.approval or UNSET,
+        )
+
+    async def _judge(self, caller: Caller, request: AuthorizeRequest, at_us: int | None, drafting: Drafting) -> _Judged:
+        """The call decided as `Authorizer.authorize` decides it, again as long as it is stale."""
+        workspace_id = caller.workspace_id
+        now_us = self._clock.now_us() if at_us is None else at_us
+        for _ in range(ATTEMPTS):
+            governed = await self._agents.load(workspace_id, request.agent_id)
+            policies = drafting(governed.agent, governed.policies)
+            agent = await self._pool.run(workspace_id, self._compile, governed.agent, policies, governed.shared_marks)
+            traced = await self._pool.run(workspace_id, trace, agent, policies, request, now_us, caller.key_id)
+            answer = await self._ask(caller, request, governed, agent, traced.plan, now_us, at_us)
+            if isinstance(answer, Decision):
+                return _Judged(governed, traced, answer)
+            now_us = require_stale(answer).time_us
+        raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one explanation; try again")
+
+    async def _ask(
+        self,
+        caller: Caller,
+        request: AuthorizeRequest,
+        governed: Governed,
+        agent: CompiledAgent,
+        plan: Plan,
+        now_us: int,
+        at_us: int | None,
+    ) -> Answer:
+        decision_id = self._ids.new(now_us // 1000)
+
+        async def commit(plan: Plan, step: ApprovalStep | None) -> Answer:
+            return await self._unwritten(
+                caller, request, governed.tokens, plan, decision_id, now_us, now_us=at_us, approval=step
+            )
+
+        if not plan.may_escalate:
+            return await commit(plan, None)
+        return await self._escalated.commit(
+            caller.workspace_id, request, agent, plan, now_us, decision_id, caller.key_id, commit
+        )

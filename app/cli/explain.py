@@ -1,0 +1,117 @@
+"""`remit explain`: why the running service would answer a call as it would."""
+
+import json
+from typing import Any, BinaryIO
+
+import click
+
+from app.cli.authorize import COLOURS, KEY, LOCAL, URL, named_value, post_json
+from app.cli.options import Time
+from app.cli.session import print_json
+from app.cli.tables import print_table
+from app.model.times import rfc3339
+
+_SHOWN = 60
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("tool")
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--context", "context", multiple=True, metavar="NAME=VALUE", help="What the caller vouches for; repeat.")
+@click.option("--at", type=Time(), help="When the call would be made: ISO 8601 or a date; now if left out.")
+@click.option(
+    "--policy",
+    "files",
+    multiple=True,
+    type=click.File("rb"),
+    help="A draft as JSON, or a list; may be repeated.",
+)
+@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"Where the service is; {URL}.")
+@click.option("--key", envvar=KEY, help=f"The API key that asks, with the scope read or policies; {KEY}.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as the service gave it.")
+def explain(
+    agent: str,
+    tool: str,
+    parameters: tuple[str, ...],
+    context: tuple[str, ...],
+    at: int | None,
+    files: tuple[BinaryIO, ...],
+    url: str,
+    key: str | None,
+    as_json: bool,
+) -> None:
+    """Print whether AGENT might call TOOL, and why, rule by rule; nothing is taken, logged or created.
+
+    VALUE is JSON where it can be read as such (120, true, [1, 2]) and a string where not. A draft with the id of a
+    policy stands in its place; one without is added.
+    """
+    if key is None:
+        raise click.UsageError(f"Which API key asks? export {KEY}=$(remit keys create --raw)")
+    body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
+    if context:
+        body["context"] = dict(map(named_value, context))
+    if at is not None:
+        body["at"] = rfc3339(at)
+    if files:
+        body["policies"] = [draft for file in files for draft in _drafts(file)]
+    told = post_json(f"{url.rstrip('/')}/v1/explain", key, json.dumps(body).encode())
+    if as_json:
+        print_json(told)
+    else:
+        print_explanation(told)
+
+
+def print_explanation(told: dict[str, Any]) -> None:
+    """The answer, and a row for each rule and for each policy that has none."""
+    result = str(told["result"])
+    click.echo(f"{click.style(result, fg=COLOURS.get(result))}  {told['reason']}")
+    if told.get("retryAfterSeconds") is not None:
+        click.echo(f"a rate limit or budget has room again in {told['retryAfterSeconds']:g} s")
+    rows: list[tuple[str, ...]] = []
+    for policy in told["policies"]:
+        kind = "guardrail" if policy["kind"] == "guardrail" else f"tier {policy['priority']}"
+        name = policy["name"] if policy["version"] is None else f"{policy['name']} v{policy['version']}"
+        if not policy["rules"]:
+            rows.append((kind, name, "", policy["part"], "", ""))
+        for rule in policy["rules"]:
+            which = f"{rule['index']} {rule['type']}"
+            rows.append((kind, name, which, _words(rule["part"]), rule["pattern"] or "-", _about(rule)))
+            kind = name = ""
+    click.echo()
+    hint = "No policy governs the agent, so every call of it is denied; `remit policies create` makes one"
+    print_table(("ASKED", "POLICY", "RULE", "CAME TO", "COVERS BY", "BECAUSE OF"), rows, hint)
+
+
+def _about(rule: dict[str, Any]) -> str:
+    """What a rule saw: its reason, the values it reads, and how full it is."""
+    parts = [rule["reason"]] if rule["reason"] else []
+    if rule["reason"] is None or rule["part"] == "unknown":
+        parts += (f"{each['name']}={_value(each)}" for each in rule["values"])
+    if "quota" in rule:
+        quota = rule["quota"]
+        frees = "" if quota["freesInSeconds"] is None else f", frees in {quota['freesInSeconds']:g} s"
+        parts.append(f"{quota['left']:g} of {quota['most']:g} left in {quota['windowSeconds']} s{frees}")
+    for mark in rule.get("session", ()):
+        ago = mark["allowedSecondsAgo"]
+        parts.append(f"{mark['tool']} " + ("not allowed yet" if ago is None else f"allowed {ago:g} s ago"))
+    return "; ".join(parts)
+
+
+def _value(seen: dict[str, Any]) -> str:
+    if "value" not in seen:
+        return "(not given)"
+    text = json.dumps(seen["value"], ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _words(part: str) -> str:
+    return part.replace("_", " ")
+
+
+def _drafts(file: BinaryIO) -> list[Any]:
+    try:
+        given = json.load(file)
+    except ValueError as error:
+        raise click.ClickException(f"{file.name}: is not JSON ({error})") from None
+    return given if isinstance(given, list) else [given]

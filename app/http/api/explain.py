@@ -1,0 +1,84 @@
+"""/v1/explain."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from litestar import Request, post
+from litestar.di import NamedDependency as Handed
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
+
+from app.errors import Invalid
+from app.http.api.authorize_body import decode_tool_call
+from app.http.authentication import requires
+from app.http.bodies import MAX_BODY_BYTES, Body, decode_body, read_body
+from app.http.called_agents import WANTED, called_agent
+from app.model.agents import Agent, AgentRef
+from app.model.decisions import AuthorizeRequest
+from app.model.drafts import with_drafts
+from app.model.explanations import MAX_DRAFTS, Explanation
+from app.model.fields import Timestamp
+from app.model.keys import Caller, Scope
+from app.model.policies import Policy
+from app.model.policy_sets import PolicyEntry
+from app.model.text import FieldError, Name, ToolName
+from app.model.times import parse_time_ms
+from app.replica import Services
+
+PATH = "/v1/explain"
+
+
+class ExplainBody(Body, frozen=True):
+    """A call to explain. Nobody makes it: nothing is taken, logged or created.
+
+    tool_name: The tool that the agent would call.
+    action: What would be attempted; `authorize` if left out.
+    parameters: The call's parameters.
+    context: What the caller would vouch for.
+    at: When the call would be made, for rules that look at the clock; now if left out. Rate limits and budgets are as
+    they would be then if nothing else was admitted; at a time in the past they are as they are now.
+    policies: Drafts. One with the id of a policy that governs the agent stands in its place, one without is added.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
+
+    agent_id: AgentRef
+    tool_name: ToolName
+    action: Name | UnsetType = UNSET
+    parameters: dict[str, Any] | UnsetType = UNSET
+    context: dict[str, Any] | UnsetType = UNSET
+    at: Timestamp | UnsetType = UNSET
+    policies: Annotated[list[PolicyEntry], Meta(max_length=MAX_DRAFTS)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if called_agent(self.agent_id) is None:
+            raise FieldError("agent_id", WANTED)
+        if self.at is not UNSET:
+            try:
+                parse_time_ms(self.at)
+            except ValueError as error:
+                raise FieldError("at", str(error)) from None
+
+
+@post(PATH, status_code=200, guards=[requires(Scope.READ, Scope.POLICIES)])
+async def explain(request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]) -> Explanation:
+    """What authorize would answer, and what every rule has to do with it; nothing is taken, logged or created."""
+    raw = await read_body(request.receive, MAX_BODY_BYTES)
+    body, call = await services.pool.run(caller.workspace_id, _decode, services, raw)
+    agent_id = await services.agents.id_of(caller.workspace_id, call.agent_id)
+    drafts = body.policies or []
+
+    def drafting(agent: Agent, policies: Sequence[Policy]) -> Sequence[Policy]:
+        return with_drafts(agent, policies, drafts)
+
+    at_us = None if body.at is UNSET else parse_time_ms(body.at) * 1000
+    try:
+        return await services.explainer.explain(caller, replace(call, agent_id=agent_id), at_us, drafting)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+
+
+def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
+    """The body, and its call as authorize decodes it: the bytes themselves, since approvals are bound to them."""
+    body = decode_body(raw, ExplainBody)
+    return body, decode_tool_call(raw, None, services.redactor, services.signer, MAX_BODY_BYTES)

@@ -1,0 +1,60 @@
+"""Drafts: policies that are tried and stored nowhere."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from app.model.agents import Agent
+from app.model.policies import Policy, PolicyKind
+from app.model.policy_sets import PolicyEntry
+from app.model.text import FieldError
+
+_NEW = "draft "
+
+
+def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[PolicyEntry]) -> list[Policy]:
+    """The policies that would govern the agent: each draft in place of the one with its id, or beside them all.
+
+    A draft without an id is the agent's own, unless it names a group of the agent's; a guardrail that governs every
+    agent governs this one alike. Drafts are at version 0. Raises FieldError if one cannot govern the agent.
+    """
+    held = {policy.id: policy for policy in policies}
+    newest_ms = max((policy.created_ms for policy in held.values()), default=0)
+    for index, draft in enumerate(drafts):
+        where = f"policies[{index}]"
+        if draft.id is not None and draft.id not in held:
+            raise FieldError(f"{where}.id", "is no policy that governs the agent; leave it out for one that is added")
+        if draft.id is None and draft.agent_id not in (None, agent.id, agent.alias):
+            raise FieldError(f"{where}.agentId", "is another agent; leave it out, or ask about that one")
+        if draft.id is None and draft.group is not None and draft.group not in agent.groups:
+            raise FieldError(f"{where}.group", "is no group of the agent's; leave it out, or ask about another agent")
+        given = {
+            "kind": draft.kind,
+            "name": draft.name,
+            "rules": tuple(draft.rules),
+            "priority": draft.priority,
+            "enabled": draft.enabled,
+            "version": 0,
+        }
+        if draft.id is not None:
+            before = held[draft.id]
+            if draft.kind is PolicyKind.GRANT and before.agent_id is None and before.group is None:
+                raise FieldError(f"{where}.kind", "a policy for the whole workspace is a guardrail")
+            held[draft.id] = replace(before, **given)
+            continue
+        made_ms = newest_ms + 1 + index
+        policy = Policy(
+            id=f"{_NEW}{index}",
+            agent_id=agent.id if draft.group is None else None,
+            group=draft.group,
+            created_ms=made_ms,
+            updated_ms=made_ms,
+            **given,  # type: ignore[arg-type]
+        )
+        held[policy.id] = policy
+    return list(held.values())
+
+
+def stored_id(policy_id: str | None) -> str | None:
+    """The policy's id; None of a draft that is none yet."""
+    return None if policy_id is None or policy_id.startswith(_NEW) else policy_id

@@ -1,0 +1,138 @@
+"""What `trace` found, in the words of an explanation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.value_paths import ValuePath
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.drafts import stored_id
+from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
+from app.model.policies import Policy, PolicyRule, constraints_of, limit_of
+from app.model.quotas import Budget
+from app.pdp.trace import PolicyTrace, RuleTrace, Trace
+
+_SHOWN = 8
+_JSON_MAX = 300
+"""Characters of JSON that are shown of one value."""
+
+Place = tuple[str, int]
+
+
+class Standing(Struct, frozen=True):
+    """What the store has for a rule: the level of a limit, the marks of a session. failed: why it fails by that."""
+
+    level: QuotaLevel | None
+    marks: tuple[SeenMark, ...]
+    failed: str | None
+
+
+Standings = Mapping[Place, Standing]
+
+
+def explained_agent(agent: Agent) -> ExplainedAgent:
+    """The agent as an explanation shows it."""
+    return ExplainedAgent(
+        id=agent.id, name=agent.name, alias=agent.alias, status=agent.status, groups=list(agent.groups)
+    )
+
+
+def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, standings: Standings) -> list[PolicyPart]:
+    """What each policy had to do with the outcome.
+
+    outcome: the final one. standings: of the rules that ask the store, by policy and place of the rule.
+    """
+    seen = _Seen(call)
+    return [_policy_part(each, outcome, seen, standings) for each in trace.policies]
+
+
+def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", standings: Standings) -> PolicyPart:
+    policy = traced.policy
+    rules = [_rule_part(policy, each, outcome, seen, standings) for each in traced.rules]
+    part = Part.FAILED if any(each.part is Part.FAILED for each in rules) else traced.part
+    is_draft = policy.version == 0
+    return PolicyPart(
+        id=stored_id(policy.id),
+        name=policy.name,
+        version=None if is_draft else policy.version,
+        kind=policy.kind,
+        priority=policy.priority,
+        governs="agent" if policy.agent_id else "group" if policy.group else "workspace",
+        group=policy.group,
+        part=part,
+        rules=rules,
+    )
+
+
+def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen", standings: Standings) -> RulePart:
+    ref, part, reason = traced.rule.ref, traced.part, traced.reason
+    standing = standings.get((policy.id, ref.index))
+    decided = outcome.policy_id == policy.id and outcome.rule is not None and outcome.rule.index == ref.index
+    if traced.is_open and part is Part.PASSED:
+        if decided and outcome.result is traced.rule.when_failed:
+            part, reason = Part.FAILED, outcome.reason
+        elif standing is not None and standing.failed is not None:
+            part, reason = Part.FAILED, standing.failed
+    return RulePart(
+        index=ref.index,
+        type=ref.type,
+        part=part,
+        on_failure=traced.rule.when_failed,
+        pattern=traced.pattern,
+        reason=reason,
+        values=[] if traced.pattern is None else seen.by(traced.rule.rule),
+        quota=UNSET if standing is None or standing.level is None else standing.level,
+        session=list(standing.marks) if standing is not None and standing.marks else UNSET,
+    )
+
+
+class _Seen:
+    """The values of a call by the names that rules have for them, as the log keeps them."""
+
+    def __init__(self, call: AuthorizeRequest) -> None:
+        self._holders = {
+            "parameters": msgspec.json.decode(call.recorded_parameters or b"{}"),
+            "context": msgspec.json.decode(call.recorded_context or b"{}"),
+        }
+
+    def by(self, rule: PolicyRule) -> list[SeenValue]:
+        """What the rule reads by name."""
+        return [self._value(of, name) for of, name in dict.fromkeys(names_read(rule))]
+
+    def _value(self, of: str, name: str) -> SeenValue:
+        shown = f"{of}.{name}"
+        try:
+            values, _ = ValuePath(name).find(self._holders[of])
+        except Ambiguous:
+            return SeenValue(name=shown)
+        if not values:
+            return SeenValue(name=shown)
+        kept = [_clipped(value) for value in values[:_SHOWN]]
+        return SeenValue(name=shown, value=kept if len(values) > 1 else kept[0])
+
+
+def names_read(rule: PolicyRule) -> Iterator[tuple[str, str]]:
+    """Parameters or context, and the name there, of every value that the rule reads by its name."""
+    for _, of, name, constraint in constraints_of(rule):
+        yield of, name
+        for operand in (constraint.equals, constraint.at_most, constraint.at_least):
+            if operand is not UNSET:
+                yield "context" if operand.of_context else "parameters", operand.name
+    limit = limit_of(rule)
+    if limit is None:
+        return
+    if isinstance(limit, Budget):
+        yield "parameters", limit.parameter
+    for name in limit.per or ():
+        of, dot, rest = name.partition(".")
+        if dot:
+            yield of, rest
+
+
+def _clipped(value: Any) -> Any:
+    text = msgspec.json.encode(value).decode()
+    return value if len(text) <= _JSON_MAX else f"{text[:_JSON_MAX]}…"

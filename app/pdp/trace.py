@@ -1,0 +1,174 @@
+"""`trace`: what `decide` decides about a call, and what each rule had to do with it.
+
+It is `decide` itself that runs. It is handed the agent with conditions that note what they are asked and what they say,
+so that a decision nobody wants explained takes not one step more.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
+
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Plan, Quota
+from app.model.explanations import Part
+from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.pdp.compiled import CompiledAgent, PolicyView, ToolView
+from app.pdp.compiled_rules import CompiledRule, Condition
+from app.pdp.decide import decide
+from app.pdp.quotas import settled_quotas
+from app.pdp.tools import covering
+
+_Place = tuple[str, int]
+"""A policy's id, and a rule's place in it."""
+
+
+class RuleTrace(Struct, frozen=True):
+    """What a rule had to do with a plan.
+
+    pattern: the first that covers the tool. reason: why it failed or abstained.
+    checks: what the store alone can tell of it for this call. is_open: whether the plan asks the store.
+    """
+
+    rule: CompiledRule
+    part: Part
+    pattern: str | None
+    reason: str | None = None
+    checks: tuple[Quota | HistoryCheck, ...] = ()
+    is_open: bool = False
+
+
+class PolicyTrace(Struct, frozen=True):
+    """What a policy had to do with it: `rules` in its order, none where it is off."""
+
+    policy: Policy
+    part: Part
+    rules: tuple[RuleTrace, ...]
+
+
+class Trace(Struct, frozen=True):
+    """A plan, and how `decide` came to it. policies: tiers in their order, then guardrails."""
+
+    plan: Plan
+    policies: tuple[PolicyTrace, ...]
+
+
+class _NotedCondition(Condition, frozen=True, kw_only=True):
+    """A condition that notes in `said` that it was asked, and why it failed or that it did not."""
+
+    place: _Place
+    said: dict[_Place, str | None]
+
+    def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
+        reason = Condition.failed(self, parameters, context, minute)
+        self.said[self.place] = reason
+        return reason
+
+
+class _NotingAgent:
+    """A compiled agent as `decide` sees it."""
+
+    def __init__(self, agent: CompiledAgent) -> None:
+        self._agent = agent
+        self.active, self.refusal = agent.active, agent.refusal
+        self.said: dict[_Place, str | None] = {}
+        self.asked: tuple[PolicyView, ...] = ()
+
+    def view_of(self, request: AuthorizeRequest) -> ToolView:
+        view = self._agent.view_of(request)
+        self.asked = view.asked
+        return replace(view, asked=tuple(map(self._noting, view.asked)))
+
+    def _noting(self, policy: PolicyView) -> PolicyView:
+        noting = (
+            _NotedCondition(**asdict(each), place=(policy.policy_id, each.ref.index), said=self.said)
+            for each in policy.conditions
+        )
+        return replace(policy, conditions=tuple(noting))
+
+
+def trace(
+    agent: CompiledAgent, policies: Iterable[Policy], request: AuthorizeRequest, now_us: int, key_id: str = ""
+) -> Trace:
+    """The plan that `decide` makes, and what each of the policies had to do with it.
+
+    policies: those that the agent was compiled from, disabled ones too.
+    """
+    noting = _NotingAgent(agent)
+    plan = decide(noting, request, now_us, key_id)
+    judge = _Judge(agent, noting, plan, request, key_id)
+    compiled = {policy.id: rules for policy, rules in agent.compiled_policies}
+    ordered = sorted(evaluation_order(policies), key=lambda policy: policy.kind is PolicyKind.GUARDRAIL)
+    return Trace(plan, tuple(judge.policy(policy, compiled.get(policy.id, ())) for policy in ordered))
+
+
+class _Judge:
+    """Says of each rule what it had to do with the plan, by what was noted."""
+
+    def __init__(
+        self, agent: CompiledAgent, noting: _NotingAgent, plan: Plan, request: AuthorizeRequest, key_id: str
+    ) -> None:
+        self._active = agent.active
+        self._noting = noting
+        self._request = request
+        self._asked = {view.policy_id: view for view in noting.asked}
+        self._checks: dict[_Place, tuple[Quota | HistoryCheck, ...]] = {}
+        for view in noting.asked:
+            for check in settled_quotas(view.quotas, request, key_id):
+                place = (check.policy_id, _index(check))
+                self._checks[place] = (*self._checks.get(place, ()), check)
+        self._open = {(quota.policy_id, _index(quota)) for quota in plan.quotas}
+        grants = [policy for policy, _ in agent.compiled_policies if policy.id in self._asked]
+        self._priority = next((policy.priority for policy in grants if policy.kind is PolicyKind.GRANT), None)
+
+    def policy(self, policy: Policy, compiled: Iterable[CompiledRule]) -> PolicyTrace:
+        if not policy.enabled:
+            return PolicyTrace(policy, Part.OFF, ())
+        rules = tuple(self._rule(policy, rule) for rule in compiled)
+        parts = {rule.part for rule in rules}
+        order = (Part.FAILED, Part.PASSED, Part.NOT_REACHED, Part.ABSTAINED)
+        return PolicyTrace(policy, next(part for part in order if part in parts), rules)
+
+    def _rule(self, policy: Policy, rule: CompiledRule) -> RuleTrace:
+        place = (policy.id, rule.ref.index)
+        part, reason = self._part(policy, rule, place)
+        return RuleTrace(
+            rule,
+            part,
+            covering(rule.rule.tools, self._request.tool_name),
+            reason,
+            self._checks.get(place, ()),
+            place in self._open,
+        )
+
+    def _part(self, policy: Policy, rule: CompiledRule, place: _Place) -> tuple[Part, str | None]:
+        view = self._asked.get(policy.id)
+        if view is None:
+            return (Part.ABSTAINED, self._why_not(rule)) if self._is_asked(policy) else (Part.NOT_REACHED, None)
+        said = self._noting.said
+        if place in said and said[place] is not None:
+            return Part.FAILED, said[place]
+        if place in self._checks:
+            return (Part.PASSED, None) if place in self._open else (Part.NOT_REACHED, None)
+        if place in said:
+            return Part.PASSED, None
+        if any(condition.ref.index == rule.ref.index for condition in view.conditions):
+            return Part.NOT_REACHED, None
+        return Part.ABSTAINED, self._why_not(rule)
+
+    def _is_asked(self, policy: Policy) -> bool:
+        """Whether it would have been asked if it had anything to say about the call."""
+        if not self._active:
+            return False
+        if policy.kind is PolicyKind.GUARDRAIL:
+            return self._priority is not None
+        return self._priority is None or policy.priority >= self._priority
+
+    def _why_not(self, rule: CompiledRule) -> str:
+        if not rule.concerns(self._request.tool_name):
+            return "does not cover the tool"
+        return 'its "unless" holds' if rule.rule.unless is not UNSET else 'its "when" does not hold'
+
+
+def _index(quota: Quota | HistoryCheck) -> int:
+    return -1 if quota.when_full.rule is None else quota.when_full.rule.index

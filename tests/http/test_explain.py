@@ -1,0 +1,164 @@
+"""POST /v1/explain: what authorize would answer, and why, over HTTP."""
+
+import pytest
+from servers import Replica
+from tenants import FREE, Tenant
+
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+BOUNDED = {
+    "type": "parameter_constraint",
+    "tools": ["pay"],
+    "parameters": {"amount": {"max": 5}, "apiKey": {"regex": "^x"}},
+}
+ALIKE = ("allowed", "result", "policyId", "rule", "reason")
+
+
+@pytest.fixture(scope="module")
+def tenant(store):
+    """A workspace on a replica that can ask people."""
+    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2)
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+    replica.stop()
+
+
+@pytest.fixture
+def agent(tenant):
+    return tenant.new_agent()["id"]
+
+
+def explain(tenant, agent, tool="pay", status=200, **fields):
+    answer = tenant.reader.post("/v1/explain", json={"agent_id": agent, "tool_name": tool, **fields})
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def alike(answer):
+    return {name: answer[name] for name in ALIKE}
+
+
+def test_it_says_what_authorize_answers_and_leaves_nothing_behind(tenant, agent):
+    """The log, the limit and the counters of decisions are as before, however often it is asked."""
+    tenant.new_policy(agent, FREE, LIMITED, BOUNDED)
+    before = [line for line in tenant.reader.get("/metrics").text.splitlines() if line.startswith("remit_decisions")]
+    for _ in range(3):
+        told = explain(tenant, agent, parameters={"amount": 3, "apiKey": "xyz"})
+        assert told["result"] == "allowed"
+    assert tenant.log(agent_id=agent) == []
+    after = [line for line in tenant.reader.get("/metrics").text.splitlines() if line.startswith("remit_decisions")]
+    assert after == before
+
+    given = tenant.authorize(agent, "pay", parameters={"amount": 3, "apiKey": "xyz"})
+    assert alike(told) == alike(given)
+    told = explain(tenant, agent, parameters={"amount": 3, "apiKey": "xyz"})
+    refused = tenant.authorize(agent, "pay", parameters={"amount": 3, "apiKey": "xyz"})
+    assert alike(told) == alike(refused)
+    assert 0 < refused["retryAfterSeconds"] <= told["retryAfterSeconds"] <= 60
+
+
+def test_each_rule_says_what_it_saw_and_no_secret_is_in_it(tenant, agent):
+    """Values as the log keeps them; what is left of the limit."""
+    policy = tenant.new_policy(agent, FREE, LIMITED, BOUNDED)
+    told = explain(tenant, agent, parameters={"amount": 9, "apiKey": "xyz-secret"})
+    [part] = told["policies"]
+    assert (part["id"], part["version"], part["governs"], part["part"]) == (policy["id"], 1, "agent", "failed")
+    free, limited, bounded = part["rules"]
+    assert (free["part"], free["pattern"], free["values"]) == ("passed", "*", [])
+    assert limited["quota"] == {"most": 1, "taken": 0, "left": 1, "windowSeconds": 60, "freesInSeconds": None}
+    assert bounded["values"] == [
+        {"name": "parameters.amount", "value": 9},
+        {"name": "parameters.apiKey", "value": "[REDACTED]"},
+    ]
+    assert bounded["reason"] == told["reason"] == 'Parameter "amount" is 9, above the maximum 5'
+    assert "xyz-secret" not in str(told)
+
+
+def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):
+    """In the place of a policy, beside the others, or off."""
+    policy = tenant.new_policy(agent, FREE)
+    deny = {"name": "draft", "rules": [{"type": "tool_denylist", "tools": ["pay"]}]}
+    for draft in (deny | {"id": policy["id"]}, deny, deny | {"kind": "guardrail"}):
+        told = explain(tenant, agent, policies=[draft])
+        assert (told["result"], told["policyName"], told["policyId"]) == ("denied", "draft", draft.get("id"))
+    told = explain(tenant, agent, policies=[policy | {"enabled": False}])
+    assert (told["result"], told["policyId"], told["policies"][0]["part"]) == ("denied", None, "off")
+    assert explain(tenant, agent)["result"] == "allowed"
+    assert [each["version"] for each in tenant.reader.get("/v1/policies", params={"agent_id": agent}).json()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("draft", "place"),
+    [
+        ({"id": UNKNOWN}, "$.policies[0].id"),
+        ({"agentId": UNKNOWN}, "$.policies[0].agentId"),
+        ({"group": "strangers"}, "$.policies[0].group"),
+        ({"rules": []}, "$.policies[0].rules"),
+        ({"prioriti": 1}, "$.policies[0].prioriti"),
+    ],
+)
+def test_a_draft_that_cannot_govern_the_agent_is_refused(tenant, agent, draft, place):
+    """400 with the place."""
+    refused = explain(tenant, agent, policies=[{"name": "d", "rules": [FREE]} | draft], status=400)
+    assert [each["path"] for each in refused["error"]["details"]] == [place]
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"at": "tomorrow"}, "$.at"),
+        ({"dry_run": True}, "$.dry_run"),
+        ({"agent_id": "an agent"}, "$.agent_id"),
+        ({"tool_name": " "}, "$.tool_name"),
+        ({"policies": [{}] * 51}, "$.policies"),
+    ],
+)
+def test_a_wrong_question_is_refused_with_its_place(tenant, agent, fields, place):
+    """Like every body."""
+    body = {"agent_id": agent, "tool_name": "pay"} | fields
+    refused = tenant.reader.post("/v1/explain", json=body)
+    assert refused.status_code == 400
+    assert [each["path"] for each in refused.json()["error"]["details"]] == [place]
+
+
+def test_at_another_time_windows_and_limits_are_as_they_would_be(tenant, agent):
+    """A Sunday to come; by then the limit is free again."""
+    weekdays = {"type": "time_based", "tools": ["*"], "timeWindow": {"allowedDays": [1, 2, 3, 4, 5]}}
+    tenant.new_policy(agent, FREE, LIMITED)
+    tenant.new_policy(agent, weekdays)
+    tenant.authorize(agent, "pay")
+    sunday, monday = (
+        explain(tenant, agent, at="2090-01-01T12:00:00Z"),
+        explain(tenant, agent, at="2090-01-02T12:00:00Z"),
+    )
+    assert (sunday["result"], sunday["rule"]["type"]) == ("denied", "time_based")
+    assert (monday["result"], monday["at"]) == ("allowed", "2090-01-02T12:00:00.000Z")
+
+
+def test_approvals_are_neither_made_nor_used(tenant, agent):
+    """It says that a person would be asked; once one has said yes, that the call would be allowed."""
+    tenant.new_policy(agent, {"type": "approval_required", "tools": ["*"]})
+    told = explain(tenant, agent)
+    assert (told["result"], told["approval"]["status"]) == ("escalated", "pending")
+    assert tenant.admin.get("/v1/approvals", params={"agent_id": agent}).json() == []
+
+    asked = tenant.authorize(agent, "pay")
+    approver = tenant.new_key(["approve", "read"])["key"]
+    with tenant.replica.client(approver) as people:
+        people.post(f"/v1/approvals/{asked['approval']['id']}/approve", json={}).raise_for_status()
+    for _ in range(2):
+        told = explain(tenant, agent)
+        assert (told["result"], told["approval"]["status"]) == ("allowed", "approved")
+    assert alike(tenant.authorize(agent, "pay")) == alike(told)
+    assert explain(tenant, agent)["result"] == "escalated"
+
+
+def test_an_agent_that_is_not_active_reaches_no_rule(tenant, agent):
+    """And one that is called by its alias is found."""
+    tenant.new_policy(agent, FREE)
+    tenant.admin.patch(f"/v1/agents/{agent}", json={"status": "suspended", "alias": f"a-{agent[:8]}-{agent[-6:]}"})
+    told = explain(tenant, f"a-{agent[:8]}-{agent[-6:]}")
+    assert (told["result"], told["reason"], told["agent"]["status"]) == ("denied", "Agent is suspended", "suspended")
+    assert [rule["part"] for each in told["policies"] for rule in each["rules"]] == ["not_reached"]
+    assert explain(tenant, UNKNOWN, status=404)["error"]["code"] == "AGENT_NOT_FOUND"
