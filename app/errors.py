@@ -257,6 +257,17 @@ class TooManyStreams(AppError):
         self.headers = {"Retry-After": "1"}
 
 
+class TooManyReplays(AppError):
+    """The workspace has as many replays running on this replica as it may have."""
+
+    status = 429
+    code = "TOO_MANY_REPLAYS"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"This workspace has {most} replays running on this replica; wait until one has ended")
+        self.headers = {"Retry-After": "5"}
+
+
 class LockedOut(AppError):
     """Too many authentications failed that came from this address; the header Retry-After says how long to wait."""
 

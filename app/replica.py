@@ -35,6 +35,8 @@ from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_DECISION
 from app.redis_client.urls import MasterLocator, StoreUrl
+from app.replaying.processes import ReplayProcesses
+from app.replaying.reading import Replayer
 from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -74,6 +76,8 @@ class Services(Struct, frozen=True, kw_only=True):
     policy_history: PolicyHistory
     audit: AuditLog
     sealing: SealingWatch
+    replayer: Replayer
+    replays: ReplayProcesses
     changes: Changes
     redactor: Redactor
     signer: Signer
@@ -163,6 +167,8 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
+        changes = Changes(client)
+        audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
         yield Services(
             settings=settings,
             client=client,
@@ -176,9 +182,11 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policies=policies,
             policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
             policy_history=PolicyHistory(client, limits.policy_versions, pool),
-            audit=AuditLog(client, drops_unarchived=settings.drops_unarchived),
+            audit=audit,
             sealing=SealingWatch(client),
-            changes=Changes(client),
+            replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
+            replays=ReplayProcesses(settings, stopping),
+            changes=changes,
             redactor=redactor,
             signer=signer,
             authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),

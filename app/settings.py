@@ -120,6 +120,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
 
+    replays_per_workspace: Annotated[int, Meta(ge=1, le=64)] = 2
+    """Replays that a workspace may have running on each replica, a process each; one more is 429."""
+
     streams_per_key: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """Streams and exports that one API key may have open on each replica; one more is 429."""
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.audit.archive import Archive
+from app.audit.between import sequences_between
 from app.audit.entry_filter import EntryFilter
 from app.audit.export import export
 from app.audit.follow import follow, resumed
 from app.audit.head import head_of
-from app.audit.scan import EntryChunk
+from app.audit.scan import EntryChunk, Scan
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, line_of_unsealed, read_stream_backwards
 from app.audit.verifier import Verifier
@@ -79,6 +80,27 @@ class AuditLog:
     ) -> AsyncIterator[bytes]:
         """As `export.export` says."""
         return export(self._client, workspace_id, query, kind, progress)
+
+    async def entries(
+        self, workspace_id: str, agent_id: str | None, from_ms: int, to_ms: int, progress: Progress | None = None
+    ) -> AsyncIterator[EntryChunk]:
+        """The entries of a span of time, oldest first, of one agent or of all; others before and after may be there.
+
+        Raises as `Scan.chunks` does.
+        """
+        after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
+        async for chunk in Scan(self._client, workspace_id, AuditQuery(agent_id=agent_id)).chunks(after, until):
+            yield chunk
+            if progress is not None:
+                progress(chunk.up_to - after, until - after)
+
+    async def now_ms(self) -> int:
+        """The time that an entry would get now."""
+        return await store_time_ms(self._client)
+
+    async def floor(self, workspace_id: str) -> Floor | None:
+        """Where the log begins, if retention has dropped older entries."""
+        return head_of(await self._client.call("HGETALL", Keyspace(workspace_id).audit_head)).floor
 
     def follow(
         self,

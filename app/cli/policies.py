@@ -9,6 +9,7 @@ from app.cli.find import find_agent, find_policy
 from app.cli.lazy import LazyGroup
 from app.cli.options import JSON, QUIET, REASON, WORKSPACE, Name
 from app.cli.policy_versions import list_versions, roll_back
+from app.cli.replay import replay_draft
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.times import rfc3339
@@ -225,3 +226,6 @@ def _print_json(found: "Policy | list[Policy]") -> None:
     from app.views.policies import PolicyView
 
     print_json([PolicyView.of(each) for each in found] if isinstance(found, list) else PolicyView.of(found))
+
+
+policies.add_command(replay_draft)

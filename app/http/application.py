@@ -28,6 +28,7 @@ from app.http.api import (
     policies,
     policy_sets,
     policy_versions,
+    replay,
     webhooks,
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
@@ -73,6 +74,7 @@ ROUTES: list[ControllerRouterHandler] = [
     audit_log.audit_log_status,
     audit_log.verify_audit_log,
     audit_export.export_audit_log,
+    replay.replay_log,
     audit_stream.stream_audit_log,
     changes.query_changes,
     approvals.list_approvals,

@@ -47,6 +47,11 @@ class Ids:
         self._drawn = bits.to_bytes(size).hex(" ", _RANDOM_BYTES).split(" ")
 
 
+def time_ms_of(uuid: str) -> int:
+    """When an id of ours was made, ms since the epoch; of any other UUID some number."""
+    return int(uuid[:8] + uuid[9:13], 16)
+
+
 def canonical_uuid(text: str) -> str | None:
     """`text` in lower case if it is a UUID with dashes, else None."""
     if _CANONICAL(text):

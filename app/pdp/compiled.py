@@ -126,6 +126,14 @@ class CompiledAgent:
         by_rule = {id(rule): verdict for rule, verdict in zip(view.judged, verdicts, strict=True)}
         return self._kept_view((request.tool_name, verdicts), lambda: self._make_view(request.tool_name, by_rule))
 
+    def rules_for(self, tool: str) -> list[tuple[str, CompiledRule]]:
+        """Every rule that can say something about calls of a tool, with its policy's id; whatever tier it is in."""
+        return [(each.policy.id, rule) for each in self._enabled for rule in each.rules if rule.concerns(tool)]
+
+    def marks_for(self, tool: str) -> tuple[Mark, ...]:
+        """What an allowed call of a tool leaves in its session."""
+        return tuple(mark for pattern, mark in self._marks.items() if covers((pattern,), tool))
+
     def escalation(self, outcome: Outcome) -> Escalation | None:
         """What the rule that gave this outcome asks of people; None if it asks for nobody."""
         if outcome.rule is None or outcome.policy_id is None or outcome.result is not Result.ESCALATED:
@@ -187,8 +195,8 @@ class CompiledAgent:
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)
                 settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
                 varying = quotas if len(settled) < len(quotas) else ()
-                marks = tuple(mark for pattern, mark in self._marks.items() if covers((pattern,), tool))
-                return ToolView(asked, timed, plan_of(outcome, settled), quick, varying=varying, marks=marks)
+                plan = plan_of(outcome, settled)
+                return ToolView(asked, timed, plan, quick, varying=varying, marks=self.marks_for(tool))
         return ToolView((), False, NOTHING_MATCHES)
 
 

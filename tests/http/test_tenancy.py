@@ -45,6 +45,7 @@ ROWS = {
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/export"): FILTERS,
     ("GET", "/v1/audit-logs/stream"): FILTERS,
+    ("POST", "/v1/replay"): {"body agent_id": AGENT},
     ("GET", "/v1/audit-logs/status"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
     ("GET", "/v1/approvals"): {"query agent_id": AGENT},

@@ -16,11 +16,13 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
+from app.http.api.replay import ReplayBody
 from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.explanations import Explanation
+from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
@@ -170,6 +172,15 @@ BODIES: dict[type, dict[str, Any]] = {
                 {"id": _POLICY, "name": "reads", "rules": [_READS], "priority": 10, "enabled": False},
             ],
         },
+    },
+    ReplayBody: {
+        "a stricter draft for one agent": {
+            "agent_id": _AGENT,
+            "from": "2026-11-13T00:00:00Z",
+            "to": "2026-11-20T00:00:00Z",
+            "policies": [{"name": "bookings", "rules": [_READS]}],
+        },
+        "are the decisions of the last week those of the policies?": {"agent_id": _AGENT},
     },
     UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
     RollBack: {"as it was at first": {"version": 1}},
@@ -344,6 +355,43 @@ ANSWERS: dict[type, Any] = {
         **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
         "context": {"user_id": "mia_li_3668", "environment": "production"},
         "code": "approval_required",
+    },
+    ReplayLine: {
+        "report": {
+            "from": "2026-11-13T00:00:00.000Z",
+            "to": "2026-11-20T00:00:00.000Z",
+            "judged": 41250,
+            "unchanged": 41249,
+            "flipped": 1,
+            "flips": [
+                {
+                    "was": "allowed",
+                    "becomes": "denied",
+                    "toolName": "booking.refund",
+                    "by": {
+                        "policyId": _POLICY,
+                        "policyName": "bookings",
+                        "rule": {"index": 1, "type": "parameter_constraint"},
+                    },
+                    "nowBy": {"policyId": None, "policyName": None, "rule": None},
+                    "count": 1,
+                    "samples": [
+                        {
+                            "id": _ENTRY,
+                            "agentId": _AGENT,
+                            "timestamp": _DECIDED,
+                            "reason": 'Policy "bookings" allows "booking.refund"',
+                            "newReason": "No policy matches this call: default deny",
+                        }
+                    ],
+                }
+            ],
+            "notListed": 0,
+            "unjudged": {"hidden": 0, "limits": 0, "edited": 0, "unknown": 0, "unreadable": 0},
+            "approved": 0,
+            "inactive": 0,
+            "warmedUp": 0,
+        }
     },
     Approval: {
         "id": _ENTRY,

@@ -33,6 +33,7 @@ from app.errors import (
     PolicyNotFound,
     PolicyVersionNotFound,
     StoreUnavailable,
+    TooManyReplays,
     TooManyRequests,
     TooManyStreams,
     Unauthorized,
@@ -52,6 +53,7 @@ from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
+from app.http.api.replay import ReplayBody
 from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.http.openapi.parameters import (
     AGENT_FILTERS,
@@ -93,6 +95,7 @@ from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.explanations import Explanation
 from app.model.keys import Scope
+from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.policies import PolicyView
@@ -452,6 +455,23 @@ OPERATIONS = (
         ),
     ),
     Operation(
+        "POST",
+        "/v1/replay",
+        "Replay the log under a draft of policies",
+        READ,
+        "Audit log",
+        body=ReplayBody,
+        answer=ReplayLine,
+        media=("application/x-ndjson",),
+        errors=(AgentNotFound, TooManyReplays, AuditLogDamaged),
+        description=(
+            "Judges the calls of a span of the log once more, by the draft, with rate limits and budgets counted on "
+            "the log's own timeline, and reports which results flip. The answer is one JSON object a line: progress, "
+            "samples as they are found, and last the report; an answer without it is not whole. Calls that cannot be "
+            "judged are counted and never guessed. Nothing is taken, logged or changed."
+        ),
+    ),
+    Operation(
         "GET",
         "/v1/audit-logs/stream",
         "Follow the audit log as server-sent events",
@@ -772,6 +792,7 @@ def errors_of(operation: Operation) -> list[type[AppError]]:
             ApiKeyExpired,
             InsufficientScope,
             LockedOut,
+            TooManyReplays,
             TooManyRequests,
             Overloaded,
             StoreUnavailable,

@@ -1,0 +1,27 @@
+"""Which sequences the entries of a span of time have."""
+
+from app.audit.head import read_head
+from app.audit.index import Lookup
+from app.model.audit import AuditQuery
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
+
+
+async def sequences_between(client: Client, keyspace: Keyspace, from_ms: int, to_ms: int) -> tuple[int, int]:
+    """(after, until): every entry of these times that the log has now is one of after < sequence <= until.
+
+    Others may be among them: segments are taken as a whole, and times do not follow sequences where clocks step back.
+    """
+    newest = int(await client.call("HGET", keyspace.commits, "sequence") or 0)
+    head, spans = await read_head(client, keyspace)
+    late = [part for part in sorted(spans) if spans[part].last_ms >= from_ms]
+    after = head.sequence
+    if late:
+        (found,) = await Lookup(keyspace, AuditQuery()).read(client, late[:1])
+        firsts = [each.row.first_sequence for each in found if each.row.last_ms >= from_ms]
+        after = min(firsts, default=spans[late[0]].first_sequence) - 1
+    early = max((part for part in spans if spans[part].first_ms <= to_ms), default=None)
+    until = newest
+    if early is not None and early + 1 in spans:
+        until = spans[early + 1].first_sequence - 1
+    return max(after, head.first_sequence - 1), until

@@ -1,0 +1,108 @@
+"""`remit policy replay`: what a draft would have changed."""
+
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+import msgspec
+
+from app.cli.find import find_agent
+from app.cli.options import JSON, WORKSPACE, Time
+from app.cli.session import print_json, progress_bar, with_services
+
+if TYPE_CHECKING:
+    from app.model.policy_sets import Entries
+    from app.model.replays import ReplayReport
+    from app.replica import Services
+
+_WEEK_MS = 604_800_000
+_NICENESS = 10
+
+
+@click.command("replay")
+@WORKSPACE
+@click.argument("file", type=click.File("rb"), required=False)
+@click.option("--agent", help="The agent whose calls are replayed; FILE has all of its own policies.")
+@click.option("--group", help="The same for a group of agents.")
+@click.option("--from", "from_", type=Time(), help="From this time on; a week before --to if left out.")
+@click.option("--to", type=Time(end=True), help="Up to this time; now if left out. A date means its end.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option("--exit-code", is_flag=True, help="End with 1 if the result of any call flips.")
+@JSON
+def replay_draft(
+    workspace: str, file: BinaryIO | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
+    markdown: bool, exit_code: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Judge the calls of the log once more, by the policies in FILE, and print which results flip.
+
+    FILE holds, as JSON, all policies that the agent, the group, or without either the workspace would have of its own:
+    a list of them, an object with the list as `policies`, or one policy. Without FILE the policies as they were
+    are replayed, which should flip nothing. Limits are counted on the log's own timeline.
+    """
+    if agent is not None and group is not None:
+        raise click.UsageError("Give --agent or --group, not both")
+    if markdown and as_json:
+        raise click.UsageError("Give --markdown or --json, not both")
+    from app.cli.replay_report import markdown_lines, terminal_lines
+
+    draft = None if file is None else _read_draft(file)
+
+    async def run(services: "Services") -> "ReplayReport":
+        return await _replayed(services, workspace, agent, group, from_, to, draft)
+
+    report = with_services(run)
+    if as_json:
+        print_json(report)
+    else:
+        click.echo("\n".join(markdown_lines(report) if markdown else terminal_lines(report)))
+    if exit_code and report.flipped:
+        raise click.exceptions.Exit(1)
+
+
+async def _replayed(
+    services: "Services", workspace: str, agent: str | None, group: str | None, from_ms: int | None, to_ms: int | None,
+    draft: "Entries | None",
+) -> "ReplayReport":  # fmt: skip
+    import os
+
+    from app.model.replays import ReplayReport, ReplayTask
+
+    os.nice(_NICENESS)  # decisions of replicas on this machine go first
+    workspace_id = await services.workspaces.find(workspace)
+    to_ms = await services.audit.now_ms() if to_ms is None else to_ms
+    task = ReplayTask(
+        workspace_id=workspace_id,
+        agent_id=None if agent is None else (await find_agent(services, workspace_id, agent)).id,
+        group=group,
+        from_ms=max(0, to_ms - _WEEK_MS) if from_ms is None else from_ms,
+        to_ms=to_ms,
+        policies=draft,
+    )
+    await services.replayer.require_possible(task)
+    report = None
+    with progress_bar("replaying") as progress:
+        async for line in services.replayer.lines(task):
+            if isinstance(line.report, ReplayReport):
+                report = line.report
+            elif not isinstance(line.progress, msgspec.UnsetType):
+                progress(line.progress.done, line.progress.of)
+    if report is None:
+        raise click.ClickException("The replay ended before its report")
+    return report
+
+
+def _read_draft(file: BinaryIO) -> "Entries":
+    """The policies in a file. Raises ClickException that names the file and the place in it."""
+    from app.model.policy_sets import PolicyEntry
+    from app.validation_messages import explain
+
+    try:
+        value = msgspec.json.decode(file.read())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{file.name}: is not JSON ({error})") from None
+    if isinstance(value, dict):
+        value = value.get("policies", [value])
+    try:
+        return msgspec.convert(value, list[PolicyEntry])
+    except msgspec.ValidationError as error:
+        detail = explain(error, list[PolicyEntry], value)
+        raise click.ClickException(f"{file.name}: {detail.path}: {detail.message}") from None

@@ -1,0 +1,87 @@
+"""/v1/replay: what a draft of policies would have changed, over the log as it was."""
+
+from typing import Any, ClassVar
+
+from litestar import Request, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import JSONBody
+from litestar.response import Stream
+from msgspec import field
+
+from app.errors import Invalid
+from app.http.authentication import raw_key_of, requires
+from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import WANTED, called_agent
+from app.http.open_answers import while_valid
+from app.model.agents import AgentRef, GroupName
+from app.model.fields import Timestamp
+from app.model.keys import Caller, Scope
+from app.model.policy_sets import Entries
+from app.model.replays import ReplayTask
+from app.model.text import FieldError, require_visible
+from app.model.times import SPAN_MS, parse_time_ms
+from app.replica import Services
+
+_SPAN_MS = SPAN_MS["w"]
+
+
+class ReplayBody(Body, frozen=True):
+    """What to replay. Without `agent_id` and `group` it is the calls of every agent, and the workspace's policies.
+
+    agent_id: The agent, by its id or its alias, whose calls are replayed, and whose own policies the draft replaces.
+    group: The same for a group of agents.
+    from_: The span of the log begins here; a week before `to` if left out.
+    to: And ends here; now if left out.
+    policies: The draft: all policies that the agent, the group or the workspace would have of its own. Left out: the
+    policies as they were at the time of each call, which should change nothing.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+
+    agent_id: AgentRef | None = None
+    group: GroupName | None = None
+    from_: Timestamp | None = field(name="from", default=None)
+    to: Timestamp | None = None
+    policies: Entries | None = None
+
+    def __post_init__(self) -> None:
+        if self.agent_id is not None and called_agent(self.agent_id) is None:
+            raise FieldError("agent_id", WANTED)
+        if self.group is not None:
+            require_visible("group", self.group)
+        if self.agent_id is not None and self.group is not None:
+            raise FieldError("group", "give agent_id or group, not both")
+
+    def task(self, workspace_id: str, agent_id: str | None, now_ms: int) -> ReplayTask:
+        """What is asked. Raises Invalid."""
+        to_ms = _time_ms("to", self.to, now_ms)
+        return ReplayTask(
+            workspace_id=workspace_id,
+            agent_id=agent_id,
+            group=self.group,
+            from_ms=_time_ms("from", self.from_, max(0, to_ms - _SPAN_MS)),
+            to_ms=to_ms,
+            policies=self.policies,
+        )
+
+
+@post("/v1/replay", status_code=200, guards=[requires(Scope.READ, Scope.AUDIT)], dto=BodyDTO)
+async def replay_log(
+    request: Request[Any, Any, Any], data: JSONBody[ReplayBody], caller: Handed[Caller], services: Handed[Services]
+) -> Stream:
+    """Lines of JSON while it goes on; the last is the report, or says why there is none."""
+    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    called = None if data.agent_id is None else called_agent(data.agent_id)
+    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    task = data.task(caller.workspace_id, agent_id, await services.audit.now_ms())
+    await services.replayer.require_possible(task)
+    lines = while_valid(services, raw_key, await services.replays.begin(task))
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return Stream(lines, media_type="application/x-ndjson", headers=headers)
+
+
+def _time_ms(name: str, text: str | None, default_ms: int) -> int:
+    try:
+        return default_ms if text is None else parse_time_ms(text)
+    except ValueError as error:
+        raise Invalid.at(f"$.{name}", str(error)) from None

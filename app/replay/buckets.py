@@ -1,0 +1,177 @@
+"""What rate limits and budgets hold while a log is replayed: as `commit_decision` counts, on the log's own timeline.
+
+The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket knows what it holds for
+sure and what it may hold besides, and answers yes, no, or that nobody can say.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from app.model.decisions import Quota
+from app.model.quotas import MAX_LIVE
+from app.replay.room import Room, Timeline
+
+_US_PER_MS = 1000
+_TOTALS = 1 << 60
+"""More than any budget holds."""
+
+_Rule = tuple[str, str]
+_SWEEP = 50_000
+
+
+class _Held:
+    """Takes in the order of their times: quota time, and how much."""
+
+    __slots__ = ("takes", "total")
+
+    def __init__(self) -> None:
+        self.takes: deque[tuple[int, int]] = deque()
+        self.total = 0
+
+    def add(self, now_ms: int, amount: int) -> None:
+        self.takes.append((now_ms, amount))
+        self.total += amount
+
+    def forget(self, gone_ms: int) -> None:
+        """What was taken before this is gone."""
+        takes = self.takes
+        while takes and takes[0][0] < gone_ms:
+            self.total -= takes.popleft()[1]
+
+    def doubtful(self, until_ms: int) -> tuple[int, int]:
+        """How many of the oldest, and how much, were taken at this time or before: they may be gone or not."""
+        count = amount = 0
+        for taken_ms, each in self.takes:
+            if taken_ms > until_ms:
+                break
+            count += 1
+            amount += each
+        return count, amount
+
+
+class _Bucket:
+    """Takes of which it is certain that they happened, and those that may have."""
+
+    __slots__ = ("certain", "possible")
+
+    def __init__(self) -> None:
+        self.certain = _Held()
+        self.possible = _Held()
+
+
+class Buckets:
+    """The buckets of all rules, by policy, fingerprint and value."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.by_value: dict[tuple[str, str, str], _Bucket] = {}
+        self.unnamed: dict[_Rule, _Held] = {}
+        self.live: dict[tuple[str, str, str], dict[str, int]] = {}
+        self.in_doubt: set[_Rule] = set()
+
+    def room(self, quota: Quota, agent_id: str) -> Room:
+        """Whether the quota has room for this call now."""
+        if quota.amount is not None and quota.amount > quota.max_calls:
+            return Room.NO
+        crowd = self._crowd(quota, agent_id) if quota.bucket else Room.YES
+        if crowd is Room.CROWDED:
+            return crowd
+        room = self._room(quota)
+        return room if crowd is Room.YES or room is Room.NO else crowd
+
+    def take(self, quotas: Iterable[Quota], agent_id: str, *, certain: bool = True) -> None:
+        """The call is counted in each; not certain = it may have been."""
+        now_ms = self._timeline.now_ms
+        for quota in quotas:
+            amount = 1 if quota.amount is None else quota.amount
+            if quota.bucket:
+                if not certain:
+                    self.in_doubt.add((quota.policy_id, quota.fingerprint))
+                live = self.live.setdefault((quota.policy_id, quota.fingerprint, agent_id), {})
+                live[quota.bucket] = now_ms + quota.window_us // _US_PER_MS
+            if amount == 0:
+                continue
+            bucket = self._bucket(quota)
+            (bucket.certain if certain else bucket.possible).add(now_ms, amount)
+
+    def take_unnamed(self, rule: _Rule) -> None:
+        """A call was perhaps counted by this rule, and nobody knows in which bucket or how much."""
+        self.unnamed.setdefault(rule, _Held()).add(self._timeline.now_ms, _TOTALS)
+
+    def adopt(self, other: "Buckets", without: Collection[_Rule]) -> None:
+        """The buckets of the other's rules but these are those of the other."""
+        for mine, theirs in ((self.by_value, other.by_value), (self.live, other.live)):
+            for name in [each for each in mine if each[:2] not in without]:
+                del mine[name]
+            mine.update((name, held) for name, held in theirs.items() if name[:2] not in without)  # type: ignore[misc]
+        for rule in [each for each in self.unnamed if each not in without]:
+            del self.unnamed[rule]
+        self.unnamed.update((rule, held) for rule, held in other.unnamed.items() if rule not in without)
+        self.in_doubt |= other.in_doubt
+
+    def drop(self, rule: _Rule) -> None:
+        """The rule is gone from its policy, and its bucket with it; those of single values go when they run out."""
+        self.by_value.pop((*rule, ""), None)
+
+    def _room(self, quota: Quota) -> Room:
+        timeline = self._timeline
+        window_ms = quota.window_us // _US_PER_MS
+        # Closed at the old end: what was taken exactly one window ago no longer counts. In milliseconds that cannot
+        # be told from a moment earlier.
+        gone_ms = timeline.now_ms - window_ms - timeline.slack_ms
+        bucket = self.by_value.get((quota.policy_id, quota.fingerprint, quota.bucket))
+        unnamed = self.unnamed.get((quota.policy_id, quota.fingerprint)) if self.unnamed else None
+        if unnamed is not None:
+            unnamed.forget(gone_ms)
+        if bucket is None:
+            return Room.YES if unnamed is None or not unnamed.takes or quota.amount == 0 else Room.UNKNOWN
+        bucket.certain.forget(gone_ms)
+        bucket.possible.forget(gone_ms)
+        held, maybe = bucket.certain, bucket.possible
+        takes, limit = (1, quota.max_calls) if quota.amount is None else (quota.amount, quota.max_calls)
+        most = held.total + maybe.total + (unnamed.total if unnamed is not None else 0)
+        entries = len(held.takes) + len(maybe.takes)
+        if quota.amount == 0 and most <= limit:
+            return Room.YES
+        if most + takes <= limit and (quota.amount is None or entries < MAX_LIVE):
+            return Room.YES
+        count, doubtful = held.doubtful(timeline.now_ms - window_ms + timeline.slack_ms)
+        if held.total - doubtful + takes > limit:
+            return Room.NO
+        if quota.amount and len(held.takes) - count >= MAX_LIVE:
+            return Room.NO
+        return Room.UNKNOWN
+
+    def _crowd(self, quota: Quota, agent_id: str) -> Room:
+        """Whether the agent may have another live bucket of the rule: CROWDED where it may not."""
+        live = self.live.get((quota.policy_id, quota.fingerprint, agent_id))
+        if live is None or len(live) < MAX_LIVE:
+            return Room.YES
+        now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
+        if live.get(quota.bucket, 0) > now_ms + slack_ms:
+            return Room.YES
+        for name in [name for name, until_ms in live.items() if until_ms < now_ms - slack_ms]:
+            del live[name]
+        if len(live) < MAX_LIVE:
+            return Room.YES
+        certain = sum(until_ms > now_ms + slack_ms for until_ms in live.values())
+        is_known = quota.bucket not in live and (quota.policy_id, quota.fingerprint) not in self.in_doubt
+        return Room.CROWDED if certain >= MAX_LIVE and is_known else Room.UNKNOWN
+
+    def _bucket(self, quota: Quota) -> _Bucket:
+        name = (quota.policy_id, quota.fingerprint, quota.bucket)
+        bucket = self.by_value.get(name)
+        if bucket is None:
+            if len(self.by_value) >= _SWEEP and len(self.by_value) % _SWEEP == 0:
+                self._sweep()
+            bucket = self.by_value[name] = _Bucket()
+        return bucket
+
+    def _sweep(self) -> None:
+        """Buckets of which nothing can count any more go; no window is longer than 31 days."""
+        gone_ms = self._timeline.now_ms - 2_678_400_000 - self._timeline.slack_ms
+        for name, bucket in list(self.by_value.items()):
+            bucket.certain.forget(gone_ms)
+            bucket.possible.forget(gone_ms)
+            if not bucket.certain.takes and not bucket.possible.takes:
+                del self.by_value[name]

@@ -1,0 +1,93 @@
+"""What a replay has found so far: how many calls flip, which, and which nobody can judge."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from app.model.decisions import Outcome, Result, RuleRef
+from app.model.replays import NEW, Decider, Flip, FlipSample, ReplayReport
+from app.replay.calls import LoggedCall
+
+MAX_FLIPS = 500
+"""Groups of flips in a report. Tools are named by callers, and must not make it grow."""
+
+SAMPLES = 3
+_ORDER = (
+    (Result.DENIED, Result.ALLOWED),
+    (Result.ESCALATED, Result.ALLOWED),
+    (Result.DENIED, Result.ESCALATED),
+    (Result.ALLOWED, Result.DENIED),
+    (Result.ALLOWED, Result.ESCALATED),
+    (Result.ESCALATED, Result.DENIED),
+)
+_Rule = tuple[str | None, RuleRef | None]
+
+
+class Recorded(Struct, frozen=True):
+    """What was decided then, as it is compared."""
+
+    result: Result
+    policy_id: str | None
+    rule: RuleRef | None
+    reason: str
+
+
+class Findings:
+    """Counts what is found. name_of: a policy's name by its id."""
+
+    def __init__(self, report: ReplayReport, name_of: Callable[[str], str | None]) -> None:
+        self.report = report
+        self._fresh: list[Flip] = []
+        self._name_of = name_of
+        self._flips: dict[tuple[Result, Result, str, _Rule, _Rule], Flip] = {}
+
+    def judged(self, call: LoggedCall, was: Recorded, outcome: Outcome) -> None:
+        """The draft decides the call so."""
+        report = self.report
+        report.judged += 1
+        if outcome.result is was.result:
+            report.unchanged += 1
+            return
+        report.flipped += 1
+        key = (was.result, outcome.result, call.tool_name, (was.policy_id, was.rule), (outcome.policy_id, outcome.rule))
+        flip = self._flips.get(key)
+        if flip is None:
+            if len(self._flips) >= MAX_FLIPS:
+                report.not_listed += 1
+                return
+            flip = self._flips[key] = Flip(
+                was=was.result,
+                becomes=outcome.result,
+                tool_name=call.tool_name,
+                by=self._decider(was.policy_id, was.rule),
+                now_by=self._decider(outcome.policy_id, outcome.rule),
+                samples=[],
+            )
+            self._fresh.append(flip)
+        flip.count += 1
+        if len(flip.samples) < SAMPLES:
+            sample = FlipSample(
+                id=call.id,
+                agent_id=call.agent_id,
+                timestamp=call.timestamp,
+                reason=was.reason,
+                new_reason=outcome.reason,
+            )
+            flip.samples.append(sample)
+
+    def take_fresh(self) -> list[Flip]:
+        """Groups of flips that nobody has taken yet, each with a sample or more."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def finish(self) -> ReplayReport:
+        """The report with its flips in their order."""
+        self.report.flips = sorted(
+            self._flips.values(), key=lambda flip: (_ORDER.index((flip.was, flip.becomes)), -flip.count, flip.tool_name)
+        )
+        return self.report
+
+    def _decider(self, policy_id: str | None, rule: RuleRef | None) -> Decider:
+        name = None if policy_id is None else self._name_of(policy_id)
+        is_new = policy_id is not None and policy_id.startswith(NEW)
+        return Decider(policy_id=None if is_new else policy_id, policy_name=name, rule=rule)

@@ -1,0 +1,97 @@
+"""What calls have taken and left while a log is replayed: buckets of limits, and marks of sessions."""
+
+from collections.abc import Collection, Iterable
+
+from app.model.decisions import HistoryCheck, Outcome, Quota, Result
+from app.model.marks import MAX_SESSIONS
+from app.replay.buckets import Buckets
+from app.replay.room import Room, Timeline
+from app.replay.seen_call import SeenCall
+from app.replay.sessions import Sessions
+
+Limit = tuple[str, str]
+"""Of a policy, and the fingerprint of its rule."""
+
+_TOO_MANY = Outcome(
+    Result.DENIED, None, None, f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"
+)
+
+
+class Ledger:
+    """Buckets and sessions, in step with one timeline."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.buckets = Buckets(timeline)
+        self.sessions = Sessions(timeline)
+
+    def outcomes(self, found: SeenCall, agent_id: str) -> list[Outcome]:
+        """What can become of a call's plan: the first full quota decides; more than one where that is not certain."""
+        outcomes = []
+        for quota in found.plan.quotas:
+            room = self._room(quota, agent_id)
+            if room is not Room.YES:
+                outcomes.append(quota.when_full)
+                if room is not Room.UNKNOWN:
+                    return outcomes
+        return self._with_marks(found, agent_id, [*outcomes, found.plan.outcome])
+
+    def approved(self, found: SeenCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
+        """The same of a call that people had approved, and whether people are asked about it.
+
+        Their yes is good for all that asks people; what denies still denies.
+        """
+        outcome = found.plan.outcome
+        if outcome.result is Result.DENIED:
+            return [outcome], False
+        outcomes, asked = [], outcome.result is Result.ESCALATED
+        for quota in found.all_quotas():
+            room = self._room(quota, agent_id)
+            if quota.when_full.result is Result.ESCALATED and room in (Room.NO, Room.UNKNOWN):
+                asked = True
+            elif room is not Room.YES:
+                outcomes.append(quota.when_full)
+                if room is not Room.UNKNOWN:
+                    return outcomes, asked
+        allowed = Outcome(Result.ALLOWED, outcome.policy_id, outcome.rule, reason)
+        return self._with_marks(found, agent_id, [*outcomes, allowed]), asked
+
+    def take(
+        self, found: SeenCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
+    ) -> None:
+        """The call was allowed, or perhaps was: it is counted, and leaves its marks. limits: None = all of them."""
+        certain = certain and not found.is_unclear
+        quotas = (quota for quota in found.all_quotas() if isinstance(quota, Quota))
+        self.buckets.take(
+            (each for each in quotas if limits is None or (each.policy_id, each.fingerprint) in limits),
+            agent_id,
+            certain=certain,
+        )
+        for limit in found.unclear_limits():
+            self.buckets.take_unnamed(limit)
+        if found.marks:
+            self.sessions.leave(found.session, found.marks, agent_id, certain=certain)
+
+    def take_from_all(self, limits: Iterable[Limit], marks: Iterable[str]) -> None:
+        """Nobody knows what was taken and left up to now."""
+        for limit in limits:
+            self.buckets.take_unnamed(limit)
+        self.sessions.doubt(marks)
+
+    def adopt(self, other: "Ledger", limits: Collection[Limit], marks: Collection[str]) -> None:
+        """All but these limits and marks are as in the other."""
+        self.buckets.adopt(other.buckets, limits)
+        self.sessions.adopt(other.sessions, marks)
+
+    def _room(self, quota: Quota | HistoryCheck, agent_id: str) -> Room:
+        if isinstance(quota, HistoryCheck):
+            return self.sessions.room(quota, agent_id)
+        return self.buckets.room(quota, agent_id)
+
+    def _with_marks(self, found: SeenCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
+        """An allowance needs room for the marks that the call leaves."""
+        if not found.marks or outcomes[-1].result is not Result.ALLOWED:
+            return outcomes
+        room = self.sessions.crowded(found.session, found.marks, agent_id)
+        if room is Room.NO:
+            return [*outcomes[:-1], _TOO_MANY]
+        return outcomes if room is Room.YES else [*outcomes[:-1], _TOO_MANY, outcomes[-1]]

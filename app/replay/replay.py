@@ -1,0 +1,228 @@
+"""The replay itself: each call of the log, in its order and at its time, judged by what would have governed it."""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from app.model.decision_codes import AGENT_IS, NO_APPROVAL_ROOM
+from app.model.decisions import Result
+from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
+from app.model.policies import Policy
+from app.model.replays import ReplayReport, ReplayTask
+from app.model.times import rfc3339
+from app.pdp.constraints import IsSecret
+from app.replay.calls import LoggedCall, decode_call
+from app.replay.flips import Findings, Recorded
+from app.replay.history import History, Place, counting_rules, owner_of
+from app.replay.ledger import Ledger, Limit
+from app.replay.room import Timeline
+from app.replay.seen_call import SeenCall
+from app.replay.sides import Governed, Side, Sides
+
+
+class _Entry(NamedTuple):
+    """A decision of the log, and what governed its agent; two where nobody can say which of them."""
+
+    call: LoggedCall
+    line: bytes
+    time_ms: int
+    sides: Sequence[Governed]
+
+    @property
+    def was_approved(self) -> bool:
+        """Whether it is about an approval; if it was allowed, people had said yes."""
+        return self.call.approval_id is not UNSET
+
+    def seen_by(self, side: Side) -> SeenCall:
+        return SeenCall(self.call, self.line, side, self.time_ms)
+
+
+class Replay:
+    """Takes the lines of the log, oldest first, from before the span on; `findings` says what has been found.
+
+    draft: the policies that stand in for the owner's own; None = all are as they were at the time of each call.
+    """
+
+    def __init__(self, task: ReplayTask, history: History, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
+        self._task = task
+        self._sides = Sides(history, task.owner, draft, is_secret)
+        self._timeline = Timeline()
+        self._ledger = Ledger(self._timeline)
+        self._history = history
+        self._is_in_doubt = False
+        self._counted_before: Ledger | None = Ledger(self._timeline)
+        self._drops = deque(history.drops())
+        self._kept = {policy.id for policy in draft or ()}
+        shared = [policy for policy in history.policies() if owner_of(policy)[0] != "agent"]
+        self._shared = _limits_of(shared)
+        everything = (*history.policies(), *(draft or ()))
+        self._limits, self._marks = _limits_of(everything), _marks_of(everything)
+        self._asked_of_all = any(map(shared_marks, everything))
+        names = {policy.id: policy.name for policy in everything}
+        report = ReplayReport(from_=rfc3339(task.from_ms), to=rfc3339(task.to_ms))
+        self.findings = Findings(report, names.get)
+
+    @property
+    def reads_all_agents(self) -> bool:
+        """Whether it needs the calls of other agents, too: they may have taken from limits that several share."""
+        return self._task.agent_id is None or bool(self._shared or self._asked_of_all)
+
+    def begin_in_doubt(self, until_ms: int) -> None:
+        """Entries up to this time are gone: nobody knows what they had taken from any limit."""
+        self._timeline.advance(until_ms)
+        self._take_from_all()
+
+    def feed(self, body: bytes, sequences: Iterable[int]) -> None:
+        """The next lines, each with its line feed, and their numbers in the log."""
+        for line, sequence in zip(body.splitlines(), sequences, strict=True):
+            self._take(line, sequence)
+
+    def _take(self, line: bytes, sequence: int) -> None:
+        unjudged = self.findings.report.unjudged
+        try:
+            call = decode_call(line)
+            place = Place(call.time_ms, sequence)
+        except (msgspec.MsgspecError, ValueError):
+            unjudged.unreadable += 1
+            return
+        if call.type is UNSET:
+            self._timeline.advance(place.time_ms)
+            if call.result is None:
+                unjudged.unreadable += place.time_ms >= self._task.from_ms
+            else:
+                self._count(call, line, place)
+
+    def _count(self, call: LoggedCall, line: bytes, place: Place) -> None:
+        """A decision: judged if it is in the span and of an agent that is asked about; else it fills windows."""
+        report, in_span = self.findings.report, place.time_ms >= self._task.from_ms
+        if in_span:
+            self._begin(place)
+        if self._drops and self._drops[0][0].holds_for(place):
+            self._drop(place)
+        governed = self._sides.at(call.agent_id, place)
+        if governed is None:
+            self._is_in_doubt = True
+            report.unjudged.unknown += in_span and self._task.agent_id in (None, call.agent_id)
+            return
+        if self._is_in_doubt:
+            self._take_from_all()
+        entry = _Entry(call, line, place.time_ms, self._sides_of(call, governed, place))
+        if not governed.is_asked:
+            if (self._shared or self._marks) and call.result == Result.ALLOWED:
+                self._take_shared(entry)
+        elif not in_span:
+            report.warmed_up += 1
+            if call.result == Result.ALLOWED:
+                self._warm_up(entry)
+        elif place.time_ms <= self._task.to_ms:
+            self._judge(entry)
+
+    def _sides_of(self, call: LoggedCall, governed: Governed, place: Place) -> list[Governed]:
+        """What governed the agent; also what did before, where nobody can say whether it still did."""
+        if not governed.span.since.is_doubtful_for(place):
+            return [governed]
+        before = self._sides.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
+        return [governed] if before is None else [governed, before]
+
+    def _begin(self, place: Place) -> None:
+        """The span has begun: limits that only the draft has are as full as if they had always been there."""
+        as_if, self._counted_before = self._counted_before, None
+        if as_if is not None:
+            there = self._history.policies_at(place)
+            self._ledger.adopt(as_if, _limits_of(there), _marks_of(there))
+
+    def _drop(self, place: Place) -> None:
+        """The buckets of rules that were taken out of their policies by now are empty."""
+        while self._drops and self._drops[0][0].holds_for(place):
+            _, policy_id, fingerprint = self._drops.popleft()
+            if self._counted_before is not None or policy_id not in self._kept:
+                self._ledger.buckets.drop((policy_id, fingerprint))
+
+    def _take_from_all(self) -> None:
+        self._is_in_doubt = False
+        self._ledger.take_from_all(self._limits, self._marks)
+
+    def _warm_up(self, entry: _Entry) -> None:
+        """The call took from the limits that there were; and from those of the draft as if they had been there.
+
+        Which call was allowed stands in the log.
+        """
+        self._take_as_recorded(entry, None)
+        governed = entry.sides[0]
+        if governed.now is governed.then or self._counted_before is None:
+            return
+        found = entry.seen_by(governed.now)
+        result = found.plan.outcome.result
+        if found.is_unclear or result is Result.ALLOWED or (result is Result.ESCALATED and entry.was_approved):
+            self._counted_before.take(found, entry.call.agent_id)
+
+    def _take_shared(self, entry: _Entry) -> None:
+        """Another agent's call took from what all share, and left its marks; the draft may ask for others."""
+        governed = entry.sides[0]
+        if governed.now is not governed.then and self._counted_before is not None:
+            self._counted_before.take(entry.seen_by(governed.now), entry.call.agent_id, limits=())
+        self._take_as_recorded(entry, self._shared, by_draft=self._counted_before is None)
+
+    def _take_as_recorded(self, entry: _Entry, limits: Collection[Limit] | None, *, by_draft: bool = False) -> None:
+        """A call that was allowed has taken what the policies of its time made it take. limits: None = from all."""
+        sides = [each.now if by_draft else each.then for each in entry.sides]
+        for side in {id(each): each for each in sides}.values():
+            certain = all(each is side for each in sides)
+            self._ledger.take(entry.seen_by(side), entry.call.agent_id, certain=certain, limits=limits)
+
+    def _judge(self, entry: _Entry) -> None:
+        report, call, was = self.findings.report, entry.call, _recorded(entry.call)
+        if was.policy_id is None and was.reason.startswith(AGENT_IS):
+            report.inactive += 1
+            return
+        now = {id(each.now): each.now for each in entry.sides}
+        if len(now) > 1:
+            report.unjudged.edited += 1
+            for side in now.values():
+                self._take_perhaps(call, entry.seen_by(side))
+            return
+        found = entry.seen_by(entry.sides[0].now)
+        if found.is_unclear and not found.is_denied:
+            report.unjudged.hidden += 1
+            self._take_perhaps(call, found)
+            return
+        if found.is_unclear:
+            outcomes = [found.plan.outcome]
+        elif entry.was_approved and was.result is Result.ALLOWED:
+            outcomes, asked = self._ledger.approved(found, call.agent_id, call.reason)
+            report.approved += asked and outcomes[-1].result is Result.ALLOWED
+        else:
+            outcomes = self._ledger.outcomes(found, call.agent_id)
+        is_certain = all(each.result is outcomes[0].result for each in outcomes)
+        if outcomes[-1].result is Result.ALLOWED:
+            self._ledger.take(found, call.agent_id, certain=is_certain)
+        if is_certain:
+            self.findings.judged(call, was, outcomes[0])
+        else:
+            report.unjudged.limits += 1
+
+    def _take_perhaps(self, call: LoggedCall, found: SeenCall) -> None:
+        if not found.is_denied:
+            self._ledger.take(found, call.agent_id, certain=False)
+
+
+def _marks_of(policies: Iterable[Policy]) -> set[str]:
+    """The names of all marks that these policies ask for."""
+    policies = list(policies)
+    shared = longest_shared(frozenset[str]().union(*map(shared_marks, policies)))
+    return {mark.name for mark in marks_of(shared, own_marks(policies)).values()}
+
+
+def _limits_of(policies: Iterable[Policy]) -> set[Limit]:
+    return {(policy.id, fingerprint) for policy in policies for fingerprint in counting_rules(policy)}
+
+
+def _recorded(call: LoggedCall) -> Recorded:
+    """What was decided. Where only the room for another approval was missing, a person was to be asked."""
+    result = Result(call.result or "")
+    if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
+        result = Result.ESCALATED
+    return Recorded(result, call.policy_id, call.rule, call.reason)

@@ -1,0 +1,122 @@
+"""A call of the log as one side of a replay sees it."""
+
+from collections.abc import Collection
+
+from msgspec import UNSET
+
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
+from app.model.marks import Mark
+from app.pdp import decide
+from app.pdp.compiled_rules import CompiledRule
+from app.pdp.quotas import open_quotas, settled_quotas
+from app.pdp.sequences import SessionCheck, with_marks
+from app.replay.calls import (
+    LoggedCall,
+    Place,
+    circumstances_read_hidden,
+    decode_object,
+    hidden_places,
+    may_hide,
+    reads_hidden,
+    session_is_hidden,
+)
+from app.replay.sides import Side
+
+_NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, ""))
+
+
+class SeenCall:
+    """A call of the log as one side sees it.
+
+    is_unclear: a rule reads what the log does not tell. is_denied: it is denied all the same.
+    plan: what it gives, quotas left open; where it is unclear, only a denial in it is right.
+    marks, session: what the call leaves if it is allowed, and where; "" = in a session that nobody can name.
+    """
+
+    def __init__(self, call: LoggedCall, line: bytes, side: Side, time_ms: int) -> None:
+        self._side = side
+        self._key_id = call.key_id
+        self._unclear: list[tuple[str, CompiledRule]] = []
+        self._is_shapeless = False
+        self.marks: tuple[Mark, ...] = ()
+        self.session = ""
+        settled = side.settled(call.tool_name)
+        if settled is not None:
+            self.plan = settled
+            self.request = AuthorizeRequest(call.agent_id, call.tool_name, "", {}, b"")
+            return
+        parameters = decode_object(call.parameters)
+        context = None if call.context is UNSET else decode_object(call.context)
+        self.request = AuthorizeRequest(call.agent_id, call.tool_name, "", parameters, b"", context=context)
+        if may_hide(line):
+            hidden = hidden_places(parameters, context or {})
+            if hidden:
+                self._look_for(hidden)
+                self._leave_marks(hides_session=session_is_hidden(hidden))
+        if not self.marks:
+            self._leave_marks(hides_session=False)
+        now_us = time_ms * 1000
+        if self._unclear:
+            self.plan = Plan(self._known_outcome(now_us))
+        else:
+            self.plan = decide(side.compiled, self.request, now_us, call.key_id)
+
+    @property
+    def is_unclear(self) -> bool:
+        return bool(self._unclear)
+
+    @property
+    def is_denied(self) -> bool:
+        return self.plan.outcome.result is Result.DENIED
+
+    def all_quotas(self) -> tuple[Quota | HistoryCheck, ...]:
+        """Every quota that an allowance has to do with; those left out of which nobody can say what they take."""
+        if self._is_shapeless:
+            return ()
+        if not self._unclear and self.plan.outcome.result is Result.ALLOWED:
+            return self.plan.quotas
+        asked = self._side.compiled.view_of(self.request).asked
+        quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), self.request, self._key_id)
+        unclear = set(self.unclear_limits())
+        return tuple(each for each in quotas if isinstance(each, HistoryCheck) or _limit_of(each) not in unclear)
+
+    def unclear_limits(self) -> Collection[tuple[str, str]]:
+        """Limits that may have counted the call, in a bucket or an amount that nobody knows."""
+        if not self._unclear:
+            return ()
+        rules = self._side.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
+        quotas = [quota for _, rule in rules for quota in rule.quotas if not isinstance(quota, SessionCheck)]
+        return [_limit_of(quota if isinstance(quota, Quota) else quota.quota) for quota in quotas]
+
+    def _leave_marks(self, *, hides_session: bool) -> None:
+        marks = self._side.compiled.marks_for(self.request.tool_name)
+        if not marks:
+            return
+        session = with_marks(_NO_PLAN, marks, self.request).session
+        if hides_session or session:
+            self.marks, self.session = marks, "" if hides_session else session
+
+    def _look_for(self, hidden: Collection[Place]) -> None:
+        rules = self._side.compiled.rules_for(self.request.tool_name)
+        self._unclear = [each for each in rules if reads_hidden(each[1].rule, hidden)]
+        self._is_shapeless = any(circumstances_read_hidden(rule.rule, hidden) for _, rule in self._unclear)
+
+    def _known_outcome(self, now_us: int) -> Outcome:
+        """A denial that does not depend on what is hidden; else something that is none."""
+        if not self._is_shapeless:
+            unclear = {(policy_id, rule.ref.index) for policy_id, rule in self._unclear}
+            view, minute = self._side.compiled.view_of(self.request), now_us // 60_000_000
+            if not view.asked:
+                return view.when_all_pass.outcome
+            for policy in view.asked:
+                for condition in policy.conditions:
+                    if condition.when_failed is not Result.DENIED or (policy.policy_id, condition.ref.index) in unclear:
+                        continue
+                    reason = condition.failed(self.request.parameters, self.request.context or {}, minute)
+                    if reason is not None:
+                        return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason)
+        return Outcome(Result.ESCALATED, None, None, "")
+
+
+def _limit_of(quota: Quota) -> tuple[str, str]:
+    return quota.policy_id, quota.fingerprint

@@ -1,0 +1,95 @@
+"""What sessions were allowed while a log is replayed: the marks that sequence rules look back on."""
+
+from collections.abc import Collection, Iterable
+
+from app.model.decisions import HistoryCheck
+from app.model.marks import MAX_SESSIONS, Mark
+from app.replay.room import Room, Timeline
+
+_US_PER_MS = 1000
+_NEVER = -(1 << 60)
+_Latest = dict[tuple[str, str, str], list[int]]
+"""By agent (none = whichever), session and mark: when a call was allowed last for certain, and at most."""
+
+
+class Sessions:
+    """The marks of all sessions. certain or not: as with buckets."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.latest: _Latest = {}
+        self.anywhere: dict[str, int] = {}
+        """When a mark was perhaps left in a session that nobody can name."""
+        self.live: dict[tuple[str, str], dict[str, int]] = {}
+        self.in_doubt: set[str] = set()
+
+    def room(self, check: HistoryCheck, agent_id: str) -> Room:
+        """Whether the rule passes: NO where its session forbids the call, or was not allowed what it requires."""
+        whose = "" if check.forbids else agent_id
+        certain = possible = _NEVER
+        for mark in check.marks:
+            held = self.latest.get((whose, check.session, mark))
+            if held is not None:
+                certain, possible = max(certain, held[0]), max(possible, held[1])
+            possible = max(possible, self.anywhere.get(mark, _NEVER))
+        now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
+        window_ms = check.window_us // _US_PER_MS
+        if certain + window_ms > now_ms + slack_ms:
+            return Room.NO if check.forbids else Room.YES
+        if possible + window_ms < now_ms - slack_ms:
+            return Room.YES if check.forbids else Room.NO
+        return Room.UNKNOWN
+
+    def crowded(self, session: str, marks: Iterable[Mark], agent_id: str) -> Room:
+        """Whether the agent may leave these marks in one more session: NO where it may not."""
+        worst = Room.YES
+        now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
+        for mark in marks:
+            live = self.live.get((agent_id, mark.name))
+            if live is None or len(live) < MAX_SESSIONS or live.get(session, 0) > now_ms + slack_ms:
+                continue
+            for name in [name for name, until_ms in live.items() if until_ms < now_ms - slack_ms]:
+                del live[name]
+            if len(live) < MAX_SESSIONS:
+                continue
+            certain = sum(until_ms > now_ms + slack_ms for until_ms in live.values())
+            if certain >= MAX_SESSIONS and session not in live and mark.name not in self.in_doubt:
+                return Room.NO
+            worst = Room.UNKNOWN
+        return worst
+
+    def leave(self, session: str, marks: Iterable[Mark], agent_id: str, *, certain: bool) -> None:
+        """The call was allowed, or perhaps was. session: "" = one that nobody can name."""
+        now_ms = self._timeline.now_ms
+        for mark in marks:
+            if not session:
+                self.anywhere[mark.name] = now_ms
+                self.in_doubt.add(mark.name)
+                continue
+            for whose, counts_us in (("", mark.shared_us), (agent_id, mark.own_us)):
+                if counts_us:
+                    held = self.latest.setdefault((whose, session, mark.name), [_NEVER, _NEVER])
+                    held[1] = now_ms
+                    if certain:
+                        held[0] = now_ms
+            if not certain:
+                self.in_doubt.add(mark.name)
+            until_ms = now_ms + max(mark.shared_us, mark.own_us) // _US_PER_MS
+            self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
+
+    def doubt(self, marks: Iterable[str]) -> None:
+        """Nobody knows where these marks were left up to now."""
+        for mark in marks:
+            self.anywhere[mark] = self._timeline.now_ms
+            self.in_doubt.add(mark)
+
+    def adopt(self, other: "Sessions", without: Collection[str]) -> None:
+        """The marks but for these are those of the other."""
+        for held in [each for each in self.latest if each[2] not in without]:
+            del self.latest[held]
+        self.latest.update((each, times) for each, times in other.latest.items() if each[2] not in without)
+        for crowd in [each for each in self.live if each[1] not in without]:
+            del self.live[crowd]
+        self.live.update((each, held) for each, held in other.live.items() if each[1] not in without)
+        self.anywhere.update((mark, at_ms) for mark, at_ms in other.anywhere.items() if mark not in without)
+        self.in_doubt |= other.in_doubt

@@ -1,0 +1,122 @@
+"""The two sides of a replay: what governed an agent then, and what would govern it; compiled once for each change."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest, Plan, Quota
+from app.model.marks import longest_shared, shared_marks
+from app.model.policies import Policy
+from app.pdp import compile_agent, decide
+from app.pdp.constraints import IsSecret
+from app.replay.history import History, Place, Span, owner_of
+
+_KEPT = 1024
+_SideName = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...], bool]
+_TOOLS = 4096
+
+
+class Side:
+    """An agent's policies, compiled, and what they say of tools whatever the call."""
+
+    def __init__(self, policies: Sequence[Policy], shared: Mapping[str, int], is_secret: IsSecret) -> None:
+        agent = Agent(id="", name="", created_ms=0, updated_ms=0, version="")
+        self.compiled = compile_agent(agent, policies, is_secret, shared)
+        self._settled: dict[str, Plan | None] = {}
+
+    def settled(self, tool: str) -> Plan | None:
+        """The plan of every call of this tool, if neither its values nor the time matter."""
+        try:
+            return self._settled[tool]
+        except KeyError:
+            if len(self._settled) >= _TOOLS:
+                self._settled.clear()
+            found = self._settled[tool] = self._settle(tool)
+            return found
+
+    def _settle(self, tool: str) -> Plan | None:
+        view = self.compiled.view(tool)
+        if view.judged or view.varying or view.marks:
+            return None
+        for policy in view.asked:
+            if any(condition.checks or condition.time for condition in policy.conditions):
+                return None
+            if not all(isinstance(quota, Quota) for quota in policy.quotas):
+                return None
+        return decide(self.compiled, AuthorizeRequest("", tool, "", {}, b""), 0)
+
+
+class Governed:
+    """What governed an agent in one span of time (`then`), and what would have (`now`).
+
+    is_asked: whether its calls are replayed; those of other agents count only for what all share. They have the same
+    policies on both sides, and may leave other marks.
+    """
+
+    __slots__ = ("is_asked", "now", "span", "then")
+
+    def __init__(self, span: Span, then: Side, now: Side, *, is_asked: bool) -> None:
+        self.span = span
+        self.is_asked = is_asked
+        self.then = then
+        self.now = now
+
+
+class Sides:
+    """Both sides for every agent, as they are asked for.
+
+    owner: whose policies the draft replaces. draft: None = nothing is replaced.
+    """
+
+    def __init__(
+        self, history: History, owner: tuple[str, str], draft: Sequence[Policy] | None, is_secret: IsSecret
+    ) -> None:
+        self._history = history
+        self._owner = owner
+        self._draft = draft
+        self._is_secret = is_secret
+        self._latest: dict[str, Governed | None] = {}
+        self._sides: OrderedDict[_SideName, Side] = OrderedDict()
+
+    def at(self, agent_id: str, entry: Place) -> Governed | None:
+        """Both sides when an entry was made; None where what governed the agent is not kept."""
+        held = self._latest.get(agent_id)
+        if held is not None and held.span.has(entry):
+            return held
+        span = self._history.span(agent_id, entry)
+        if span.policies is None:
+            return None
+        if len(self._latest) >= _KEPT:
+            self._latest.clear()
+        found = self._latest[agent_id] = self._governed(agent_id, span, span.policies)
+        return found
+
+    def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> Governed:
+        marks_then = _marks(span.marking)
+        then = self._side(policies, marks_then, drafted=False)
+        kind, owner = self._owner
+        is_asked = kind == "workspace" or (agent_id == owner if kind == "agent" else owner in span.groups)
+        if self._draft is None:
+            return Governed(span, then, then, is_asked=is_asked)
+        marks_now = _marks((*self._without_owner(span.marking), *self._draft))
+        if not is_asked:
+            return Governed(span, then, self._side(policies, marks_now, drafted=False), is_asked=False)
+        return Governed(span, then, self._side(self._without_owner(policies), marks_now, drafted=True), is_asked=True)
+
+    def _without_owner(self, policies: Iterable[Policy]) -> tuple[Policy, ...]:
+        return tuple(policy for policy in policies if owner_of(policy) != self._owner)
+
+    def _side(self, policies: tuple[Policy, ...], marks: Mapping[str, int], *, drafted: bool) -> Side:
+        name = (tuple((policy.id, policy.version) for policy in policies), tuple(sorted(marks.items())), drafted)
+        side = self._sides.get(name)
+        if side is None:
+            everything = (*policies, *(self._draft or ())) if drafted else policies
+            side = self._sides[name] = Side(everything, marks, self._is_secret)
+            if len(self._sides) > _KEPT:
+                self._sides.popitem(last=False)
+        return side
+
+
+def _marks(policies: Iterable[Policy]) -> dict[str, int]:
+    """What these policies ask of every agent's calls."""
+    return longest_shared(frozenset[str]().union(*map(shared_marks, policies)))

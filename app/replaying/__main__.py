@@ -1,0 +1,65 @@
+"""The process of one replay: the task on its standard input, lines of JSON on its standard output."""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+import msgspec
+
+from app.audit.log import AuditLog
+from app.errors import AppError
+from app.model.ids import Ids
+from app.model.redaction import Redactor
+from app.model.replays import ReplayLine, ReplayTask
+from app.redis_client.client import open_client
+from app.replaying.reading import Replayer
+from app.settings import Settings
+from app.store.agents import Agents
+from app.store.changes import Changes
+from app.store.policies import Policies
+
+_NICENESS = 19
+_encode = msgspec.json.encode
+
+
+def main() -> None:
+    """Replay, and end as soon as nobody reads."""
+    step_aside()
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask)
+    with suppress(BrokenPipeError):
+        asyncio.run(_replay(task, Settings.from_env(os.environ)))
+    # Nothing is left to be flushed into a pipe that may be gone.
+    os._exit(0)
+
+
+def step_aside() -> None:
+    """Whoever else wants this core has it: decisions do not wait for a replay."""
+    os.nice(_NICENESS)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+async def _replay(task: ReplayTask, settings: Settings) -> None:
+    client = open_client(settings.redis_url or "", settings.store_timeout_ms)
+    try:
+        ids, redactor = Ids(), Redactor(settings.redact.split(","))
+        replayer = Replayer(
+            Agents(client, ids), Policies(client, ids), Changes(client), AuditLog(client), redactor.is_secret
+        )
+        try:
+            async for line in replayer.lines(task):
+                _say(line)
+        except AppError as error:
+            _say(ReplayLine(error=str(error)))
+    finally:
+        await client.close()
+
+
+def _say(line: ReplayLine) -> None:
+    sys.stdout.buffer.write(_encode(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

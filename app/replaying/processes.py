@@ -1,0 +1,116 @@
+"""Replays that a replica runs for its callers, each in a process of its own: decisions do not wait for them."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
+
+import msgspec
+
+from app.errors import TooManyReplays
+from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
+from app.settings import Settings
+
+_BROKE_OFF = msgspec.json.encode(ReplayLine(error="The replay ended before its report; try again")) + b"\n"
+_STOPPING = msgspec.json.encode(ReplayLine(error="This replica is stopping; ask again")) + b"\n"
+_BEGUN = msgspec.json.encode(ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))) + b"\n"
+_PROGRESS = b'{"progress":'
+_SILENCE_S = 1.0
+_LINE_BYTES = 16 * 1024 * 1024
+_LAST = (b'{"report":', b'{"error":')
+
+
+class ReplayProcesses:
+    """How many replays each workspace has running on this replica, and their processes.
+
+    stopping: set when the replica is told to stop; they end then.
+    """
+
+    def __init__(self, settings: Settings, stopping: asyncio.Event) -> None:
+        self._stopping = stopping
+        self._per_workspace = settings.replays_per_workspace
+        self._env = {
+            "REMIT_REDIS_URL": settings.redis_url or "",
+            "REMIT_REDACT": settings.redact,
+            "REMIT_STORE_TIMEOUT_MS": str(settings.store_timeout_ms),
+        }
+        self._running: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._running.total()
+
+    async def begin(self, task: ReplayTask) -> AsyncIterator[bytes]:
+        """Lines of JSON, as they come; the last one is a report or an error. Raises TooManyReplays.
+
+        The process ends with the iteration, however that ends.
+        """
+        lines = self._lines(task)
+        first = await anext(lines)
+
+        async def all_lines() -> AsyncIterator[bytes]:
+            try:
+                yield first
+                async for line in lines:
+                    yield line
+            finally:
+                await lines.aclose()
+
+        return all_lines()
+
+    async def _lines(self, task: ReplayTask) -> AsyncGenerator[bytes]:
+        if self._running[task.workspace_id] >= self._per_workspace:
+            raise TooManyReplays(self._per_workspace)
+        self._running[task.workspace_id] += 1
+        process: Process | None = None
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "app.replaying", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+                env=dict(os.environ) | self._env, limit=_LINE_BYTES, start_new_session=True,
+            )  # fmt: skip
+            if process.stdin is None or process.stdout is None:
+                raise RuntimeError("the process was started without pipes")
+            process.stdin.write(msgspec.json.encode(task))
+            process.stdin.close()
+            line = b""
+            async for line in self._spoken(process.stdout):
+                yield line
+            if not line.startswith(_LAST):
+                yield _STOPPING if self._stopping.is_set() else _BROKE_OFF
+        finally:
+            self._running[task.workspace_id] -= 1
+            if process is not None:
+                await _end(process)
+
+    async def _spoken(self, output: asyncio.StreamReader) -> AsyncIterator[bytes]:
+        """What the process says until it or the replica ends; where it says nothing for a second, that once more.
+
+        Only by writing is it noticed that a client has gone.
+        """
+        latest = _BEGUN
+        reading = asyncio.ensure_future(output.readline())
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            while not stopping.done():
+                await asyncio.wait((reading, stopping), timeout=_SILENCE_S, return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    if not stopping.done():
+                        yield latest
+                    continue
+                line = reading.result()
+                if not line:
+                    return
+                latest = line if line.startswith(_PROGRESS) else latest
+                reading = asyncio.ensure_future(output.readline())
+                yield line
+        finally:
+            reading.cancel()
+            stopping.cancel()
+
+
+async def _end(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

@@ -1,0 +1,123 @@
+"""What a replay needs from the store, and the replay of a log in pieces."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from app.audit.log import AuditLog
+from app.errors import Invalid
+from app.model.changes import Change, ChangeQuery
+from app.model.policies import Policy, Sequenced, limit_of
+from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
+from app.model.text import FieldError
+from app.model.times import SPAN_MS, rfc3339
+from app.pdp.constraints import IsSecret
+from app.replay import Replay
+from app.replay.history import History, owner_of
+from app.store.agents import Agents
+from app.store.changes import Changes
+from app.store.optimistic import ATTEMPTS, contended
+from app.store.policies import Policies
+
+_LONGEST_MS = 31 * SPAN_MS["d"]
+"""No window is longer."""
+
+_PROGRESS_S = 0.5
+_PAGE = 1000
+
+
+class Replayer:
+    """Replays tasks on one store."""
+
+    def __init__(
+        self, agents: Agents, policies: Policies, changes: Changes, audit: AuditLog, is_secret: IsSecret
+    ) -> None:
+        self._agents = agents
+        self._policies = policies
+        self._changes = changes
+        self._audit = audit
+        self._is_secret = is_secret
+
+    async def require_possible(self, task: ReplayTask) -> None:
+        """Raise AgentNotFound, or Invalid, if the task cannot be replayed here."""
+        if task.agent_id is not None:
+            await self._agents.get(task.workspace_id, task.agent_id)
+        if task.from_ms > task.to_ms:
+            raise Invalid.at("$.from", f"must not be after `to`, which is {rfc3339(task.to_ms)}")
+        floor = await self._audit.floor(task.workspace_id)
+        if floor is not None and floor.time_ms >= task.from_ms:
+            raise Invalid.at("$.from", f"retention dropped entries up to {rfc3339(floor.time_ms)}; begin after that")
+        if task.policies is not None:
+            held = self._policies.each(task.workspace_id, task.agent_id, group=task.group)
+            _draft(task, [policy async for policy in held])
+
+    async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
+        """Progress and samples while it goes on, and last the report. Raises as `entries` of the log does."""
+        history, held = await self._read_history(task)
+        draft = None if task.policies is None else _draft(task, held)
+        replay = Replay(task, history, draft, self._is_secret)
+        windows = (_longest_window_ms(policy) for policy in (*history.policies(), *(draft or ())))
+        begin_ms = max(0, task.from_ms - max(windows, default=0) - 1)
+        floor = await self._audit.floor(task.workspace_id)
+        if floor is not None and floor.time_ms >= begin_ms:
+            replay.begin_in_doubt(floor.time_ms)
+        at, of = 0, 1
+
+        def move(done: int, whole: int) -> None:
+            nonlocal at, of
+            at, of = done, whole
+
+        agent_id = None if replay.reads_all_agents else task.agent_id
+        entries, told_s = 0, time.monotonic()
+        yield ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))
+        async for chunk in self._audit.entries(task.workspace_id, agent_id, begin_ms, task.to_ms, move):
+            replay.feed(chunk.body, chunk.sequences)
+            entries += len(chunk.sequences)
+            for flip in replay.findings.take_fresh():
+                yield ReplayLine(flip=flip)
+            if time.monotonic() - told_s >= _PROGRESS_S:
+                told_s = time.monotonic()
+                yield ReplayLine(progress=ReplayProgress(entries=entries, done=at, of=of))
+            await asyncio.sleep(0)
+        yield ReplayLine(progress=ReplayProgress(entries=entries, done=of, of=of))
+        yield ReplayLine(report=replay.findings.finish())
+
+    async def _read_history(self, task: ReplayTask) -> tuple[History, list[Policy]]:
+        """The history as far back as the task looks, and the policies that its draft replaces."""
+        workspace_id = task.workspace_id
+        since_ms = max(0, task.from_ms - _LONGEST_MS - 1)
+        for _ in range(ATTEMPTS):
+            changes = await self._changes_since(workspace_id, since_ms)
+            agents = [agent async for agent in self._agents.each(workspace_id)]
+            policies = [policy async for policy in self._policies.each(workspace_id)]
+            latest = (await self._changes.query(workspace_id, ChangeQuery(limit=1))).changes
+            # What was read and what was changed belong together if nothing was changed meanwhile.
+            if not latest or latest[0].id == (changes[0].id if changes else latest[0].id):
+                held = [policy for policy in policies if owner_of(policy) == task.owner]
+                return History(agents, policies, changes), held
+        return contended()
+
+    async def _changes_since(self, workspace_id: str, since_ms: int) -> list[Change]:
+        found: list[Change] = []
+        older_than = None
+        while True:
+            page = await self._changes.query(
+                workspace_id, ChangeQuery(from_ms=since_ms, limit=_PAGE, older_than=older_than)
+            )
+            found += page.changes
+            older_than = page.older_than
+            if older_than is None:
+                return found
+
+
+def _draft(task: ReplayTask, held: list[Policy]) -> list[Policy]:
+    try:
+        return drafted(task, held)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+
+
+def _longest_window_ms(policy: Policy) -> int:
+    limits = [limit.window_seconds for rule in policy.rules if (limit := limit_of(rule)) is not None]
+    sequences = [rule.sequence.seconds for rule in policy.rules if isinstance(rule, Sequenced)]
+    return 1000 * max((*limits, *sequences), default=0)
