@@ -1,0 +1,194 @@
+"""Scripts of approvals and webhooks: a key of another type is found out before anything is written."""
+
+import pytest
+from deciding import ALLOWED, ESCALATED, Scene
+
+from app.approvals.approvals import Approvals
+from app.approvals.endings import Endings
+from app.authorize.approval_step import ApprovalStep
+from app.authorize.store_clock import monotonic_us
+from app.errors import StoreUnavailable
+from app.model.approvals import ApprovalStatus
+from app.model.checkpoints import Fault, Finding
+from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
+from app.model.keys import Scope
+from app.model.policies import ToolAllowlist
+from app.model.signer import Signer
+from app.model.webhooks import WebhookEvent
+from app.redis_client.scripts import ADVANCE_OUTBOX
+from app.store.policies import Policies
+from app.webhooks.notices import note_finding
+from app.webhooks.secrets import Secrets
+from app.webhooks.webhooks import Webhooks, outbox_keys
+
+KEYS_AT_MOST = 12
+
+
+class Spoiling:
+    """A client that, once armed, puts a value of another type where the n-th key of the next script is."""
+
+    def __init__(self, client):
+        self._client = client
+        self.nth = None
+        self.scene = None
+        self.before = None
+
+    async def run(self, script, keys, args):
+        if self.nth is not None:
+            name = keys[self.nth]
+            await self._client.call("DEL", name)
+            await self._client.call(*(("RPUSH", name, "x") if ":approvals:call:" in name else ("SET", name, "x")))
+            self.before = await self.scene.everything()
+        return await self._client.run(script, keys, args)
+
+    def prepare(self, script, keys, _varying, settled):
+        async def call(*varying):
+            return await self.run(script, keys, [*varying, *settled])
+
+        return call
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+
+class Waiting:
+    """A call that waits for a person, a key that may say yes, and a webhook of which an event waits."""
+
+    def __init__(self, scene):
+        self.scene, self.workspace_id = scene, scene.workspace_id
+        self.approvals = Approvals(scene.client, scene.ids, 1_000)
+        self.policies = Policies(scene.client, scene.ids)
+        self.webhooks = Webhooks(scene.client, scene.ids, Secrets(Signer([])), 20)
+
+    async def enter(self):
+        scene = self.scene
+        self.person, _ = await scene.keys.create(self.workspace_id, "ann", (Scope.ADMIN,))
+        rules = [ToolAllowlist(tools=["*"])]
+        self.policy = await self.policies.create(self.workspace_id, scene.agent.id, name="p", rules=rules)
+        scene.agent = await scene.agents.get(self.workspace_id, scene.agent.id)
+        self.held = scene.ids.new(0)
+        assert isinstance(await self.commit("ask", self.held, digest="1" * 64), Decision)
+        self.webhook, _ = await self.webhooks.create(self.workspace_id, "https://a.example/", [*WebhookEvent])
+        self.started = await scene.client.call("HGET", scene.keyspace.webhook_outbox(self.webhook.id), "log")
+        assert await self.advance("waits") == ["done"]
+        return self
+
+    async def commit(self, step, approval_id, digest, **held):
+        scene = self.scene
+        request = AuthorizeRequest(scene.agent.id, "file.read", "authorize", {}, b"{}")
+        approval = ApprovalStep(
+            step=step, approval_id=approval_id, digest=digest, rules=("r",), policies=(self.policy.id,),
+            asker_id=scene.key.id, **held,
+        )  # fmt: skip
+        plan, tokens = Plan(ALLOWED if step == "use" else ESCALATED), Tokens(scene.agent.version)
+        decision_id = approval_id if step == "ask" else scene.ids.new(0)
+        return await scene.committing(
+            scene.caller, request, tokens, plan, decision_id, monotonic_us(), approval=approval
+        )
+
+    async def approve(self):
+        await self.approvals.decide(self.workspace_id, self.held, ApprovalStatus.APPROVED, key_id=self.person.id)
+
+    async def advance(self, outcome, event="msg_1"):
+        keyspace, webhook_id = self.scene.keyspace, self.webhook.id
+        keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)]
+        args = ["log", self.started, self.started, event, outcome, 5, b"{}", "1 1 no", "no", 10]
+        return await self.scene.client.run(ADVANCE_OUTBOX, keys, args)
+
+
+async def nothing(_):
+    pass
+
+
+async def ask(waiting):
+    await waiting.commit("ask", waiting.scene.ids.new(0), "2" * 64)
+
+
+async def attach(waiting):
+    await waiting.commit("attach", waiting.held, "1" * 64, held_id=waiting.held, held_version="1")
+
+
+async def approve(waiting):
+    await waiting.approve()
+
+
+async def use(waiting):
+    await waiting.commit("use", waiting.held, "1" * 64, held_id=waiting.held, held_version="2")
+
+
+async def delete_policy(waiting):
+    await waiting.policies.delete(waiting.workspace_id, waiting.policy.id)
+
+
+async def end(waiting):
+    await Endings(waiting.scene.client, waiting.scene.ids, 1_000).end_what_rests_on_nothing(waiting.workspace_id)
+
+
+async def create_webhook(waiting):
+    await waiting.webhooks.create(
+        waiting.workspace_id, "https://b.example/", [*WebhookEvent], actor_id=waiting.scene.key.id
+    )
+
+
+async def update_webhook(waiting):
+    await waiting.webhooks.update(
+        waiting.workspace_id, waiting.webhook.id, url="https://b.example/", actor_id=waiting.scene.key.id
+    )
+
+
+async def delete_webhook(waiting):
+    await waiting.webhooks.delete(waiting.workspace_id, waiting.webhook.id, actor_id=waiting.scene.key.id)
+
+
+async def deliver(waiting):
+    await waiting.advance("delivered")
+
+
+async def park(waiting):
+    await waiting.advance("parked")
+
+
+async def retry(waiting):
+    await waiting.webhooks.retry(waiting.workspace_id, waiting.webhook.id, "msg_1")
+
+
+async def note(waiting):
+    finding = Finding(Fault.CHANGED, 1, "Segment 1 is not what was sealed")
+    await note_finding(waiting.scene.client, waiting.workspace_id, finding)
+
+
+ACTS = [
+    (nothing, ask),
+    (nothing, attach),
+    (nothing, approve),
+    (approve, use),
+    (delete_policy, end),
+    (nothing, create_webhook),
+    (nothing, update_webhook),
+    (nothing, delete_webhook),
+    (nothing, deliver),
+    (nothing, park),
+    (nothing, retry),
+    (nothing, note),
+]
+
+
+@pytest.mark.parametrize("nth", range(KEYS_AT_MOST))
+@pytest.mark.parametrize(("before", "act"), ACTS, ids=lambda act: act.__name__)
+async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, before, act, nth):
+    """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
+    spoiling = Spoiling(client)
+    scene = spoiling.scene = await Scene(spoiling, spoiling, workspace_id).enter()
+    waiting = await Waiting(scene).enter()
+    await before(waiting)
+
+    spoiling.nth = nth
+    try:
+        await act(waiting)
+    except StoreUnavailable:
+        assert await scene.everything() == spoiling.before
+    except IndexError:
+        assert nth >= 1, "every script has a key"
+    else:
+        assert act is delete_webhook, "only what is deleted may be deleted whatever it is"
+        assert nth >= 4
