@@ -25,7 +25,7 @@ from app.redis_client.scripts import DECIDE_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 
-_CHUNK = 100
+_CHUNK = 128
 _OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 _SHOWN_NOTE = 500
 
@@ -47,16 +47,17 @@ class Approvals:
         """Approvals that match, newest first, and the id that asks for the page after this one."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         found: list[Approval] = []
-        before = query.before
+        before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
         opened = None if query.status not in _OPEN else await self._open_ids(keyspace, query.agent_id)
         while True:
             if opened is None:
                 newest = "+" if before is None else f"({before}"
                 ids = await self._client.call(
-                    "ZRANGE", keyspace.approvals, newest, "-", "BYLEX", "REV", "LIMIT", 0, _CHUNK
+                    "ZRANGE", keyspace.approvals, newest, "-", "BYLEX", "REV", "LIMIT", 0, chunk
                 )
             else:
-                ids = [each for each in opened if before is None or each < before][:_CHUNK]
+                left = opened if before is None else [each for each in opened if each < before.encode()]
+                ids = [each.decode() for each in left[:chunk]]
             replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
             for approval_id, reply in zip(ids, replies, strict=True):
                 record = as_record(reply)
@@ -67,7 +68,7 @@ class Approvals:
                     if len(found) == query.limit:
                         return found, found[-1].id
                     found.append(approval)
-            if len(ids) < _CHUNK:
+            if len(ids) < chunk:
                 return found, None
             before = ids[-1]
 
@@ -124,10 +125,10 @@ class Approvals:
         _raise_for(reply[0], reply[1])
         return await self.get(workspace_id, approval_id)
 
-    async def _open_ids(self, keyspace: Keyspace, agent_id: str | None) -> Sequence[str]:
-        """Ids of what can still be decided or used, newest first: they sort by time."""
+    async def _open_ids(self, keyspace: Keyspace, agent_id: str | None) -> Sequence[bytes]:
+        """Ids of what can still be decided or used, newest first: they sort by time. In bytes, as there may be many."""
         name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
-        ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
+        ids: list[bytes] = await self._client.call_bytes("ZRANGE", name, 0, -1)
         return sorted(ids, reverse=True)
 
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
