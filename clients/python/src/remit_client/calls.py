@@ -1,5 +1,6 @@
 """The endpoints, each as the request that it takes; `client.send(call)` sends it."""
 
+# ruff: noqa: PLC0414 - the endpoints of webhooks are endpoints of this module
 from __future__ import annotations
 
 import math
@@ -7,7 +8,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy, tool_statuses
-from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
+from remit_client.streams import Events, Export
+from remit_client.webhook_calls import (
+    create_webhook as create_webhook,
+)
+from remit_client.webhook_calls import (
+    delete_webhook as delete_webhook,
+)
+from remit_client.webhook_calls import (
+    get_webhook as get_webhook,
+)
+from remit_client.webhook_calls import (
+    list_unsent_events as list_unsent_events,
+)
+from remit_client.webhook_calls import (
+    list_webhooks as list_webhooks,
+)
+from remit_client.webhook_calls import (
+    retry_webhook_events as retry_webhook_events,
+)
+from remit_client.webhook_calls import (
+    rotate_webhook_secret as rotate_webhook_secret,
+)
+from remit_client.webhook_calls import (
+    send_webhook_test as send_webhook_test,
+)
+from remit_client.webhook_calls import (
+    update_webhook as update_webhook,
+)
+from remit_client.wire import SILENCE_S, Call, Stream, as_it_is, given, listed, nothing, segment
 
 POLL_S = 30
 
@@ -146,27 +175,85 @@ def delete_policy(policy_id: str) -> Call[None]:
     return Call("DELETE", f"/v1/policies/{segment(policy_id)}", nothing)
 
 
+def get_policies(agent: str | None = None, group: str | None = None) -> Call[Any]:
+    """All policies of an agent, of a group or, with neither, of the workspace, as they were at one moment."""
+    return Call("GET", _owner(agent, group), as_it_is, repeatable=True)
+
+
+def put_policies(
+    policies: Sequence[Json],
+    agent: str | None = None,
+    group: str | None = None,
+    *,
+    version: str | None = None,
+    prune: bool = False,
+) -> Call[Any]:
+    """A whole set of policies becomes current at once, or nothing of it.
+
+    version: as `get_policies` shows it; another one now is a refusal. prune: what is not in the set is deleted.
+    """
+    body = {"policies": list(policies), **given(version=version)}
+    return Call("PUT", _owner(agent, group), as_it_is, body=body, query={"prune": "true"} if prune else {})
+
+
+def policy_schema() -> Call[Any]:
+    """The JSON Schema of a policy, for editors."""
+    return Call("GET", "/v1/policies/schema.json", as_it_is, repeatable=True)
+
+
+def list_policy_versions(policy_id: str, limit: int | None = None) -> Call[list[Any]]:
+    """The policy as it was after each of its changes, newest first."""
+    path = f"/v1/policies/{segment(policy_id)}/versions"
+    return Call("GET", path, listed(as_it_is), query=given(limit=limit), repeatable=True)
+
+
+def roll_back_policy(policy_id: str, version: int) -> Call[Policy]:
+    """The policy is again what it was in that version."""
+    return Call("POST", f"/v1/policies/{segment(policy_id)}/rollback", Policy.read, body={"version": version})
+
+
 def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
     """A new key; its secret is in this answer and nowhere else."""
     body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}
     return Call("POST", "/v1/api-keys", ApiKey.read, body=body)
 
 
-def list_api_keys() -> Call[list[ApiKey]]:
+def list_api_keys(limit: int | None = None, offset: int | None = None) -> Call[list[ApiKey]]:
     """The workspace's keys, without their secrets."""
-    return Call("GET", "/v1/api-keys", listed(ApiKey.read), repeatable=True)
+    query = given(limit=limit, offset=offset)
+    return Call("GET", "/v1/api-keys", listed(ApiKey.read), query=query, repeatable=True)
 
 
-def revoke_api_key(key_id: str) -> Call[None]:
-    """The key is refused from now on."""
-    return Call("DELETE", f"/v1/api-keys/{segment(key_id)}", nothing)
+def revoke_api_key(key_id: str, *, force: bool = False) -> Call[None]:
+    """The key is refused from now on; the last admin key only with `force`."""
+    query = {"force": "true"} if force else {}
+    return Call("DELETE", f"/v1/api-keys/{segment(key_id)}", nothing, query=query)
 
 
 def list_audit_logs(**filters: Any) -> Call[list[AuditEntry]]:
     """Decisions, newest first; filters as the API has them (`since` is its `from`)."""
-    if "since" in filters:
-        filters["from"] = filters.pop("since")
-    return Call("GET", "/v1/audit-logs", listed(AuditEntry.read), query=given(**filters), repeatable=True)
+    return Call("GET", "/v1/audit-logs", listed(AuditEntry.read), query=_filters(filters), repeatable=True)
+
+
+def get_audit_entry(entry_id: str) -> Call[AuditEntry]:
+    """One decision, by the id that `authorize` answered with."""
+    return Call("GET", f"/v1/audit-logs/{segment(entry_id)}", AuditEntry.read, repeatable=True)
+
+
+def export_audit_logs(**filters: Any) -> Stream[Any]:
+    """The log, oldest first, for `client.stream`; whoever has read it to its end without an exception has all of it."""
+    query = _filters(filters)
+    return Stream("GET", "/v1/audit-logs/export", as_it_is, query=query, wait_seconds=SILENCE_S, reader=Export)
+
+
+def follow_audit_logs(after: str | None = None, **filters: Any) -> Stream[Any]:
+    """The log as it is written, as events for `client.stream`: from now on, or after the event with this id."""
+    return _followed("/v1/audit-logs/stream", after, _filters(filters))
+
+
+def follow_approvals(after: str | None = None) -> Stream[Any]:
+    """Approvals as they become another, as events for `client.stream`: from now on, or after the event with this id."""
+    return _followed("/v1/approvals/stream", after, {})
 
 
 def list_changes(**filters: Any) -> Call[list[Any]]:
@@ -184,6 +271,29 @@ def audit_status() -> Call[Any]:
     return Call("GET", "/v1/audit-logs/status", as_it_is, repeatable=True)
 
 
+def ready() -> Call[Any]:
+    """Whether the service can decide now."""
+    return Call("GET", "/readyz", as_it_is, repeatable=True)
+
+
 def any_other(method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Call[Any]:
     """An endpoint that has no function here yet; the answer is its JSON."""
     return Call(method, path, as_it_is, query=query or {}, body=body, repeatable=method == "GET")
+
+
+def _owner(agent: str | None, group: str | None) -> str:
+    if agent is not None and group is not None:
+        raise ValueError("policies govern an agent or a group; name one of them, or neither for the workspace")
+    if agent is not None:
+        return f"/v1/agents/{segment(agent)}/policies"
+    return "/v1/workspace/policies" if group is None else f"/v1/groups/{segment(group)}/policies"
+
+
+def _filters(filters: dict[str, Any]) -> dict[str, Any]:
+    """As the API has them; `from` is no name in Python, so `since` says it."""
+    return given(**{"from" if name == "since" else name: value for name, value in filters.items()})
+
+
+def _followed(path: str, after: str | None, query: dict[str, Any]) -> Stream[Any]:
+    headers = {} if after is None else {"Last-Event-ID": after}
+    return Stream("GET", path, as_it_is, query=query, wait_seconds=SILENCE_S, headers=headers, reader=Events)

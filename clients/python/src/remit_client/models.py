@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 Result = Literal["allowed", "denied", "escalated", "unavailable"]
 Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Page(list[T]):
+    """One page of a list. `next_cursor` asks for the page after it; None: this is the last one, or there are none."""
+
+    next_cursor: str | None = None
 
 
 class NotAnAnswer(ValueError):

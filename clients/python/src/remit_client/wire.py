@@ -14,13 +14,15 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from remit_client.errors import MalformedAnswer, Refused, RemitError, Throttled, Unavailable
-from remit_client.models import NotAnAnswer
+from remit_client.models import NotAnAnswer, Page
+from remit_client.streams import Reader
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 CONNECT_S = 1.0
 ANSWER_S = 2.0
+SILENCE_S = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
@@ -41,6 +43,14 @@ class Call(Generic[T]):
     wait_seconds: float = 0.0
     repeatable: bool = False
     idempotency_key: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stream(Call[T]):
+    """A request whose answer goes on: `reader` makes records of its lines."""
+
+    reader: Callable[[], Reader] = field(kw_only=True)
 
 
 class Settings:
@@ -129,6 +139,8 @@ class Settings:
     def headers_of(self, call: Call[Any]) -> dict[str, str]:
         """The headers of a request; never to be shown."""
         headers = self._post_headers if call.body is not None else self._headers
+        if call.headers:
+            headers = {**headers, **call.headers}
         return headers if call.idempotency_key is None else {**headers, "Idempotency-Key": call.idempotency_key}
 
 
@@ -151,7 +163,10 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: httpx.Hea
     """The answer, or the exception that says why there is none."""
     if httpx.codes.is_success(status):
         try:
-            return call.read(json.loads(content) if content else None)
+            answer = call.read(json.loads(content) if content else None)
+            if isinstance(answer, Page):
+                answer.next_cursor = headers.get("x-next-cursor")
+            return answer  # noqa: TRY300 - what the readers raise is caught here, too
         except (NotAnAnswer, ValueError, RecursionError, AttributeError, TypeError) as error:
             raise MalformedAnswer(
                 f"{settings.base}{call.path} answered {status} with something that is no answer of Remit's ({error}). "
@@ -198,13 +213,13 @@ def _seconds(header: str | None) -> float | None:
         return None
 
 
-def listed(read: Callable[[Any], U]) -> Callable[[Any], list[U]]:
+def listed(read: Callable[[Any], U]) -> Callable[[Any], Page[U]]:
     """Reads an array of what `read` reads."""
 
-    def read_list(answer: Any) -> list[U]:
+    def read_list(answer: Any) -> Page[U]:
         if not isinstance(answer, list):
             raise NotAnAnswer("no JSON array")
-        return [read(one) for one in answer]
+        return Page(read(one) for one in answer)
 
     return read_list
 

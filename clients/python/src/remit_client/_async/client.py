@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
 from remit_client import calls
@@ -13,7 +13,7 @@ from remit_client._async.guard import AsyncGuard
 from remit_client._async.io import pause
 from remit_client.errors import Unavailable
 from remit_client.models import Approval, Decision, Json
-from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, encode, interpret, new_idempotency_key
+from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, Stream, encode, interpret, new_idempotency_key
 
 T = TypeVar("T")
 FIRST_PAUSE_S = 0.05
@@ -136,6 +136,17 @@ class AsyncRemit:
     async def report_outcome(self, decision: Decision | str, status: str) -> None:
         """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""
         await self.send(calls.report_outcome(decision if isinstance(decision, str) else decision.id, status))
+
+    async def stream(self, call: Stream[Any]) -> AsyncIterator[Any]:
+        """The records of an answer that goes on, as they come: entries of an export, or `Event`s that end with you.
+
+        Raises RemitError: Unavailable also where an export ends before its last record.
+        """
+        reader = call.reader()
+        async for line in self._connections.lines(call):
+            for record in reader.feed(line):
+                yield record
+        reader.end()
 
     async def send(self, call: Call[T]) -> T:
         """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError where something is not JSON."""

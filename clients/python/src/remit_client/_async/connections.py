@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 
 from remit_client._async.io import ClientOfEachLoop, HttpClient, deadline
 from remit_client.errors import MalformedAnswer
-from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings
+from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings, interpret
 
 
 class AsyncConnections:
@@ -52,6 +53,20 @@ class AsyncConnections:
         if time.monotonic() > until:
             raise settings.late()
         return response.status_code, response.headers, bytes(body)
+
+    async def lines(self, call: Call[Any]) -> AsyncIterator[str]:
+        """The lines of an answer that goes on for as long as it likes. Raises RemitError."""
+        settings = self._settings
+        try:
+            async with self._client().stream(
+                call.method, settings.url(call), headers=settings.headers_of(call), timeout=settings.limits(call)
+            ) as response:
+                if not response.is_success:
+                    interpret(call, settings, response.status_code, response.headers, await response.aread())
+                async for line in response.aiter_lines():
+                    yield line
+        except (httpx.HTTPError, OSError) as error:
+            raise settings.unreachable(error) from error
 
     async def aclose(self) -> None:
         """The connections that were opened here are closed."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from remit_client import calls
@@ -14,7 +14,7 @@ from remit_client._sync.guard import Guard
 from remit_client._sync.io import pause
 from remit_client.errors import Unavailable
 from remit_client.models import Approval, Decision, Json
-from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, encode, interpret, new_idempotency_key
+from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, Stream, encode, interpret, new_idempotency_key
 
 T = TypeVar("T")
 FIRST_PAUSE_S = 0.05
@@ -137,6 +137,17 @@ class Remit:
     def report_outcome(self, decision: Decision | str, status: str) -> None:
         """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""
         self.send(calls.report_outcome(decision if isinstance(decision, str) else decision.id, status))
+
+    def stream(self, call: Stream[Any]) -> Iterator[Any]:
+        """The records of an answer that goes on, as they come: entries of an export, or `Event`s that end with you.
+
+        Raises RemitError: Unavailable also where an export ends before its last record.
+        """
+        reader = call.reader()
+        for line in self._connections.lines(call):
+            for record in reader.feed(line):
+                yield record
+        reader.end()
 
     def send(self, call: Call[T]) -> T:
         """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError where something is not JSON."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 
 from remit_client._sync.io import ClientOfEachLoop, HttpClient, deadline
 from remit_client.errors import MalformedAnswer
-from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings
+from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings, interpret
 
 
 class Connections:
@@ -53,6 +54,20 @@ class Connections:
         if time.monotonic() > until:
             raise settings.late()
         return response.status_code, response.headers, bytes(body)
+
+    def lines(self, call: Call[Any]) -> Iterator[str]:
+        """The lines of an answer that goes on for as long as it likes. Raises RemitError."""
+        settings = self._settings
+        try:
+            with self._client().stream(
+                call.method, settings.url(call), headers=settings.headers_of(call), timeout=settings.limits(call)
+            ) as response:
+                if not response.is_success:
+                    interpret(call, settings, response.status_code, response.headers, response.read())
+                for line in response.iter_lines():
+                    yield line
+        except (httpx.HTTPError, OSError) as error:
+            raise settings.unreachable(error) from error
 
     def close(self) -> None:
         """The connections that were opened here are closed."""

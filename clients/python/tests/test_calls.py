@@ -1,0 +1,179 @@
+"""`remit_client.calls` against what the service says that it serves."""
+
+import inspect
+import re
+import uuid
+
+import pytest
+
+from remit_client import Remit, Unavailable, calls
+from remit_client.models import Page
+from remit_client.streams import Events, Export
+from remit_client.wire import Call
+
+NOT_ASKED_BY_CLIENTS = {
+    ("POST", "/v1/hooks/claude-code"),  # the coding agent's own format
+    ("GET", "/livez"),  # for those who run the service, as the next two
+    ("GET", "/metrics"),
+    ("GET", "/schema/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/"),
+}
+SAMPLES = {"rules": [], "policies": [], "scopes": [], "events": [], "version": 1, "method": "GET", "path": "/x"}
+OWNERS = [{}, {"agent": "x"}, {"group": "x"}]
+
+
+def made(function, **given):
+    """The call of a function with a sample for everything that it requires."""
+    needed = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is inspect.Parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    return function(**{name: SAMPLES.get(name, "x") for name in needed} | given)
+
+
+def every_call():
+    """One call of each function; of those that serve several owners, one each."""
+    functions = [
+        function
+        for name, function in inspect.getmembers(calls, inspect.isfunction)
+        if re.search(r"-> '?(Call|Stream)\[", str(inspect.signature(function))) and not name.startswith("_")
+    ]
+    for function in functions:
+        taken = inspect.signature(function).parameters
+        for owner in OWNERS if {"agent", "group"} <= taken.keys() else [{}]:
+            yield function.__name__, made(function, **owner)
+
+
+CALLS = dict.fromkeys((name, call.method, call.path) for name, call in every_call() if name != "any_other")
+
+
+def test_every_endpoint_of_the_service_has_a_call(admin):
+    """As its own document lists them; what a newer service serves besides is seen here first."""
+    document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
+    served = {
+        (method.upper(), re.sub(r"{\w+}", "x", path))
+        for path, operations in document["paths"].items()
+        for method in operations
+        if method in ("get", "post", "put", "patch", "delete")
+    }
+    called = {(method, path) for _, method, path in CALLS}
+    assert served - called - NOT_ASKED_BY_CLIENTS == set()
+    unserved = {(method, path) for method, path in called - served if not path.endswith(("/outcome", "/tools"))}
+    assert unserved == set(), "a call of what nobody serves"
+
+
+def test_names_cannot_lead_to_another_endpoint():
+    """Whatever stands in an id, it is one segment of the path."""
+    for name in dict(every_call()).keys() - {"any_other"}:
+        function = getattr(calls, name)
+        ids = [
+            one for one in inspect.signature(function).parameters if one.endswith("_id") or one in ("agent", "group")
+        ]
+        for hostile in ("../../v1/api-keys", "a/b", "..", "a?b=c", "a#b", "a%2fb") if ids else ():
+            harmless, changed = (made(function, **{ids[0]: one}).path for one in ("x", hostile))
+            assert changed.count("/") == harmless.count("/"), (name, hostile)
+            assert not set("?#") & set(changed)
+            assert ".." not in changed.split("/")
+
+
+@pytest.fixture
+def policy(admin, agent):
+    return admin.send(calls.list_policies(agent))[0]
+
+
+def test_policies_are_replaced_as_a_set_and_rolled_back(admin, agent, policy):
+    held = admin.send(calls.get_policies(agent))
+    entry = {"id": policy.id, "name": "renamed", "rules": policy.rules}
+    admin.send(calls.put_policies([entry], agent, version=held["version"], prune=True))
+    assert [one.name for one in admin.send(calls.list_policies(agent))] == ["renamed"]
+    versions = admin.send(calls.list_policy_versions(policy.id))
+    assert [one["version"] for one in versions] == [2, 1]
+    assert admin.send(calls.roll_back_policy(policy.id, 1)).name == policy.name
+
+
+def test_policies_have_one_owner():
+    with pytest.raises(ValueError, match="one of them"):
+        calls.get_policies("agent", "group")
+
+
+def test_a_page_names_the_next_one(admin, remit, agent):
+    for amount in (1, 2, 3):
+        remit.authorize(agent, "refund.create", {"amount": amount})
+    first = admin.send(calls.list_audit_logs(agent_id=agent, limit=2))
+    second = admin.send(calls.list_audit_logs(agent_id=agent, limit=2, cursor=first.next_cursor))
+    assert [entry.parameters["amount"] for entry in [*first, *second]] == [3, 2, 1]
+    assert (isinstance(second, Page), second.next_cursor) == (True, None)
+    assert admin.send(calls.get_audit_entry(second[0].id)) == second[0]
+
+
+def test_an_export_is_read_to_its_end(admin, remit, agent):
+    asked = [remit.authorize(agent, "refund.create", {"amount": amount}).id for amount in (1, 2)]
+    assert [entry["id"] for entry in admin.stream(calls.export_audit_logs(agent_id=agent))] == asked
+
+
+async def test_the_log_is_followed_as_it_is_written(admin, async_remit, agent):
+    """From what is new on, and after an event without a gap."""
+    first = await async_remit.authorize(agent, "refund.create", {"amount": 1})
+    [newest] = admin.send(calls.list_audit_logs(agent_id=agent))
+    second = await async_remit.authorize(agent, "refund.create", {"amount": 2})
+    following = async_remit.stream(calls.follow_audit_logs(after="0", agent_id=agent))
+    seen = [(await anext(following)).data["id"] for _ in range(2)]
+    await following.aclose()
+    assert (seen, newest.id) == ([first.id, second.id], first.id)
+
+
+def test_approvals_are_followed(admin, remit, agent):
+    pending = remit.authorize(agent, "mail.send", {"to": "ann@example.com"}).approval.id
+    admin.approve(pending)
+    following = admin.stream(calls.follow_approvals(after="0-0"))
+    seen = [next(event.name for event in following if event.data["id"] == pending) for _ in range(2)]
+    assert seen == ["pending", "approved"]
+
+
+def test_a_stream_that_is_refused_says_why(service, agent):
+    with Remit(service.url, "svc_" + "0" * 32) as stranger, pytest.raises(Exception, match="REMIT_API_KEY"):
+        list(stranger.stream(calls.export_audit_logs(agent_id=agent)))
+
+
+class TestLines:
+    """What the readers make of lines."""
+
+    def test_an_export_without_its_last_record_is_not_whole(self):
+        export = Export()
+        assert export.feed('{"id": "1"}') == [{"id": "1"}]
+        with pytest.raises(Unavailable, match="entries are missing"):
+            export.end()
+        assert export.feed('{"end": {"entries": 1}}') == []
+        export.end()
+
+    def test_events_have_ids_names_and_data_of_several_lines(self):
+        events = Events()
+        lines = [": still here", "id: 7", "event: approved", 'data: {"a":', "data: 1}", "", "id: 8", "", "data:[]", ""]
+        found = [event for line in lines for event in events.feed(line)]
+        assert [(event.id, event.name, event.data) for event in found] == [
+            ("7", "approved", {"a": 1}),
+            (None, None, []),
+        ]
+
+
+def test_webhooks_come_and_go(admin):
+    """Everything that a webhook can be told, through the service."""
+    hook = admin.send(calls.create_webhook(f"https://hooks.example.com/{uuid.uuid4()}", ["decision.denied"]))
+    assert hook["secret"].startswith("whsec_")
+    assert admin.send(calls.get_webhook(hook["id"])).get("secret") is None
+    assert hook["id"] in [one["id"] for one in admin.send(calls.list_webhooks())]
+    assert admin.send(calls.update_webhook(hook["id"], enabled=False))["enabled"] is False
+    rotated = admin.send(calls.rotate_webhook_secret(hook["id"], overlap_seconds=60))
+    assert rotated["secret"] != hook["secret"]
+    assert admin.send(calls.list_unsent_events(hook["id"])) == []
+    assert admin.send(calls.retry_webhook_events(hook["id"])) == {"events": 0}
+    admin.send(calls.delete_webhook(hook["id"]))
+
+
+def test_a_call_is_a_value():
+    """Two functions cannot meet in one by changing it."""
+    assert isinstance(calls.ready(), Call)
+    with pytest.raises(AttributeError):
+        calls.ready().path = "/"
