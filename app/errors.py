@@ -200,7 +200,7 @@ class ApprovalChanged(AppError):
 
 
 class LimitReached(AppError):
-    """The workspace, or the agent, has as many of these as this service lets it have."""
+    """The workspace, the agent, or the API key, has as many of these as this service lets it have."""
 
     status = 409
     code = "LIMIT_REACHED"

@@ -157,7 +157,12 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         metrics.watch("remit_agent_cache_entries", lambda: len(cache))
         metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))
         commit = CommitDecision(
-            runner, clock, settings.audit_backlog_max, metrics.answered, settings.store_timeout_ms * 1_000
+            runner,
+            clock,
+            settings.audit_backlog_max,
+            metrics.answered,
+            settings.store_timeout_ms * 1_000,
+            settings.idempotency_keys_max,
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)

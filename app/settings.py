@@ -114,6 +114,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
     """Where people reach the service; messages for Slack link to it."""
 
+    idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
+    """Idempotency-Keys that one API key may use within a day, at 530 bytes of the store each; one more is 409."""
+
     call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1024 * 1024)] = 1024 * 1024
     """Bytes that the body of a call to be judged may have; more is 413."""
 

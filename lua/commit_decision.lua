@@ -26,6 +26,8 @@ KEYS[#KEYS]   open            sorted set; approvals that can still be decided or
 KEYS[#KEYS]   agent_open      the same of this agent
 KEYS[#KEYS]   events          stream; what became of approvals, for those who wait
 KEYS[#KEYS]   asker           hash; the record of the key that asked for `approval`: gone = revoked
+KEYS[#KEYS]   answer_counts   hash; only with a body_digest, like the next: how many first answers the key has, in each of
+                              the last four-hour slots: slot modulo 8 -> `<slot> <count>`
 KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that this idempotency key got before
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
@@ -38,8 +40,8 @@ ARGV[7]       action          of the entry
 ARGV[8]       tool_name       of the entry
 ARGV[9]       parameters      of the entry: JSON, passed through as bytes
 ARGV[10]      context         of the entry: JSON that the caller vouches for; "" = none
-ARGV[11]      body_digest     with an idempotency key: MACs of what is asked, the newest first and a space between
-                              them; "" = without
+ARGV[11]      body_digest     with an idempotency key: how many first answers the API key may have, and MACs of what is
+                              asked, the newest first, with a space between them; "" = without
 ARGV[12]      version         version token of the agent that the plan was made from
 ARGV[13]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
                               none = without policies
@@ -97,6 +99,7 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
   backlog     the stream is at backlog_max; nothing written
   repeated    first_answer holds the answer to the same question; nothing written
   conflict    first_answer holds the answer to another question; nothing written
+  crowded     the API key has as many first answers as it may have; nothing written
   outdated    first_answer holds an answer from other version tokens than these; nothing written
   escalates   a person must be asked, and the approval_step does not fit that; nothing written,
               approval = numbers of the full quotas, a space after each
@@ -120,11 +123,11 @@ local version, shared_version, group_fields = ARGV[12], ARGV[13], ARGV[14]
 local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
 local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
-local first_answer = body_digest ~= '' and KEYS[#KEYS]
+local first_answer, answer_counts = body_digest ~= '' and KEYS[#KEYS], KEYS[#KEYS - 1]
 local parts = (#ARGV - 22) % 7
 local with_approval, with_marks = parts >= 2, parts % 2 == 1
 local quotas = (#ARGV - 22 - (with_approval and 16 or 0) - (with_marks and 1 or 0)) / 7
-local last_key = #KEYS - (first_answer and 1 or 0)
+local last_key = #KEYS - (first_answer and 2 or 0)
 local last_quota_key = last_key - (with_approval and 7 or 0) - (with_marks and 3 or 0)
 assert(parts <= 3 and quotas >= 0 and last_quota_key >= 4 + quotas, 'ARITY')
 local approval, approval_call, approvals, open, agent_open, events, asker
@@ -172,6 +175,18 @@ if first_answer then
   -- What was allowed then may be forbidden now: never a stale yes, and never a second call in a quota.
   if first[1] and (first[2] ~= version or first[3] ~= shared_version) then return refuse('outdated') end
   if first[1] then return refuse('repeated') end
+end
+local slot, answers_in_slot
+if first_answer then
+  slot, answers_in_slot = math.floor(time_ms / 14400000), 0
+  local answers = 0
+  -- Seven slots, of which the last has begun: all of a day, and up to four hours more.
+  for _, held in ipairs(call('HMGET', answer_counts, '0', '1', '2', '3', '4', '5', '6', '7')) do
+    local counted_slot, count = string.match(held or '', '^(%d+) (%d+)$')
+    if counted_slot and slot - tonumber(counted_slot) < 7 then answers = answers + tonumber(count) end
+    if tonumber(counted_slot) == slot then answers_in_slot = tonumber(count) end
+  end
+  if answers >= tonumber(string.match(body_digest, '^%d+')) then return refuse('crowded') end
 end
 if time_us < holds_from_us or time_us >= holds_until_us then return refuse('moved') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
@@ -477,12 +492,14 @@ if became == 'used' then
   end
 end
 if first_answer then
-  call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%S+'), 'version', version, 'shared_version', shared_version,
+  call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%d+ (%S+)'), 'version', version, 'shared_version', shared_version,
     'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule, 'reason', reason,
     'timeUs', time_text, 'latencyUs', string.format('%.0f', latency_us), 'retryUs',
     string.format('%.0f', math.ceil(retry_us)))
   if has_approval then call('HSET', first_answer, 'approvalId', approval_id) end
   call('PEXPIRE', first_answer, '86400000')
+  call('HSET', answer_counts, tostring(slot % 8), string.format('%d %d', slot, answers_in_slot + 1))
+  call('PEXPIRE', answer_counts, '115200000')
 end
 local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then

@@ -10,7 +10,14 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.store_clock import StoreClock, monotonic_us
-from app.errors import ApiKeyExpired, IdempotencyConflict, IdempotencyStale, StoreUnavailable, Unauthorized
+from app.errors import (
+    ApiKeyExpired,
+    IdempotencyConflict,
+    IdempotencyStale,
+    LimitReached,
+    StoreUnavailable,
+    Unauthorized,
+)
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import (
     ApprovalRef,
@@ -97,6 +104,7 @@ class CommitDecision:
     backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
     patience_us: how long the runner waits for a reply; an entry recorded later is not an answer. None: nothing is ever
     written, and what would have been the decision is the answer.
+    first_answers_max: Idempotency-Keys whose answers are kept for one API key.
     """
 
     def __init__(
@@ -106,11 +114,13 @@ class CommitDecision:
         backlog_max: int,
         answered: Callable[[int], None] = lambda _round_trip_us: None,
         patience_us: int | None = 250_000,
+        first_answers_max: int = 1_000_000,
     ) -> None:
         self._runner = runner
         self._answered = answered
         self._clock = clock
         self._backlog_max = backlog_max
+        self._first_answers_max = first_answers_max
         self._patience_us = patience_us
         self._done = "committed" if patience_us is not None else "explained"
 
@@ -156,7 +166,7 @@ class CommitDecision:
             request.tool_name,
             request.recorded_parameters,
             request.recorded_context,
-            "" if request.idempotency is None else _digests(request.idempotency),
+            "" if request.idempotency is None else self._first_answer_of(request.idempotency),
         )
         # Replies that are one off would hand this caller another's answer, and go on doing so.
         if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
@@ -177,6 +187,9 @@ class CommitDecision:
         if status == "repeated" and request.idempotency is not None:
             return await self._first_decision(caller, request.idempotency)
         return _without_decision(status, time_us, approval_text)
+
+    def _first_answer_of(self, idempotency: Idempotency) -> str:
+        return " ".join((str(self._first_answers_max), idempotency.body_digest, *idempotency.former_digests))
 
     def _prepared(
         self,
@@ -230,6 +243,7 @@ class CommitDecision:
             keys += approval_keys(keyspace, request.agent_id, approval)
             settled += approval_args(approval)
         if request.idempotency is not None:
+            keys.append(keyspace.answer_counts(caller.key_id))
             keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
         return keys, settled
 
@@ -282,6 +296,11 @@ def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates
                 "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
                 "decided now; ask again with a new one"
             )
+        case "crowded":
+            raise LimitReached(
+                "This API key has used as many Idempotency-Keys within a day as it may; nothing was decided. Ask "
+                "without one, or wait"
+            )
         case "revoked":
             raise Unauthorized("The API key is unknown or has been revoked")
         case "expired":
@@ -307,7 +326,3 @@ def _decision_of(record: dict[str, str]) -> Decision:
         int(record["timeUs"]),
         repeated=True,
     )
-
-
-def _digests(idempotency: Idempotency) -> str:
-    return " ".join((idempotency.body_digest, *idempotency.former_digests))

@@ -106,6 +106,10 @@ class Keyspace:
         """List: where in the trail of changes one policy's versions stand, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
 
+    def answer_counts(self, key_id: str) -> str:
+        """Hash: how many Idempotency-Keys an API key has used in each of the last slots of four hours."""
+        return f"{self._prefix}key:{key_id}:answers"
+
     def first_answer(self, key_id: str, idempotency_digest: str) -> str:
         """Hash: the answer that an API key's request with this Idempotency-Key got; 24 hours."""
         return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"

@@ -180,6 +180,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
         expires |= {"two windows and a second after the last admitted call": 121_000}
         expires |= {"twice as long as rules look back, and a second": 121_000}
+        expires |= {"32 hours after the last of them": 115_200_000}
         if row[5] in expires:
             assert 0 < life_ms <= expires[row[5]], name
         else:

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 from deciding import ALLOWED, DENIED, SECOND, START, quota
 
-from app.authorize.commit import Stale
-from app.errors import IdempotencyConflict, IdempotencyStale
+from app.authorize.commit import CommitDecision, Stale
+from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens
+from app.model.keys import Caller, Scope
 from app.model.policies import PolicyKind, ToolDenylist
 from app.store.policies import Policies
 
@@ -153,6 +154,46 @@ async def test_an_answer_of_a_release_that_kept_no_tokens_is_not_repeated(scene)
 
     with pytest.raises(IdempotencyStale):
         await commit(scene, Plan(ALLOWED))
+
+
+HOUR = 3600 * SECOND
+
+
+async def test_an_api_key_has_so_many_first_answers_and_no_more(scene):
+    """One more is refused and nothing is written; retries, calls without the header and other keys go on."""
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, first_answers_max=3)
+    asked = [Idempotency(f"{n:064}", "b" * 64) for n in range(4)]
+    one = quota("one", 100, 60 * SECOND)
+    for each in asked[:3]:
+        await commit(scene, Plan(ALLOWED, (one,)), each)
+    before = await scene.everything()
+
+    with pytest.raises(LimitReached, match="Idempotency-Keys"):
+        await commit(scene, Plan(ALLOWED, (one,)), asked[3])
+    assert await scene.everything() == before
+
+    assert (await commit(scene, Plan(ALLOWED, (one,)), asked[0])).repeated
+    assert isinstance(await scene.commit(one), Decision)
+    scene.key, _ = await scene.keys.create(scene.workspace_id, "another", (Scope.READ,), None)
+    scene.caller = Caller(scene.workspace_id, scene.key.id, frozenset({Scope.READ}))
+    assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), asked[3]), Decision)
+
+
+async def test_first_answers_make_room_after_a_day(scene):
+    """Not before: as long as one is kept it counts. And not much later."""
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, first_answers_max=2)
+    start = START - START % (4 * HOUR)
+    used = iter(Idempotency(f"{n:064}", "b" * 64) for n in range(99))
+    await commit(scene, Plan(ALLOWED), next(used), at=start)
+    await commit(scene, Plan(ALLOWED), next(used), at=start + 5 * HOUR)
+    for hours in (6, 12, 24, 27):
+        with pytest.raises(LimitReached):
+            await commit(scene, Plan(ALLOWED), next(used), at=start + hours * HOUR)
+    assert isinstance(await commit(scene, Plan(ALLOWED), next(used), at=start + 28 * HOUR), Decision)
+    with pytest.raises(LimitReached):
+        await commit(scene, Plan(ALLOWED), next(used), at=start + 31 * HOUR)
+    assert isinstance(await commit(scene, Plan(ALLOWED), next(used), at=start + 33 * HOUR), Decision)
+    assert isinstance(await commit(scene, Plan(ALLOWED), next(used), at=start + 500 * HOUR), Decision)
 
 
 async def test_the_first_answer_is_kept_for_a_day(scene):
