@@ -49,6 +49,25 @@ class AuditLog:
         Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between:
         sequence numbers have no gaps, new entries get higher ones, and sealing does not change them.
         """
+        page, floor = await self._search(workspace_id, query)
+        return AuditPage(page.lines, page.last if page.has_more else None, floor)
+
+    async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
+        """The sequence number and the line of one entry. Raises AuditEntryNotFound."""
+        # An id begins with the time of its call, so it is looked for there first; where a clock had been stepped, and
+        # where there is no such entry, the whole log has to be looked through.
+        called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
+        anywhere = AuditQuery(id=entry_id, limit=1)
+        near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
+        page, floor = await self._search(workspace_id, near)
+        if not page.lines:
+            page, floor = await self._search(workspace_id, anywhere)
+        if page.lines:
+            return page.last, page.lines[0]
+        dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
+        raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
+
+    async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
         below = END if query.before is None else query.before
         floor = None
@@ -57,23 +76,7 @@ class AuditLog:
         below = await self._search_tail(keyspace, matcher, page, below)
         if not page.has_more:
             floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
-        return AuditPage(page.lines, page.last if page.has_more else None, floor)
-
-    async def entry(self, workspace_id: str, entry_id: str) -> bytes:
-        """The line of one entry. Raises AuditEntryNotFound."""
-        # An id begins with the time of its call, so it is looked for there first; where a clock had been stepped, and
-        # where there is no such entry, the whole log has to be looked through.
-        called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
-        anywhere = AuditQuery(id=entry_id, limit=1)
-        page = await self.query(
-            workspace_id, replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
-        )
-        if not page.lines:
-            page = await self.query(workspace_id, anywhere)
-        if page.lines:
-            return page.lines[0]
-        dropped = "" if page.floor is None else f"; retention dropped entries up to {rfc3339(page.floor.time_ms)}"
-        raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
+        return page, floor
 
     def export(
         self, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None

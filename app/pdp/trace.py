@@ -4,7 +4,7 @@ It is `decide` itself that runs. It is handed the agent with conditions that not
 so that a decision nobody wants explained takes not one step more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -19,7 +19,7 @@ from app.pdp.decide import decide
 from app.pdp.quotas import settled_quotas
 from app.pdp.tools import covering
 
-_Place = tuple[str, int]
+Place = tuple[str, int]
 """A policy's id, and a rule's place in it."""
 
 
@@ -56,11 +56,15 @@ class Trace(Struct, frozen=True):
 class _NotedCondition(Condition, frozen=True, kw_only=True):
     """A condition that notes in `said` that it was asked, and why it failed or that it did not."""
 
-    place: _Place
-    said: dict[_Place, str | None]
+    place: Place
+    said: dict[Place, str | None]
+    known: Mapping[Place, str | None]
 
     def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
-        reason = Condition.failed(self, parameters, context, minute)
+        if self.place in self.known:
+            reason = self.known[self.place]
+        else:
+            reason = Condition.failed(self, parameters, context, minute)
         self.said[self.place] = reason
         return reason
 
@@ -68,10 +72,11 @@ class _NotedCondition(Condition, frozen=True, kw_only=True):
 class _NotingAgent:
     """A compiled agent as `decide` sees it."""
 
-    def __init__(self, agent: CompiledAgent) -> None:
+    def __init__(self, agent: CompiledAgent, known: Mapping[Place, str | None]) -> None:
         self._agent = agent
+        self._known = known
         self.active, self.refusal = agent.active, agent.refusal
-        self.said: dict[_Place, str | None] = {}
+        self.said: dict[Place, str | None] = {}
         self.asked: tuple[PolicyView, ...] = ()
 
     def view_of(self, request: AuthorizeRequest) -> ToolView:
@@ -81,20 +86,26 @@ class _NotingAgent:
 
     def _noting(self, policy: PolicyView) -> PolicyView:
         noting = (
-            _NotedCondition(**asdict(each), place=(policy.policy_id, each.ref.index), said=self.said)
+            _NotedCondition(**asdict(each), place=(policy.policy_id, each.ref.index), said=self.said, known=self._known)
             for each in policy.conditions
         )
         return replace(policy, conditions=tuple(noting))
 
 
 def trace(
-    agent: CompiledAgent, policies: Iterable[Policy], request: AuthorizeRequest, now_us: int, key_id: str = ""
+    agent: CompiledAgent,
+    policies: Iterable[Policy],
+    request: AuthorizeRequest,
+    now_us: int,
+    key_id: str = "",
+    known: Mapping[Place, str | None] | None = None,
 ) -> Trace:
     """The plan that `decide` makes, and what each of the policies had to do with it.
 
     policies: those that the agent was compiled from, disabled ones too.
+    known: of rules that shall not be judged by this call, what they said of it: why it failed them, None if it did not.
     """
-    noting = _NotingAgent(agent)
+    noting = _NotingAgent(agent, known or {})
     plan = decide(noting, request, now_us, key_id)
     judge = _Judge(agent, noting, plan, request, key_id)
     compiled = {policy.id: rules for policy, rules in agent.compiled_policies}
@@ -112,7 +123,7 @@ class _Judge:
         self._noting = noting
         self._request = request
         self._asked = {view.policy_id: view for view in noting.asked}
-        self._checks: dict[_Place, tuple[Quota | HistoryCheck, ...]] = {}
+        self._checks: dict[Place, tuple[Quota | HistoryCheck, ...]] = {}
         for view in noting.asked:
             for check in settled_quotas(view.quotas, request, key_id):
                 place = (check.policy_id, _index(check))
@@ -141,7 +152,7 @@ class _Judge:
             place in self._open,
         )
 
-    def _part(self, policy: Policy, rule: CompiledRule, place: _Place) -> tuple[Part, str | None]:
+    def _part(self, policy: Policy, rule: CompiledRule, place: Place) -> tuple[Part, str | None]:
         view = self._asked.get(policy.id)
         if view is None:
             return (Part.ABSTAINED, self._why_not(rule)) if self._is_asked(policy) else (Part.NOT_REACHED, None)

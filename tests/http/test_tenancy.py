@@ -43,6 +43,7 @@ ROWS = {
     ("POST", "/v1/policies/{policy_id}/rollback"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
+    ("GET", "/v1/audit-logs/{entry_id}/explanation"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/export"): FILTERS,
     ("GET", "/v1/audit-logs/stream"): FILTERS,
     ("POST", "/v1/replay"): {"body agent_id": AGENT},

@@ -57,7 +57,7 @@ async def get_audit_entry(
 ) -> Response[bytes]:
     """One entry, as the log keeps it, with the code of the decision."""
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return Response(with_code(await services.audit.entry(caller.workspace_id, known)), media_type=MediaType.JSON)
+    return Response(with_code((await services.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
 
 
 @get("/v1/audit-logs/status", guards=[requires(Scope.READ, Scope.AUDIT)])

@@ -21,7 +21,7 @@ from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSec
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
-from app.model.explanations import Explanation
+from app.model.explanations import Explanation, PastExplanation
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -95,6 +95,58 @@ _KEY_FIELDS = {
     "scopes": ["authorize"],
     "agents": [_AGENT],
     "expiresAt": "2027-01-01T00:00:00.000Z",
+}
+
+_WHY: dict[str, Any] = {
+    "agent": {
+        "id": _AGENT,
+        "name": "booking agent",
+        "alias": "booking-agent",
+        "status": "active",
+        "groups": ["passengers"],
+    },
+    "policies": [
+        {
+            "id": _POLICY,
+            "name": "refunds",
+            "version": 2,
+            "kind": "grant",
+            "priority": 100,
+            "governs": "agent",
+            "group": None,
+            "part": "failed",
+            "rules": [
+                {
+                    "index": 1,
+                    "type": "parameter_constraint",
+                    "part": "failed",
+                    "onFailure": "escalated",
+                    "pattern": "payment.refund",
+                    "reason": 'Parameter "amount" is 900, above the maximum 500',
+                    "values": [
+                        {"name": "parameters.amount", "value": 900},
+                        {"name": "parameters.currency", "value": "EUR"},
+                    ],
+                },
+                {
+                    "index": 2,
+                    "type": "rate_limit",
+                    "part": "passed",
+                    "onFailure": "denied",
+                    "pattern": "payment.*",
+                    "reason": None,
+                    "values": [],
+                    "quota": {
+                        "most": 10,
+                        "taken": 3,
+                        "left": 7,
+                        "windowSeconds": 3600,
+                        "freesInSeconds": 1260.5,
+                    },
+                },
+            ],
+        }
+    ],
 }
 
 BODIES: dict[type, dict[str, Any]] = {
@@ -233,55 +285,18 @@ ANSWERS: dict[type, Any] = {
         "reason": 'Parameter "amount" is 900, above the maximum 500',
         "retryAfterSeconds": None,
         "at": _DECIDED,
-        "agent": {
-            "id": _AGENT,
-            "name": "booking agent",
-            "alias": "booking-agent",
-            "status": "active",
-            "groups": ["passengers"],
-        },
-        "policies": [
-            {
-                "id": _POLICY,
-                "name": "refunds",
-                "version": 2,
-                "kind": "grant",
-                "priority": 100,
-                "governs": "agent",
-                "group": None,
-                "part": "failed",
-                "rules": [
-                    {
-                        "index": 1,
-                        "type": "parameter_constraint",
-                        "part": "failed",
-                        "onFailure": "escalated",
-                        "pattern": "payment.refund",
-                        "reason": 'Parameter "amount" is 900, above the maximum 500',
-                        "values": [
-                            {"name": "parameters.amount", "value": 900},
-                            {"name": "parameters.currency", "value": "EUR"},
-                        ],
-                    },
-                    {
-                        "index": 2,
-                        "type": "rate_limit",
-                        "part": "passed",
-                        "onFailure": "denied",
-                        "pattern": "payment.*",
-                        "reason": None,
-                        "values": [],
-                        "quota": {
-                            "most": 10,
-                            "taken": 3,
-                            "left": 7,
-                            "windowSeconds": 3600,
-                            "freesInSeconds": 1260.5,
-                        },
-                    },
-                ],
-            }
-        ],
+        **_WHY,
+    },
+    PastExplanation: {
+        "id": _ENTRY,
+        "result": "escalated",
+        "policyId": _POLICY,
+        "policyName": "refunds",
+        "rule": {"index": 1, "type": "parameter_constraint"},
+        "reason": 'Parameter "amount" is 900, above the maximum 500',
+        "at": _DECIDED,
+        **_WHY,
+        "unknown": [],
     },
     AgentView: {
         "id": _AGENT,

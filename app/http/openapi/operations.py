@@ -93,7 +93,7 @@ from app.http.openapi.parameters import (
 from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
-from app.model.explanations import Explanation
+from app.model.explanations import Explanation, PastExplanation
 from app.model.keys import Scope
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
@@ -435,6 +435,19 @@ OPERATIONS = (
         errors=(AuditEntryNotFound, AuditLogDamaged),
         answer=AuditEntry,
         description="The id of an entry is that of the decision: `id` in the answer to authorize.",
+    ),
+    Operation(
+        "GET",
+        "/v1/audit-logs/{entry_id}/explanation",
+        "Explain a decision of the past",
+        READ,
+        "Audit log",
+        errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
+        answer=PastExplanation,
+        description=(
+            "What the policies of that time had to do with it, as they were between two entries of the log. What "
+            "the log does not hold is `unknown` and never guessed. 410 once one of them has changed too often since."
+        ),
     ),
     Operation(
         "GET",

@@ -1,0 +1,136 @@
+"""Why a decision of the log was made: its call held once more against what governed the agent then."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from app.model.agents import Agent
+from app.model.decisions import AuthorizeRequest, Outcome, Result
+from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
+from app.model.policies import Policy
+from app.pdp import compile_agent
+from app.pdp.compiled_rules import CompiledRule
+from app.pdp.explained import explained_agent, policy_parts
+from app.pdp.trace import Place, Trace, trace
+from app.replay.calls import (
+    LoggedCall,
+    circumstances_read_hidden,
+    decode_object,
+    hidden_places,
+    reads_hidden,
+)
+
+_US_PER_MS = 1000
+_NOT_COVERED = "does not cover the tool"
+
+
+def past_explanation(
+    call: LoggedCall, agent: Agent, policies: Sequence[Policy], is_secret: Callable[[str], bool]
+) -> PastExplanation:
+    """What each policy had to do with a decision, and what nobody can say any more.
+
+    call: an entry that is a decision. agent, policies: what governed it then.
+    """
+    compiled = compile_agent(agent, policies, is_secret)
+    context = decode_object(b"{}" if call.context is UNSET else call.context)
+    parameters = decode_object(call.parameters)
+    hidden = hidden_places(parameters, context)
+    concerned = {
+        (policy.id, rule.ref.index): rule
+        for policy, rules in compiled.compiled_policies
+        for rule in rules
+        if rule.concerns(call.tool_name)
+    }
+    in_doubt = {place for place, rule in concerned.items() if hidden and reads_hidden(rule.rule, hidden)}
+    decider = None if call.rule is None or call.policy_id is None else (call.policy_id, call.rule.index)
+    # A condition that nobody can judge passed, or was not asked, unless it decided: the first that denies is the one
+    # that is named. So the others are told apart as they were then.
+    known = {place: call.reason if place == decider else None for place in in_doubt}
+    request = AuthorizeRequest(
+        call.agent_id,
+        call.tool_name,
+        "",
+        parameters,
+        bytes(call.parameters),
+        context=context or None,
+        recorded_context=b"" if call.context is UNSET else bytes(call.context),
+    )
+    traced = trace(compiled, policies, request, call.time_ms * _US_PER_MS, call.key_id, known)
+    outcome = Outcome(Result(call.result or ""), call.policy_id, call.rule, call.reason)
+    sure = _agrees(traced, outcome, decider) and not any(
+        circumstances_read_hidden(concerned[place].rule, hidden) for place in in_doubt
+    )
+    parts = policy_parts(traced, outcome, request, {})
+    judge = _Doubt(traced, decider, in_doubt, outcome, sure=sure)
+    return PastExplanation(
+        id=call.id,
+        result=outcome.result,
+        policy_id=call.policy_id,
+        policy_name=next((policy.name for policy in policies if policy.id == call.policy_id), None),
+        rule=call.rule,
+        reason=call.reason,
+        at=call.timestamp,
+        agent=explained_agent(agent),
+        policies=[judge.policy(part) for part in parts],
+        unknown=sorted({f"{of}.{name}" for of, name in hidden if _is_read(concerned.values(), of, name)}),
+        approval_id=call.approval_id,
+    )
+
+
+def _is_read(rules: Collection[CompiledRule], of: str, name: str) -> bool:
+    return any(reads_hidden(rule.rule, {(of, name)}) for rule in rules)
+
+
+def _agrees(traced: Trace, outcome: Outcome, decider: Place | None) -> bool:
+    """Whether the policies give what was decided: by the plan's outcome, or by a quota of the plan that was full."""
+    plan = traced.plan.outcome
+    if (plan.policy_id, plan.rule) == (outcome.policy_id, outcome.rule):
+        return True
+    return decider in _asked_of_the_store(traced)
+
+
+def _asked_of_the_store(traced: Trace) -> list[Place]:
+    """The rules whose limits and sequences the plan leaves to the store, in the order in which a full one decides."""
+    checks = traced.plan.quotas
+    return [(each.policy_id, each.when_full.rule.index) for each in checks if each.when_full.rule is not None]
+
+
+class _Doubt:
+    """Says of each rule what is sure of it."""
+
+    def __init__(
+        self, traced: Trace, decider: Place | None, in_doubt: Collection[Place], outcome: Outcome, *, sure: bool
+    ) -> None:
+        self._decider, self._in_doubt, self._sure = decider, in_doubt, sure
+        self._reason = outcome.reason
+        self._failed = outcome.result is not Result.ALLOWED
+        places = _asked_of_the_store(traced)
+        # The first that is full decides, so those before it had room; of those after it nobody knows. An approval may
+        # have taken a call past any of them.
+        by_quota = places.index(decider) if decider in places and self._failed else None
+        is_approved = not self._failed and traced.plan.outcome.result is not Result.ALLOWED
+        self._open = set(places if is_approved else () if by_quota is None else places[by_quota + 1 :])
+
+    def policy(self, part: PolicyPart) -> PolicyPart:
+        rules = [self._rule((part.id or "", rule.index), rule) for rule in part.rules]
+        if not rules:
+            return part
+        parts = {rule.part for rule in rules}
+        order = (Part.FAILED, Part.UNKNOWN, Part.PASSED, Part.NOT_REACHED, Part.ABSTAINED)
+        return replace(part, rules=rules, part=next(each for each in order if each in parts))
+
+    def _rule(self, place: Place, rule: RulePart) -> RulePart:
+        if place == self._decider:
+            if self._failed and rule.part is not Part.FAILED:
+                return replace(rule, part=Part.FAILED, reason=self._reason)
+            return rule
+        if rule.reason == _NOT_COVERED:
+            return rule
+        if place in self._in_doubt and rule.part is not Part.NOT_REACHED:
+            return replace(rule, part=Part.UNKNOWN, reason="reads what the log does not hold")
+        if not self._sure:
+            return replace(rule, part=Part.UNKNOWN, reason="cannot be told from what the log holds")
+        if place in self._open:
+            return replace(rule, part=Part.UNKNOWN, reason="how full it was is not in the log")
+        return rule

@@ -1,0 +1,126 @@
+"""GET /v1/audit-logs/{id}/explanation: why a decision of the past was made, with the policies of its time."""
+
+import pytest
+from servers import Replica
+from tenants import FREE, Tenant
+
+LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+BOUNDED = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"amount": {"max": 5}}}
+SECRET = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"password": {"minLength": 8}}}
+ASKED = {"type": "approval_required", "tools": ["pay"]}
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def tenant(store):
+    """A workspace on a replica that can ask people and keeps three versions of a policy."""
+    env = {"REMIT_COMPACT": "false", "REMIT_SECRET": "0123456789abcdef" * 2, "REMIT_POLICY_VERSIONS_MAX": "3"}
+    replica = Replica(store.url, **env)
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+    replica.stop()
+
+
+@pytest.fixture
+def agent(tenant):
+    return tenant.new_agent()["id"]
+
+
+def explained(tenant, decision, status=200):
+    answer = tenant.reader.get(f"/v1/audit-logs/{decision['id']}/explanation")
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def parts(told):
+    """What each rule came to, by the name of its policy."""
+    return {each["name"]: [rule["part"] for rule in each["rules"]] for each in told["policies"]}
+
+
+def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
+    """Whatever became of them and of the agent since: changed, deleted, suspended, gone."""
+    policy = tenant.new_policy(agent, FREE, BOUNDED, name="first")
+    denied = tenant.authorize(agent, "pay", parameters={"amount": 9})
+    tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [FREE], "name": "second"})
+    allowed = tenant.authorize(agent, "pay", parameters={"amount": 9})
+    tenant.admin.delete(f"/v1/policies/{policy['id']}")
+    nothing = tenant.authorize(agent, "pay", parameters={"amount": 9})
+    tenant.admin.patch(f"/v1/agents/{agent}", json={"status": "suspended"})
+    suspended = tenant.authorize(agent, "pay")
+    tenant.admin.delete(f"/v1/agents/{agent}")
+
+    told = explained(tenant, denied)
+    assert parts(told) == {"first": ["passed", "failed"]}
+    assert {name: told[name] for name in ("id", "result", "policyId", "rule", "reason")} == {
+        name: denied[name] for name in ("id", "result", "policyId", "rule", "reason")
+    }
+    assert (told["policies"][0]["version"], told["policyName"], told["unknown"]) == (1, "first", [])
+    assert told["policies"][0]["rules"][1]["values"] == [{"name": "parameters.amount", "value": 9}]
+    assert parts(explained(tenant, allowed)) == {"second": ["passed"]}
+    assert (parts(explained(tenant, nothing)), explained(tenant, nothing)["rule"]) == ({}, None)
+    told = explained(tenant, suspended)
+    assert (told["agent"]["status"], told["reason"], told["policies"]) == ("suspended", "Agent is suspended", [])
+
+
+def test_of_limits_it_says_what_the_decision_tells(tenant, agent):
+    """The one that was full; those before it had room, and of those after it nobody knows."""
+    other = LIMITED | {"rateLimit": {"maxCalls": 9, "windowSeconds": 60}}
+    tenant.new_policy(agent, FREE, other, LIMITED, LIMITED | {"tools": ["p*"]}, name="limits")
+    allowed, full = tenant.authorize(agent, "pay"), tenant.authorize(agent, "pay")
+    assert parts(explained(tenant, allowed)) == {"limits": ["passed"] * 4}
+    told = explained(tenant, full)
+    assert parts(told) == {"limits": ["passed", "passed", "failed", "unknown"]}
+    assert told["policies"][0]["rules"][2]["reason"] == full["reason"]
+
+
+def test_what_the_log_does_not_hold_is_said_and_never_guessed(tenant, agent):
+    """A rule that reads a redacted value is unknown, unless it was the one that decided."""
+    tenant.new_policy(agent, FREE, SECRET, BOUNDED, name="p")
+    allowed = tenant.authorize(agent, "pay", parameters={"amount": 1, "password": "long enough"})
+    denied = tenant.authorize(agent, "pay", parameters={"amount": 1, "password": "short"})
+    bounded = tenant.authorize(agent, "pay", parameters={"amount": 9, "password": "long enough"})
+    told = explained(tenant, allowed)
+    assert parts(told) == {"p": ["passed", "unknown", "passed"]}
+    assert told["unknown"] == ["parameters.password"]
+    assert parts(explained(tenant, denied)) == {"p": ["passed", "failed", "not_reached"]}
+    assert explained(tenant, denied)["policies"][0]["rules"][1]["reason"] == denied["reason"]
+    assert parts(explained(tenant, bounded)) == {"p": ["passed", "unknown", "failed"]}
+
+
+def test_where_nobody_can_say_which_rules_applied_none_is_guessed(tenant, agent):
+    """A `when` that reads a redacted value decides on tiers; only what decided is known."""
+    when = {"when": {"parameters": {"password": {"minLength": 8}}}}
+    tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["pay"], **when}, name="high", priority=9)
+    tenant.new_policy(agent, FREE, BOUNDED, name="low")
+    allowed = tenant.authorize(agent, "pay", parameters={"amount": 1, "password": "short"})
+    denied = tenant.authorize(agent, "pay", parameters={"amount": 1, "password": "long enough"})
+    told = explained(tenant, allowed)
+    assert (allowed["result"], denied["result"]) == ("allowed", "denied")
+    assert told["policies"][0]["rules"][0]["part"] == "unknown"
+    assert parts(explained(tenant, denied))["high"] == ["failed"]
+
+
+def test_a_call_that_people_let_through_is_told_with_what_asked_them(tenant, agent):
+    """The rule failed, and the approval stands beside it."""
+    tenant.new_policy(agent, FREE, ASKED, name="p")
+    asked = tenant.authorize(agent, "pay")
+    with tenant.replica.client(tenant.new_key(["approve", "read"])["key"]) as people:
+        people.post(f"/v1/approvals/{asked['approval']['id']}/approve", json={}).raise_for_status()
+    allowed = tenant.authorize(agent, "pay")
+    for decision in (asked, allowed):
+        told = explained(tenant, decision)
+        assert (told["result"], told["approvalId"]) == (decision["result"], asked["approval"]["id"])
+        assert parts(told) == {"p": ["passed", "failed"]}
+
+
+def test_too_many_changes_ago_is_gone_and_says_so(tenant, agent):
+    """410 with its own code; what is newer is still explained."""
+    policy = tenant.new_policy(agent, FREE)
+    first = tenant.authorize(agent, "pay")
+    for priority in range(1, 4):
+        tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"priority": priority}).raise_for_status()
+        newer = tenant.authorize(agent, "pay")
+    assert explained(tenant, first, status=410)["error"]["code"] == "VERSION_NOT_KEPT"
+    assert explained(tenant, newer)["policies"][0]["version"] == 4
+    assert explained(tenant, {"id": UNKNOWN}, status=404)["error"]["code"] == "AUDIT_ENTRY_NOT_FOUND"
