@@ -9,7 +9,6 @@ import hiredis
 import httptools
 import msgspec
 
-from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
 from app.model.decisions import Decision
@@ -18,6 +17,7 @@ from app.model.redaction import Redactor
 from app.pdp import CompiledAgent, compile_agent, decide
 from app.replica import Services
 from app.settings import Settings
+from app.views.decisions import DecisionView
 from bench.harness import stages
 from bench.harness.bench import Bench, decisions, forget_entries
 from bench.harness.closed_loop import Call, load

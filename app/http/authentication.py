@@ -12,6 +12,7 @@ from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.answers import Header
 from app.http.queries import Query
+from app.http.request_ids import REQUEST_ID_HEADER
 from app.model.ids import canonical_uuid
 from app.model.keys import ASKING, Caller, Scope, is_raw_key
 from app.replica import Services
@@ -28,16 +29,17 @@ Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitab
 def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
     """The headers of these names. Raises Unauthorized or Invalid if one is given twice.
 
-    A reader of the first and a reader of the last would disagree.
+    A reader of the first and a reader of the last would disagree. Of request ids the first counts.
     """
     found: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in names:
-            if name in found:
-                if name == AUTHORIZATION:
-                    raise Unauthorized("There is more than one Authorization header")
+            if name not in found:
+                found[name] = value
+            elif name == AUTHORIZATION:
+                raise Unauthorized("There is more than one Authorization header")
+            elif name != REQUEST_ID_HEADER:
                 raise Invalid.at(name.decode(), "is given more than once")
-            found[name] = value
     return found
 
 

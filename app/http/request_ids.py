@@ -16,17 +16,19 @@ from app.http.answers import Header
 from app.logs import REQUEST_ID
 
 log = logging.getLogger(__name__)
-_NAME = b"x-request-id"
+REQUEST_ID_HEADER = b"x-request-id"
 _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
 _is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
 def given_request_id(headers: Iterable[Header]) -> bytes | None:
     """The caller's id of this request if it is 1 to 128 visible ASCII characters, else None."""
-    for name, value in headers:
-        if name == _NAME:
-            return value if _is_fit(value) else None
-    return None
+    return next((fit_request_id(value) for name, value in headers if name == REQUEST_ID_HEADER), None)
+
+
+def fit_request_id(given: bytes | None) -> bytes | None:
+    """The same of what the header holds."""
+    return given if given is not None and _is_fit(given) else None
 
 
 def request_id_of(headers: Iterable[Header]) -> bytes:
@@ -36,7 +38,7 @@ def request_id_of(headers: Iterable[Header]) -> bytes:
 
 def request_id_header(request_id: bytes) -> Header:
     """The header that returns it."""
-    return _NAME, request_id
+    return REQUEST_ID_HEADER, request_id
 
 
 async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:

@@ -26,6 +26,7 @@ _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
 )
 _VALUE_WORDS = frozenset({"value", "values", "val", "v", "default"})
+_ALL_PLAIN = frozenset({_PLAIN})
 _NESTED = frozenset({dict, list})
 Texts = Callable[[str], Any]
 
@@ -77,6 +78,13 @@ class Redactor:
         So is the value in an object that has its name in another field, `{"name": "Authorization", "value": …}`, and
         the second of two in a list. texts: what to make of every text that is left.
         """
+        # Most calls hold nothing but plain names and values, and are told without a step for each.
+        if (
+            texts is None
+            and _ALL_PLAIN.issuperset(map(self._roles.get, value))
+            and _NESTED.isdisjoint(map(type, value.values()))
+        ):
+            return value
         result: dict[str, Any] = self.walk(value, texts)
         return result
 

@@ -5,13 +5,11 @@ as the decision. Errors, methods and the entry in the OpenAPI document are the s
 """
 
 from collections.abc import Callable
-from typing import Annotated, Protocol, cast
+from typing import Protocol, cast
 from urllib.parse import parse_qsl
 
-import msgspec
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
-from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.authorize.store_clock import monotonic_us
 from app.errors import (
@@ -37,16 +35,14 @@ from app.http.authentication import (
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
-from app.http.request_ids import given_request_id, request_id_header, request_id_of
+from app.http.request_ids import REQUEST_ID_HEADER, fit_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
-from app.model.decision_codes import DecisionCode, NextAction, code_of, next_action
-from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Result, RuleRef
-from app.model.fields import Id, Timestamp, Uuid
+from app.model.decisions import AuthorizeRequest, Decision
 from app.model.keys import Caller
-from app.model.times import rfc3339
 from app.replica import Services
 from app.throttling.large_calls import LARGE_BYTES
 from app.validation_messages import visible
+from app.views.decisions import encode_decision
 
 PATH = "/v1/authorize"
 IDEMPOTENCY_KEY = b"idempotency-key"
@@ -55,60 +51,6 @@ IN_THE_LOOP_BYTES = 16 * 1024
 
 Translation = Callable[[bytes, list[Header], int], bytes]
 """Makes a body of /v1/authorize of another body and its headers; it may have so many bytes."""
-
-
-class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call.
-
-    allowed: True if and only if result is `allowed`: only then may the call be made.
-    result: What was decided.
-    policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
-    rule: The rule that decided; null where no rule did.
-    reason: A sentence for people.
-    code: Why it was decided so, for programs.
-    next_action: What could lead to another answer.
-    retry_after_seconds: When waiting alone leads to another answer; null where it does not, or nobody can say when.
-    latency_ms: From the request's arrival to the decision, in milliseconds.
-    timestamp: When it was decided, by the store's clock.
-    approval: What waits for a person, or made it allowed; only where it is a matter of approvals.
-    agent_message: What the policy that gave the result says to the agent; only where it says something.
-    """
-
-    id: Id
-    allowed: bool
-    result: Result
-    policy_id: Uuid | None
-    rule: RuleRef | None
-    reason: str
-    code: DecisionCode
-    next_action: NextAction
-    retry_after_seconds: float | None
-    latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
-    timestamp: Timestamp
-    approval: ApprovalRef | UnsetType = UNSET
-    agent_message: str | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, decision: Decision) -> "DecisionView":
-        outcome = decision.outcome
-        # Rounded up, so that who waits as long as it says is not refused again.
-        code = code_of(outcome)
-        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
-        return cls(
-            id=decision.id,
-            allowed=outcome.result is Result.ALLOWED,
-            result=outcome.result,
-            policy_id=outcome.policy_id,
-            rule=outcome.rule,
-            reason=outcome.reason,
-            code=code,
-            next_action=next_action(code, waiting_helps=retry_ms is not None),
-            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
-            latency_ms=decision.latency_us / 1000,
-            timestamp=rfc3339(decision.time_us // 1000),
-            approval=decision.approval or UNSET,
-            agent_message=decision.agent_message or UNSET,
-        )
 
 
 class Call(Protocol):
@@ -134,7 +76,6 @@ async def respond(services: Services, call: Call, question: Translation | None =
     question: makes the body of /v1/authorize of another.
     """
     arrived_us = monotonic_us()
-    request_id = given_request_id(call.headers)
     admitted: list[Header] = []
     try:
         if has_bounds(services):
@@ -143,7 +84,21 @@ async def respond(services: Services, call: Call, question: Translation | None =
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
         try:
-            request, decision = await _judge(services, caller, call, given.get(IDEMPOTENCY_KEY), question, arrived_us)
+            if not caller.asks_for_all:
+                require_asking(caller)
+            if call.most > IN_THE_LOOP_BYTES or question is not None:
+                request, decision = await _judge(
+                    services, caller, call, given.get(IDEMPOTENCY_KEY), question, arrived_us
+                )
+            else:
+                max_bytes = services.settings.call_bytes_max
+                raw = await call.body(max_bytes)
+                request = decode_tool_call(
+                    raw, given.get(IDEMPOTENCY_KEY), services.redactor, services.signer, max_bytes
+                )
+                if not caller.asks_for_all:
+                    require_asking_for(caller, request.agent_id)
+                decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.authenticator.authenticate(raw_key, promptly=True)
@@ -156,13 +111,14 @@ async def respond(services: Services, call: Call, question: Translation | None =
         note_failure(services, call.peer, call.headers, problem)
         services.metrics.refused(problem.code)
         services.metrics.ready(monotonic_us() - arrived_us)
-        return error_answer(problem, request_id_header(request_id or request_id_of(())), *admitted)
-    headers = [JSON, request_id_header(request_id or decision.id.encode()), *admitted]
+        return error_answer(problem, request_id_header(request_id_of(call.headers)), *admitted)
+    request_id = fit_request_id(given.get(REQUEST_ID_HEADER)) or decision.id.encode()
+    headers = [JSON, request_id_header(request_id), *admitted]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
         services.metrics.decided(decision.outcome.result, decision.latency_us)
-    body = _encode(DecisionView.of(decision))
+    body = encode_decision(decision)
     waited_us = monotonic_us() - arrived_us
     services.metrics.ready(waited_us)
     if services.note_decision is not None:
@@ -178,9 +134,7 @@ async def _judge(
     question: Translation | None,
     arrived_us: int,
 ) -> tuple[AuthorizeRequest, Decision]:
-    """What is asked, and the decision on it. Raises Overloaded where there is no room for a large call."""
-    if not caller.asks_for_all:
-        require_asking(caller)
+    """What a call asks that may be large, and the decision on it. Raises Overloaded where there is no room for it."""
     max_bytes, counted = services.settings.call_bytes_max, 0
     if call.most > LARGE_BYTES:
         counted = min(call.most, max_bytes)
@@ -264,5 +218,4 @@ class AsgiCall:
 
 
 _ALLOW = "OPTIONS, POST"
-_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY})
-_encode = msgspec.json.Encoder().encode
+_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})

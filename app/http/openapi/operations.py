@@ -45,7 +45,6 @@ from app.errors import (
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.approvals import ApprovalNote, ApproveCall
-from app.http.api.authorize import DecisionView
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.explain import ExplainBody
@@ -98,6 +97,7 @@ from app.model.keys import Scope
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.decisions import DecisionView
 from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView

@@ -1,0 +1,111 @@
+"""The answer to an authorize call, and its JSON."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.decision_codes import DecisionCode, NextAction, code_of, next_action
+from app.model.decisions import ApprovalRef, Decision, Outcome, Result, RuleRef
+from app.model.fields import Id, Timestamp, Uuid
+from app.model.times import rfc3339
+
+_FRAMES_MAX = 1024
+_ID_END = 43
+"""Bytes of an answer up to the end of its id."""
+
+_LATENCY = b'"latencyMs":'
+_encode = msgspec.json.Encoder().encode
+
+
+class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call.
+
+    allowed: True if and only if result is `allowed`: only then may the call be made.
+    result: What was decided.
+    policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
+    rule: The rule that decided; null where no rule did.
+    reason: A sentence for people.
+    code: Why it was decided so, for programs.
+    next_action: What could lead to another answer.
+    retry_after_seconds: When waiting alone leads to another answer; null where it does not, or nobody can say when.
+    latency_ms: From the request's arrival to the decision, in milliseconds.
+    timestamp: When it was decided, by the store's clock.
+    approval: What waits for a person, or made it allowed; only where it is a matter of approvals.
+    agent_message: What the policy that gave the result says to the agent; only where it says something.
+    """
+
+    id: Id
+    allowed: bool
+    result: Result
+    policy_id: Uuid | None
+    rule: RuleRef | None
+    reason: str
+    code: DecisionCode
+    next_action: NextAction
+    retry_after_seconds: float | None
+    latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    timestamp: Timestamp
+    approval: ApprovalRef | UnsetType = UNSET
+    agent_message: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, decision: Decision) -> "DecisionView":
+        outcome = decision.outcome
+        # Rounded up, so that who waits as long as it says is not refused again.
+        code = code_of(outcome)
+        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
+        return cls(
+            id=decision.id,
+            allowed=outcome.result is Result.ALLOWED,
+            result=outcome.result,
+            policy_id=outcome.policy_id,
+            rule=outcome.rule,
+            reason=outcome.reason,
+            code=code,
+            next_action=next_action(code, waiting_helps=retry_ms is not None),
+            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
+            latency_ms=decision.latency_us / 1000,
+            timestamp=rfc3339(decision.time_us // 1000),
+            approval=decision.approval or UNSET,
+            agent_message=decision.agent_message or UNSET,
+        )
+
+
+def encode_decision(decision: Decision) -> bytes:
+    """`DecisionView.of` it as JSON. What one outcome says whenever it allows a call is encoded once."""
+    outcome = decision.outcome
+    if (
+        outcome.result is not Result.ALLOWED
+        or decision.approval is not None
+        or decision.agent_message
+        or decision.retry_after_us is not None
+    ):
+        return _encode(DecisionView.of(decision))
+    held, frame = _frames.get(id(outcome), _NONE)
+    if held is not outcome:
+        frame = _frame_of(decision)
+    latency_ms, latency_us = divmod(decision.latency_us, 1000)
+    timestamp = rfc3339(decision.time_us // 1000)
+    return b'{"id":"%b%b%d.%03d,"timestamp":"%b"}' % (
+        decision.id.encode(),
+        frame,
+        latency_ms,
+        latency_us,
+        timestamp.encode(),
+    )
+
+
+def _frame_of(decision: Decision) -> bytes:
+    """What stands between id and latency, kept for the outcome, which lives as long as its agent is cached."""
+    whole = _encode(DecisionView.of(decision))
+    frame = whole[_ID_END : whole.rindex(_LATENCY) + len(_LATENCY)]
+    if len(_frames) >= _FRAMES_MAX:
+        _frames.clear()
+    _frames[id(decision.outcome)] = decision.outcome, frame
+    return frame
+
+
+_NONE: tuple[Outcome | None, bytes] = (None, b"")
+_frames: dict[int, tuple[Outcome | None, bytes]] = {}
+"""By the identity of an outcome, which is held so that no other can have it."""
