@@ -83,6 +83,19 @@ class ApprovalNotFound(NotFound):
     code = "APPROVAL_NOT_FOUND"
 
 
+class DecisionNotFound(NotFound):
+    """The key has asked for no decision with this id."""
+
+    code = "DECISION_NOT_FOUND"
+
+
+class OutcomeConflict(AppError):
+    """The call was not allowed, something else was reported of it, or it was allowed too long ago."""
+
+    status = 409
+    code = "OUTCOME_CONFLICT"
+
+
 class WebhookNotFound(NotFound):
     """No webhook with this id exists in the caller's workspace."""
 

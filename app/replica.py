@@ -41,6 +41,7 @@ from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
+from app.store.outcomes import Outcomes
 from app.store.policies import Policies
 from app.store.policy_history import PolicyHistory
 from app.store.policy_sets import PolicySets
@@ -84,6 +85,7 @@ class Services(Struct, frozen=True, kw_only=True):
     authorizer: Authorizer
     explainer: Explainer
     approvals: Approvals
+    outcomes: Outcomes
     approval_follower: ApprovalFollower
     endings: Endings
     webhooks: Webhooks
@@ -206,6 +208,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
                 pool,
             ),
             approvals=Approvals(client, ids, settings.audit_backlog_max),
+            outcomes=Outcomes(client, ids, settings.audit_backlog_max),
             approval_follower=follower,
             webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
             delivery=Delivery(settings, Secrets(signer)),

@@ -19,6 +19,8 @@ KEYS[#KEYS]   session_marks   hash; only with marks, like the next: mark -> when
                               agent, what it stands for (us, quota time)
 KEYS[#KEYS]   agent_marks     hash; the same of this agent alone. After it, for each of `marks`, the sessions in which
                               the agent has left it: sorted set; score = until when it counts
+KEYS[#KEYS]   taken           string; only with a refundable quota: what the call took of those, a line each: time, amount
+                              (- = a call), key
 KEYS[#KEYS]   approval        hash; only with an approval_step, like the next six: the approval that it is about
 KEYS[#KEYS]   approval_call   string; id of the approval that this very call has now
 KEYS[#KEYS]   approvals       sorted set; every approval, by id
@@ -65,9 +67,10 @@ ARGV[19+7i]   full_result     outcome if quota i is the first that is full
 ARGV[20+7i]   full_policy_id
 ARGV[21+7i]   full_rule
 ARGV[22+7i]   full_reason
-ARGV[#ARGV]   marks           only with marks, which the call leaves if it is allowed: `<session> <mark> <us> <us> …`: what
-                              the session is called where it is live; for how long the mark counts in session_marks
-                              and in agent_marks, 0 = it is not left there
+ARGV[#ARGV]   leaves          only with marks or a refundable quota: what the call leaves if it is allowed: `<numbers>
+                              <session> <mark> <us> <us> …`: the refundable quotas, a comma between two; what the
+                              session is called where it is live; for how long the mark counts in session_marks and in
+                              agent_marks, 0 = it is not left there; - = none of these
 ARGV[#ARGV]   approval_step   only where a person may be asked: ask = make an approval, attach = to the pending one,
                               use = the approved one, probe = say `escalates` and write nothing; this and what follows
 ARGV[#ARGV]   approval_id     of `approval`
@@ -106,7 +109,7 @@ RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approva
   overtaken   the call's approval is not as the replica read it; nothing written
   ended       since the call's approval was asked for, the agent was not active or the key that asked was revoked;
               nothing written
-WRITES        entry, commits; if allowed the call in every quota and its marks; last use of the key once a second;
+WRITES        entry, commits; if allowed the call in every quota, taken and its marks; last use of the key once a second;
               first_answer for 24 hours; approval and the sets that it stands in
 TIME          O(Q log N), Q quotas of N live entries; O(1) each while max_calls stays as it is and few entries expire
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
@@ -125,18 +128,17 @@ local agent_id, key_id = ARGV[17], ARGV[18]
 local result, policy_id, rule, reason = ARGV[19], ARGV[20], ARGV[21], ARGV[22]
 local first_answer, answer_counts = body_digest ~= '' and KEYS[#KEYS], KEYS[#KEYS - 1]
 local parts = (#ARGV - 22) % 7
-local with_approval, with_marks = parts >= 2, parts % 2 == 1
-local quotas = (#ARGV - 22 - (with_approval and 16 or 0) - (with_marks and 1 or 0)) / 7
+local with_approval, leaves = parts >= 2, parts % 2
+local quotas = (#ARGV - 22 - (with_approval and 16 or 0) - leaves) / 7
 local last_key = #KEYS - (first_answer and 2 or 0)
-local last_quota_key = last_key - (with_approval and 7 or 0) - (with_marks and 3 or 0)
+local last_quota_key = last_key - (with_approval and 7 or 0) - leaves
 assert(parts <= 3 and quotas >= 0 and last_quota_key >= 4 + quotas, 'ARITY')
 local approval, approval_call, approvals, open, agent_open, events, asker
 if with_approval then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, last_key - 6)
 end
-local marks_text = with_marks and ARGV[23 + 7 * quotas]
 local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
-  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas + (with_marks and 1 or 0))
+  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas + leaves)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -316,10 +318,15 @@ if full > 0 then
 end
 
 -- A mark that there is no room for is a call that cannot be allowed: those that come after would not be held against it.
-local marks, session, session_marks, agent_marks
-if with_marks and result == 'allowed' then
-  local place = last_key - (with_approval and 7 or 0)
-  marks, session = {}, string.match(marks_text, '^%x+')
+local marks, session, session_marks, agent_marks, taken, refundable
+if leaves == 1 and result == 'allowed' then
+  local place, marks_text = last_key - (with_approval and 7 or 0)
+  refundable, session, marks_text = string.match(ARGV[23 + 7 * quotas], '^(%S+) (%S+)(.*)$')
+  if refundable ~= '-' then
+    taken, place = KEYS[place], place - 1
+    call('STRLEN', taken)
+  end
+  marks = {}
   for mark, shared_us, own_us in string.gmatch(marks_text, ' (%x+) (%d+) (%d+)') do
     marks[#marks + 1] = {mark, tonumber(shared_us), tonumber(own_us)}
   end
@@ -328,12 +335,16 @@ if with_marks and result == 'allowed' then
     retry_us = math.max(retry_us, live_wait(place, session, 1000))
     place = place - 1
   end
-  session_marks, agent_marks = KEYS[place - 1], KEYS[place]
-  -- Scripts do not roll back: keys of another type must be errors before the first write.
-  call('HLEN', session_marks)
-  call('HLEN', agent_marks)
+  if session == '-' then
+    marks = nil
+  else
+    session_marks, agent_marks = KEYS[place - 1], KEYS[place]
+    -- Scripts do not roll back: keys of another type must be errors before the first write.
+    call('HLEN', session_marks)
+    call('HLEN', agent_marks)
+  end
   if retry_us > 0 then
-    full, marks = quotas + 1, nil
+    full, marks, taken = quotas + 1, nil, nil
     result, policy_id, rule = 'denied', '', ''
     reason = 'Sequence rules look back on 1000 sessions of the agent already'
   end
@@ -438,6 +449,14 @@ if result == 'allowed' and quotas > 0 then
       call('PEXPIRE', quota, life_ms)
     end
   end
+end
+if taken then
+  local lines, quota_text = {}, string.format('%.0f', quota_us)
+  for number in string.gmatch(refundable, '%d+') do
+    local amount = string.match(ARGV[18 + 7 * number], '^%d+') or '-'
+    lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. KEYS[4 + number]
+  end
+  call('SET', taken, table.concat(lines, '\n'), 'PX', '86400000')
 end
 if marks then
   local quota_text, shared_longest_us, own_longest_us = string.format('%.0f', quota_us), 0, 0

@@ -49,6 +49,7 @@ OPTIONAL = {
     b"code": TEXT,
     b"session": TEXT,
     b"approvalId": TEXT,
+    b"decisionId": TEXT,
 }
 """Fields that an entry may have besides, and how each stands in the line."""
 _AS_WRITTEN = list(FIELDS)

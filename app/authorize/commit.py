@@ -153,7 +153,7 @@ class CommitDecision:
         StoreUnavailable if the store gave no answer (then the decision may be
         in the log, and nobody has seen it) or the backlog is full.
         """
-        call = self._prepared(caller, request, tokens, plan, held, approval)
+        call = self._prepared(caller, request, tokens, plan, decision_id, held, approval)
         sent_us = monotonic_us()
         reply = await call(
             "" if now_us is None else now_us,
@@ -197,16 +197,17 @@ class CommitDecision:
         request: AuthorizeRequest,
         tokens: Tokens,
         plan: Plan,
+        decision_id: str,
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
     ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
         if held is None or request.idempotency is not None or approval is not None:
-            keys, settled = self._words(caller, request, tokens, plan, approval)
+            keys, settled = self._words(caller, request, tokens, plan, decision_id, approval)
             return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
         call = held.calls.get(request.tool_name, caller.key_id, plan)
         if call is None:
-            keys, settled = self._words(caller, request, tokens, plan)
+            keys, settled = self._words(caller, request, tokens, plan, decision_id)
             call = self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
             if held.compiled.recurs(plan, request.tool_name):
                 held.calls.keep(request.tool_name, caller.key_id, plan, call, _bytes_of(keys, settled))
@@ -218,6 +219,7 @@ class CommitDecision:
         request: AuthorizeRequest,
         tokens: Tokens,
         plan: Plan,
+        decision_id: str,
         approval: ApprovalStep | None = None,
     ) -> tuple[list[str], list[Value]]:
         """The call's keys, and the arguments that neither time nor the question changes."""
@@ -238,7 +240,7 @@ class CommitDecision:
             caller.key_id,
             *outcome_args(plan.outcome),
         ]
-        add_quotas(keyspace, request.agent_id, plan, keys, settled)
+        add_quotas(keyspace, request.agent_id, plan, decision_id, keys, settled)
         if approval is not None:
             keys += approval_keys(keyspace, request.agent_id, approval)
             settled += approval_args(approval)

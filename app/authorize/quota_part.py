@@ -15,7 +15,9 @@ MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the age
 """The same where there is no room for the marks of one session more."""
 
 
-def add_quotas(keyspace: Keyspace, agent_id: str, plan: Plan, keys: list[str], settled: list[Value]) -> None:
+def add_quotas(
+    keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, keys: list[str], settled: list[Value]
+) -> None:
     """The keys and arguments of the plan's quotas and marks are added, in the order of the script's header."""
     live: list[str] = []
     for quota in plan.quotas:
@@ -30,10 +32,16 @@ def add_quotas(keyspace: Keyspace, agent_id: str, plan: Plan, keys: list[str], s
             keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
         settled += (quota.max_calls, quota.window_us, _takes(quota), *outcome_args(quota.when_full))
     keys += live
+    refundable = [n for n, each in enumerate(plan.quotas, 1) if isinstance(each, Quota) and each.refundable]
     if plan.marks:
         keys += (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
         keys += (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
-        settled.append(" ".join((plan.session, *(f"{m.name} {m.shared_us} {m.own_us}" for m in plan.marks))))
+    if refundable:
+        keys.append(keyspace.taken(decision_id))
+    if plan.marks or refundable:
+        marks = (f"{each.name} {each.shared_us} {each.own_us}" for each in plan.marks)
+        numbers = ",".join(map(str, refundable))
+        settled.append(" ".join((numbers or "-", plan.session or "-", *marks)))
 
 
 def final_outcome(plan: Plan, full: int) -> Outcome:

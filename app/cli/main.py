@@ -15,6 +15,7 @@ COMMANDS = {
     "audit": "app.cli.audit:audit",
     "authorize": "app.cli.authorize:authorize",
     "compact": "app.cli.compact:compact",
+    "decisions": "app.cli.decisions:decisions",
     "doctor": "app.cli.doctor:doctor",
     "explain": "app.cli.explain:explain",
     "keys": "app.cli.api_keys:keys",

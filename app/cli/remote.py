@@ -22,9 +22,14 @@ class Remote:
         self._key = key
 
     @classmethod
-    def from_env(cls, url: str) -> "Remote":
-        """Raises UsageError without a key: who decides must be known."""
+    def from_env(cls, url: str, whose: str = "") -> "Remote":
+        """Raises UsageError without a key: who decides must be known.
+
+        whose: the key that is wanted, if no approver's.
+        """
         key = os.environ.get("REMIT_API_KEY", "")
+        if not key and whose:
+            raise click.UsageError(f"REMIT_API_KEY is not set; it must be {whose}")
         if not key:
             raise click.UsageError(
                 "REMIT_API_KEY is not set. Approvals are decided by people, each with a key of their own: "

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import Struct
 
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.marks import Mark
 
 FOREVER_US = 1 << 53
 """Later than any time: the largest integer that a Lua number holds exactly."""
@@ -86,6 +85,7 @@ class Quota(Struct, frozen=True):
     when_full: the outcome if the quota has no room.
     amount: millionths that the call takes of a budget; None = one call of a rate limit.
     bucket: of a rule that has a bucket for each value of something: names this call's, within the rule; "" = the one.
+    refundable: whether what the call takes is given back if it is reported as not executed.
     """
 
     policy_id: str
@@ -95,6 +95,7 @@ class Quota(Struct, frozen=True):
     when_full: Outcome
     amount: int | None = None
     bucket: str = ""
+    refundable: bool = False
 
 
 class HistoryCheck(Struct, frozen=True):
@@ -111,6 +112,18 @@ class HistoryCheck(Struct, frozen=True):
     window_us: int
     when_full: Outcome
     session: str
+
+
+class Mark(Struct, frozen=True):
+    """What an allowed call of a tool leaves in its session.
+
+    name: stands for a pattern. shared_us: for how long it counts, at most, for rules of the workspace that forbid; 0 =
+    no rule names it. own_us: the same for rules of the agent's that require.
+    """
+
+    name: str
+    shared_us: int
+    own_us: int
 
 
 class Tokens(Struct, frozen=True):

@@ -7,8 +7,7 @@ A mark stands for a pattern that some rule names, and says when a call that it c
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
-
+from app.model.decisions import Mark
 from app.model.policies import Policy, PolicyRule, Sequenced
 from app.model.sequences import CallSequence
 
@@ -18,18 +17,6 @@ MAX_SESSIONS = 1_000
 MAX_SHARED_MARKS = 1_000
 """What all rules of a workspace can name in `forbiddenAfter`: patterns, each with its times; every agent's calls are
 held against them."""
-
-
-class Mark(Struct, frozen=True):
-    """What an allowed call of a tool leaves in its session.
-
-    name: stands for a pattern. shared_us: for how long it counts, at most, for rules of the workspace that forbid; 0 =
-    no rule names it. own_us: the same for rules of the agent's that require.
-    """
-
-    name: str
-    shared_us: int
-    own_us: int
 
 
 def mark_name(pattern: str) -> str:

@@ -12,6 +12,9 @@ from app.model.text import FieldError
 MAX_LIVE = 10_000
 """Live buckets of one rule that one agent may have, and live entries of one budget's bucket."""
 
+MAX_REFUNDABLE = 10_000
+"""Calls that a window may hold where one of them can be given back: it has to be found."""
+
 MICRO = 1_000_000
 MAX_AMOUNT = 1_000_000_000
 _WORDS = ("tool", "key", "agent")
@@ -36,14 +39,18 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
     max_calls: Admitted calls that any span may hold, 1 to 1,000,000.
     window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
+    refundable: A call that its caller reports as not executed counts no more; only with up to 10,000 calls.
     """
 
     max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
     window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
     per: Per | UnsetType = UNSET
+    refundable: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         require_per("per", self.per)
+        if self.refundable is True and self.max_calls > MAX_REFUNDABLE:
+            raise FieldError("maxCalls", f"must be at most {MAX_REFUNDABLE} where calls are refundable")
 
 
 class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -52,12 +59,14 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     parameter: The amount's name; with `[*]` the sum of all elements.
     max: The sum that any span may hold, up to 1,000,000,000 with six decimal places.
     window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now.
+    refundable: What a call took that its caller reports as not executed is given back.
     """
 
     parameter: Annotated[str, Meta(min_length=1, max_length=255)]
     max: Annotated[int, Meta(ge=0, le=MAX_AMOUNT)] | Annotated[float, Meta(ge=0, le=MAX_AMOUNT)]
     window_seconds: Annotated[int, Meta(ge=1, le=2_678_400)]
     per: Per | UnsetType = UNSET
+    refundable: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         require_name("parameter", self.parameter)

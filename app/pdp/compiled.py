@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import AGENT_IS, DEFAULT_DENY
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Mark, Outcome, Plan, Quota, Result
 from app.model.escalations import Escalation, escalation_of, names_in_context
-from app.model.marks import Mark, marks_of, own_marks
+from app.model.marks import marks_of, own_marks
 from app.model.policies import ApprovalRequired, Policy, PolicyKind, ToolAllowlist, ToolDenylist, evaluation_order
 from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
@@ -154,7 +154,9 @@ class CompiledAgent:
     def recurs(self, plan: Plan, tool: str) -> bool:
         """Whether calls of the tool get this outcome and these quotas again and again, as the same objects."""
         usual = self.view(tool).when_all_pass if self.active else self.refusal
-        return plan.outcome is usual.outcome and plan.quotas is usual.quotas and not plan.marks
+        alike = plan.outcome is usual.outcome and plan.quotas is usual.quotas and not plan.marks
+        # What such a call took is kept under its own id.
+        return alike and not any(isinstance(quota, Quota) and quota.refundable for quota in plan.quotas)
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them."""

@@ -138,7 +138,9 @@ def _quota(
     else:
         most, spent = limit.max_calls, f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
     when_full = Outcome(when_failed, policy.id, ref, spent)
-    return varying_quota(Quota(policy.id, fingerprint, most, limit.window_seconds * 1_000_000, when_full), limit)
+    window_us = limit.window_seconds * 1_000_000
+    held = Quota(policy.id, fingerprint, most, window_us, when_full, refundable=limit.refundable is True)
+    return varying_quota(held, limit)
 
 
 def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:

@@ -45,7 +45,10 @@ class VaryingQuota(Struct, frozen=True):
             amount = None if self.amount is None else self.amount(request.parameters)
         except _Unreadable:
             return None
-        return Quota(held.policy_id, held.fingerprint, held.max_calls, held.window_us, held.when_full, amount, bucket)
+        return Quota(
+            held.policy_id, held.fingerprint, held.max_calls, held.window_us, held.when_full, amount, bucket,
+            held.refundable,
+        )  # fmt: skip
 
     def failed(self, parameters: Json, context: Json) -> str | None:
         """Why the call fails the rule before anything is counted; None if it does not."""

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan
-from app.model.marks import Mark, mark_name
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, Plan
+from app.model.marks import mark_name
 from app.model.sequences import MAX_SESSION_LENGTH, CallSequence
 from app.pdp.clauses import clipped
 from app.pdp.relations import NOTHING

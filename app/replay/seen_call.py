@@ -4,8 +4,7 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
-from app.model.marks import Mark
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide
 from app.pdp.compiled_rules import CompiledRule
 from app.pdp.quotas import open_quotas, settled_quotas

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from app.model.decisions import HistoryCheck
-from app.model.marks import MAX_SESSIONS, Mark
+from app.model.decisions import HistoryCheck, Mark
+from app.model.marks import MAX_SESSIONS
 from app.replay.room import Room, Timeline
 
 _US_PER_MS = 1000

@@ -174,6 +174,14 @@ class Keyspace:
         """Sorted set: the sessions in which a mark of the agent's still counts."""
         return f"{self._prefix}agent:{agent_id}:marked:{mark}"
 
+    def taken(self, decision_id: str) -> str:
+        """String: what an allowed call took of limits whose rules are refundable."""
+        return f"{self._prefix}decision:{decision_id}:taken"
+
+    def outcome(self, decision_id: str) -> str:
+        """String: what was reported of an allowed call."""
+        return f"{self._prefix}decision:{decision_id}:outcome"
+
     def audit_segment(self, number: int) -> str:
         """Hash: one sealed segment, without its entries."""
         return f"{self._prefix}audit:segment:{number}"

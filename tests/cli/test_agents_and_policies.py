@@ -36,7 +36,7 @@ def remit(tenant, replica):
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"], "REMIT_URL": replica.base_url} | env
         command = [sys.executable, "-m", "app.cli", *words]
-        if words[0] != "authorize":
+        if words[0] not in {"authorize", "decisions"}:
             command += ["-w", tenant.id]
         return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, check=False)
 
@@ -153,6 +153,22 @@ def test_authorize_asks_the_service_with_a_key(remit, tenant):
         {"amount": -900},
         {"amount": 120, "note": "a refund"},
     ]
+
+
+def test_what_became_of_a_call_is_reported_with_the_key_that_asked(remit, tenant):
+    """Another key, or none, is told so."""
+    agent = tenant.new_agent()
+    once = {"maxCalls": 1, "windowSeconds": 60, "refundable": True}
+    tenant.new_policy(agent["id"], {"type": "rate_limit", "tools": ["*"], "rateLimit": once})
+    first, second = tenant.authorize(agent["id"])["id"], tenant.authorize(agent["id"])["id"]
+    report, key = ("decisions", "outcome", first, "not_executed"), {"REMIT_API_KEY": tenant.read_key}
+    told = json.loads(done(remit(*report, "--json", **key)))
+    assert (told["decisionId"], told["status"], told["refunded"]) == (first, "not_executed", 1)
+    assert done(remit(*report, **key)) == f"decision {first} is not_executed; limits given back: 1\n"
+    refused = remit("decisions", "outcome", second, "executed", **key)
+    assert (refused.returncode, refused.stderr) == (1, "Error: The call was denied, so it has no outcome\n")
+    assert "asked for no decision" in remit(*report, REMIT_API_KEY=tenant.admin_key).stderr
+    assert "REMIT_API_KEY is not set" in remit(*report, REMIT_API_KEY="").stderr
 
 
 def test_authorize_says_what_keeps_it_from_an_answer(remit, tenant):

@@ -125,6 +125,9 @@ def deployment(tmp_path_factory, program):
         client.post(
             "/v1/authorize", json=call | {"context": {"session": "chat 7"}}, headers={"Idempotency-Key": "once"}
         )
+        [first] = client.get("/v1/audit-logs").json()
+        outcome = {"status": "not_executed"}
+        assert client.post(f"/v1/decisions/{first['id']}/outcome", json=outcome).status_code == 200
         results = [client.post("/v1/authorize", json=call).json()["result"] for _ in range(4)]
         assert results == ["allowed", "allowed", "denied", "denied"]
         yield store
@@ -179,6 +182,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         assert kind == TYPES.get(row[1], row[1]), name
         expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
         expires |= {"two windows and a second after the last admitted call": 121_000}
+        expires |= {"24 hours, or until its outcome is reported": 86_400_000, "48 hours": 172_800_000}
         expires |= {"twice as long as rules look back, and a second": 121_000}
         expires |= {"32 hours after the last of them": 115_200_000}
         if row[5] in expires:
@@ -187,7 +191,8 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             assert life_ms == -1, name
     of_approvals = {row[0].strip("`") for row in ROWS if "approval" in row[0]}
     of_webhooks = {row[0].strip("`") for row in ROWS if "webhook" in row[0] or row[0].endswith(":notices`")}
-    rare = (
+    refundable = {"remit:{<workspace_id>}:decision:<decision_id>:taken"}
+    rare = refundable | (
         of_approvals
         | of_webhooks
         | {"remit:ready", "remit:{<workspace_id>}:audit:poison", "remit:{<workspace_id>}:audit:lease"}

@@ -165,6 +165,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
         ("commit_decision", "XADD"),
         ("decide_approval", "XADD"),
         ("end_approval", "XADD"),
+        ("record_outcome", "XADD"),
         ("seal_segment", "XTRIM"),
         ("quarantine_entries", "XDEL"),  # of what no commit made
         ("free_stream", "XDEL"),  # the same

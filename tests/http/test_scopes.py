@@ -66,7 +66,7 @@ def test_the_scopes_are_those_of_the_specification():
 
 
 def call(client, method, path):
-    for name in ("{agent_id}", "{policy_id}", "{key_id}", "{approval_id}", "{webhook_id}"):
+    for name in ("{agent_id}", "{policy_id}", "{key_id}", "{approval_id}", "{webhook_id}", "{decision_id}"):
         path = path.replace(name, ID)
     path = path.replace("{group}", "crew")
     # Without reading it to its end: one of the answers has none.

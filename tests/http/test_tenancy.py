@@ -49,6 +49,7 @@ ROWS = {
     ("POST", "/v1/replay"): {"body agent_id": AGENT},
     ("GET", "/v1/audit-logs/status"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
+    ("POST", "/v1/decisions/{decision_id}/outcome"): {"path decision_id": ENTRY},
     ("GET", "/v1/approvals"): {"query agent_id": AGENT},
     ("GET", "/v1/approvals/stream"): {},
     ("GET", "/v1/approvals/{approval_id}"): {"path approval_id": APPROVAL},
@@ -72,6 +73,7 @@ ROWS = {
 """For every operation that needs a key: each place where an id can stand, and whose id it is."""
 
 BODIES = {
+    ("POST", "/v1/decisions/{decision_id}/outcome"): {"status": "executed"},
     ("POST", "/v1/approvals/{approval_id}/approve"): {},
     ("POST", "/v1/approvals/{approval_id}/deny"): {},
     ("POST", "/v1/approvals/{approval_id}/cancel"): {},

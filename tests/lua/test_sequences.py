@@ -9,13 +9,14 @@ from app.model.decisions import (
     Decision,
     HistoryCheck,
     Idempotency,
+    Mark,
     Outcome,
     Plan,
     Result,
     RuleRef,
     Tokens,
 )
-from app.model.marks import MAX_SESSIONS, Mark
+from app.model.marks import MAX_SESSIONS
 
 WITHIN = MINUTE
 FAILED = Outcome(Result.DENIED, POLICY, RuleRef(4, "sequence"), "the session's past")

@@ -5,9 +5,8 @@ from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
-from app.model.decisions import HistoryCheck, Plan
+from app.model.decisions import HistoryCheck, Mark, Plan
 from app.model.keys import Scope
-from app.model.marks import Mark
 from app.model.policies import PolicyKind, RateLimit, RateLimited
 from app.model.policy_sets import PolicyEntry
 from app.redis_client.scripts import FREEZE_AGENT

@@ -10,6 +10,7 @@ from app.http.api.api_keys import CreateApiKey
 from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
+from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
@@ -21,6 +22,7 @@ from app.model.approvals import Approval
 from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.explanations import Explanation, PastExplanation
+from app.model.outcomes import CallOutcome
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -151,6 +153,7 @@ _WHY: dict[str, Any] = {
 
 BODIES: dict[type, dict[str, Any]] = {
     ApproveCall: {"a yes for one such call": {"note": "The passenger was on the phone", "uses": 1}},
+    ReportOutcome: {"never tried": {"status": "not_executed"}, "done": {"status": "executed"}},
     ApprovalNote: {"with a reason": {"note": "Ask the passenger first"}},
     AuthorizeBody: {
         "a refund": {
@@ -407,6 +410,13 @@ ANSWERS: dict[type, Any] = {
             "inactive": 0,
             "warmedUp": 0,
         }
+    },
+    CallOutcome: {
+        "id": "01931f2d-0a00-7c11-8d22-6b5a4c3d2e0f",
+        "decisionId": "01931f2d-0a00-7c11-8d22-6b5a4c3d2e05",
+        "status": "not_executed",
+        "refunded": 1,
+        "timestamp": _DECIDED,
     },
     Approval: {
         "id": _ENTRY,

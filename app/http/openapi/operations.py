@@ -19,6 +19,7 @@ from app.errors import (
     ApprovalNotFound,
     AuditEntryNotFound,
     AuditLogDamaged,
+    DecisionNotFound,
     IdempotencyConflict,
     IdempotencyStale,
     InsufficientScope,
@@ -26,6 +27,7 @@ from app.errors import (
     LastAdminKey,
     LimitReached,
     LockedOut,
+    OutcomeConflict,
     Overloaded,
     OwnApproval,
     PayloadTooLarge,
@@ -47,6 +49,7 @@ from app.http.api.api_keys import CreateApiKey
 from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
+from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
@@ -94,6 +97,7 @@ from app.model.audit import AuditEntry, Backlog
 from app.model.changes import Change
 from app.model.explanations import Explanation, PastExplanation
 from app.model.keys import Scope
+from app.model.outcomes import CallOutcome
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -523,6 +527,21 @@ OPERATIONS = (
             "Recomputes the chain from the entries, two thousand segments a request; while `complete` is false and "
             "nothing is found, ask again with the `checkpoint` of the answer. Keep a checkpoint elsewhere and hand "
             "it in later: a log that was rewritten as a whole is found out by that alone."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/decisions/{decision_id}/outcome",
+        "Report what became of an allowed call",
+        READ,
+        "Decisions",
+        body=ReportOutcome,
+        answer=CallOutcome,
+        errors=(DecisionNotFound, OutcomeConflict),
+        description=(
+            "Once, within 24 hours, by the key that asked; reported again, the first answer comes again. The log gets "
+            "an entry. `not_executed` gives back what the call took of limits and budgets that are `refundable`; "
+            "approvals stay used, and what the session was allowed stays remembered."
         ),
     ),
     Operation(

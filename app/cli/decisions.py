@@ -1,0 +1,29 @@
+"""`remit decisions …`: what became of calls, reported with the key that asked."""
+
+import click
+
+from app.cli.options import JSON
+from app.cli.remote import URL, Remote
+from app.cli.session import print_json
+from app.model.outcomes import CallStatus
+
+
+@click.group()
+def decisions() -> None:
+    """Decisions that were given. Needs REMIT_API_KEY, the key that asked for them."""
+
+
+@decisions.command("outcome")
+@URL
+@click.argument("decision_id")
+@click.argument("status", type=click.Choice([each.value for each in CallStatus]))
+@JSON
+def report_outcome(url: str, decision_id: str, status: str, as_json: bool) -> None:
+    """Report what became of an allowed call: once, within 24 hours."""
+    found = Remote.from_env(url, "the key that asked for the decision").call(
+        "POST", f"/v1/decisions/{decision_id}/outcome", {"status": status}
+    )
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"decision {found['decisionId']} is {found['status']}; limits given back: {found['refunded']}")

@@ -1,0 +1,73 @@
+"""What became of allowed calls: reported once, in the log, and limits that can be given back are."""
+
+from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
+from app.model.ids import Ids
+from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
+from app.model.times import parse_time_ms, rfc3339
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.scripts import RECORD_OUTCOME
+from app.redis_client.store_time import store_time_ms
+from app.store.keyspace import Keyspace
+
+
+class Outcomes:
+    """The reports of a workspace about calls that were allowed."""
+
+    def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
+        self._client = client
+        self._ids = ids
+        self._backlog_max = backlog_max
+
+    async def record(
+        self, workspace_id: str, decision: DecidedCall, status: CallStatus, *, now_us: int | None = None
+    ) -> CallOutcome:
+        """The outcome of this decision, once it is in the log; reported again, as it was the first time.
+
+        now_us: for tests; in production the store is the clock.
+        Raises OutcomeConflict if another status was reported or the time for it has passed; Unauthorized if the key
+        is no longer valid.
+        """
+        keyspace = Keyspace(workspace_id)
+        taken = await self._taken(keyspace, decision.id) if status is CallStatus.NOT_EXECUTED else []
+        keys = [keyspace.key(decision.key_id), keyspace.commits, keyspace.audit_stream]
+        keys += [keyspace.outcome(decision.id), keyspace.taken(decision.id), *(key for _, _, key in taken)]
+        rule = "" if decision.rule is None else f"{decision.rule.index} {decision.rule.type}"
+        args: list[Value] = [
+            "" if now_us is None else now_us,
+            self._ids.new(await store_time_ms(self._client)),
+            decision.id,
+            status,
+            parse_time_ms(decision.timestamp),
+            REPORT_MS,
+            self._backlog_max,
+            decision.agent_id,
+            decision.key_id,
+            decision.tool_name,
+            decision.policy_id or "",
+            rule,
+        ]
+        for taken_us, amount, _ in taken:
+            args += (taken_us, amount)
+        reply = check_reply(RECORD_OUTCOME, await self._client.run(RECORD_OUTCOME, keys, args))
+        found, reported, entry_id, time_ms, given_back = reply
+        if found not in {"done", "repeated"}:
+            raise _refusal(found, reported)
+        return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(int(time_ms)))
+
+    async def _taken(self, keyspace: Keyspace, decision_id: str) -> list[tuple[str, str, str]]:
+        """Time, amount and bucket of each refundable limit that the call took from."""
+        text = await self._client.call("GET", keyspace.taken(decision_id)) or ""
+        found = (line.split(" ", 2) for line in text.split("\n") if line)
+        return [(taken_us, amount, key) for taken_us, amount, key in found]
+
+
+def _refusal(status: str, reported: str) -> Exception:
+    match status:
+        case "other":
+            return OutcomeConflict(f"The call was reported as {reported} already")
+        case "late":
+            return OutcomeConflict("The call was allowed more than 24 hours ago; what became of it is not recorded")
+        case "revoked":
+            return Unauthorized("The API key is unknown or has been revoked")
+        case _:
+            return StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")

@@ -1,0 +1,113 @@
+#!lua
+--[[
+record_outcome: note once what became of an allowed call; what it took is given back if it was not executed.
+
+KEYS[1]       caller_key      hash; the record of the key that reports: gone = revoked
+KEYS[2]       commits         hash; its field sequence is the newest entry's
+KEYS[3]       audit_stream    stream; id = <sequence>-0
+KEYS[4]       outcome         string; what was reported before: `<status> <entry_id> <ms> <given back>`
+KEYS[5]       taken           string; what the call took of refundable limits; gone = nothing, or given back
+KEYS[5+i]     quota           list; bucket i that it took from, as commit_decision writes it
+
+ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[2]       entry_id        id of the entry in the log
+ARGV[3]       decision_id     of the decision that allowed the call
+ARGV[4]       status          executed, failed, not_executed
+ARGV[5]       decided_ms      when it was allowed
+ARGV[6]       report_ms       for how long after that it can be reported
+ARGV[7]       backlog_max     entries the stream may hold unsealed
+ARGV[8]       agent_id        of the entry, like the following; of the decision
+ARGV[9]       key_id          of the key that reports, which is the one that asked
+ARGV[10]      tool_name
+ARGV[11]      policy_id       "" = none
+ARGV[12]      rule            "<index> <type>", "" = none
+ARGV[11+2i]   taken_us        quota i: when the call took it, quota time
+ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = a call of a rate limit
+
+RETURNS       {status, reported, entry_id, time_ms, given_back}
+  done        the report is in the log, and `given_back` limits count the call no more
+  repeated    this status was reported before; that report; nothing written
+  other       another status was reported before; that report; nothing written
+  late        it was allowed longer ago than report_ms; nothing written
+  revoked     the key is gone or has expired; nothing written
+  backlog     the stream is at backlog_max; nothing written
+WRITES        entry, commits, outcome; taken goes; of a rate limit the call's time, of a budget its amount out of all
+              totals that contain it
+TIME          O(N), N live entries of a bucket, at most 10,000
+HOLDS         I2 no decision without its entry, I3 no window ever holds more than the maximum, I16 a call is given back
+              once
+]]
+assert(#KEYS >= 5 and #ARGV == 12 + 2 * (#KEYS - 5), 'ARITY')
+local call = redis.call
+local caller_key, commits, audit_stream, outcome, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local entry_id, decision_id, status, decided_ms = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local report_ms, backlog_max, time_us = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[1])
+local agent_id, key_id, tool_name, policy_id, rule = ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local TOTALS, CHUNK = 4503599627370496, 100
+
+if not time_us then
+  local clock = call('TIME')
+  time_us = clock[1] * 1000000 + clock[2]
+end
+local time_ms = math.floor(time_us / 1000)
+local time_ms_text = string.format('%.0f', time_ms)
+local function refuse(why) return {why, '', '', '', 0} end
+
+local key = call('HMGET', caller_key, 'created_ms', 'expires_ms')
+if not key[1] or (key[2] and time_ms >= tonumber(key[2])) then return refuse('revoked') end
+local reported, reported_in, reported_ms, gave_back = string.match(call('GET', outcome) or '', '^(%S+) (%S+) (%d+) (%d+)$')
+if reported then
+  return {reported == status and 'repeated' or 'other', reported, reported_in, reported_ms, tonumber(gave_back)}
+end
+if time_ms - decided_ms >= report_ms then return refuse('late') end
+if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
+
+-- Everything that is to be written is found first: calls by their time, of budgets all totals since then.
+local gives_back = status == 'not_executed' and call('STRLEN', taken) > 0
+local calls, totals, given_back = {}, {}, 0
+if gives_back then
+  for i = 1, #KEYS - 5 do
+    local place, taken_us, amount = 5 + i, ARGV[11 + 2 * i], tonumber(ARGV[12 + 2 * i])
+    local found = false
+    if not amount then
+      found = call('LPOS', KEYS[place], taken_us)
+      if found then calls[#calls + 1] = {place, taken_us} end
+    else
+      local since, changed, first = tonumber(taken_us), {}, 0
+      repeat
+        local entries = call('LRANGE', KEYS[place], first, first + CHUNK - 1)
+        for n, entry in ipairs(entries) do
+          local time, total = string.match(entry, '^(%d+) (%d+)$')
+          if tonumber(time) < since then
+            first = nil
+            break
+          end
+          found = found or time == taken_us
+          changed[#changed + 1] = {place, first + n - 1, time .. ' ' .. string.format('%.0f', (total - amount) % TOTALS)}
+        end
+        first = first and #entries == CHUNK and first + CHUNK
+      until not first
+      -- Without the entry itself the bucket is another than the one that the call took from.
+      if found then
+        for _, each in ipairs(changed) do totals[#totals + 1] = each end
+      end
+    end
+    if found then given_back = given_back + 1 end
+  end
+end
+
+local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+local said = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
+local reason = 'The call was ' .. said[status]
+if given_back > 0 then reason = reason .. '; so many limits count it no more = ' .. given_back end
+call('XADD', audit_stream, sequence .. '-0',
+  'id', entry_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id, 'action', 'outcome',
+  'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule,
+  'reason', reason, 'latencyUs', '0', 'type', 'outcome', 'code', status, 'decisionId', decision_id)
+call('HSET', commits, 'sequence', sequence)
+call('SET', outcome, status .. ' ' .. entry_id .. ' ' .. time_ms_text .. ' ' .. given_back,
+  'PX', string.format('%.0f', 2 * report_ms))
+call('DEL', taken)
+for _, each in ipairs(calls) do call('LREM', KEYS[each[1]], 1, each[2]) end
+for _, each in ipairs(totals) do call('LSET', KEYS[each[1]], each[2], each[3]) end
+return {'done', status, entry_id, time_ms_text, given_back}
