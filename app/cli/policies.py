@@ -28,7 +28,9 @@ _ON_FILES = {
     "apply": "app.cli.policy_files:apply_policies",
     "diff": "app.cli.policy_files:diff_policies",
     "export": "app.cli.policy_files:export_policies",
+    "lint": "app.cli.policy_checks:lint_files",
     "schema": "app.cli.policy_files:print_schema",
+    "test": "app.cli.policy_checks:test_policies",
 }
 
 

@@ -56,7 +56,10 @@ def fill(tenant):
         constraint = {"type": "parameter_constraint", "tools": ["*"], "effect": "escalate", **amount}
         tenant._made("/v1/policies", {"group": group, "kind": "guardrail", "name": "small", "rules": [constraint]})
     night = {"type": "tool_denylist", "tools": ["send_certificate"]}
-    tenant._made("/v1/policies", {"kind": "guardrail", "name": "none", "rules": [night], "priority": 1000})
+    tenant._made(
+        "/v1/policies",
+        {"kind": "guardrail", "name": "none", "key": "never.certificates", "rules": [night], "priority": 1000},
+    )
 
 
 FIELDS = ("name", "rules", "priority", "enabled", "kind")

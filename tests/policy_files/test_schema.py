@@ -87,7 +87,7 @@ RULES = [
         "timeWindow": {"allowedHours": [9], "allowedDays": [1, 7], "timezone": "Europe/Paris"},
     },
 ]
-ENTRY = {"name": "p", "kind": "guardrail", "priority": 5, "enabled": False, "rules": RULES}
+ENTRY = {"name": "p", "key": "k.1", "kind": "guardrail", "priority": 5, "enabled": False, "rules": RULES}
 SHOWN = {"id": "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02", "group": None, "agentId": None, "version": 3}
 TIMES = {"createdAt": "2026-11-20T12:00:00.000Z", "updatedAt": "2026-11-20T12:00:00.000Z"}
 AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"

@@ -16,6 +16,7 @@ from app.cli.main import main
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/policy-files.md").read_text()
 FILE = re.search(r"```yaml\n(agent: .*?)```", PAGE, re.DOTALL)[1]
+TESTS = re.search(r"```yaml\n(policies: .*?)```", PAGE, re.DOTALL)[1]
 WORKFLOW = yaml.safe_load((ROOT / "examples/github-actions/policies.yml").read_text())
 
 
@@ -24,10 +25,12 @@ def test_the_session_prints_what_the_page_shows(store, replica, tmp_path):
     """In one shell, in a workspace of its own."""
     tenant = Tenant(store.url, replica)
     remit = tmp_path / "remit"
-    remit.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@" --workspace {tenant.id}\n')
+    workspace = f'case $2 in test|lint) ;; *) set -- "$@" --workspace {tenant.id};; esac'
+    remit.write_text(f'#!/bin/sh\n{workspace}\nexec {sys.executable} -m app.cli "$@"\n')
     remit.chmod(0o755)
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/refund-bot.yaml").write_text(FILE)
+    (tmp_path / "policies/refund-bot.test.yaml").write_text(TESTS)
     environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"], "PYTHONPATH": str(ROOT)}
     environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
@@ -43,7 +46,7 @@ def test_the_workflow_runs_commands_that_there_are():
         name: [step["run"] for step in job["steps"] if "remit policy" in step.get("run", "")]
         for name, job in WORKFLOW["jobs"].items()
     }
-    assert [len(each) for each in runs.values()] == [1, 1]
+    assert [len(each) for each in runs.values()] == [3, 1]
     for line in (line for lines in runs.values() for line in lines):
         words = re.match(r"remit (policy \w+)((?: --[\w-]+)*)", line)
         told = CliRunner().invoke(main, [*words[1].split(), "--help"])

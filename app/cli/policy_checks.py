@@ -1,0 +1,86 @@
+"""`remit policy lint` and `remit policy test`: files by themselves, without a store and without a service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.cli.options import JSON
+from app.cli.policy_files import FILES, read_files
+from app.cli.session import print_json
+
+if TYPE_CHECKING:
+    from app.policy_files.test_run import TestOutcome
+
+NOT_SO = 3
+
+
+@click.command("lint")
+@click.option("--strict", is_flag=True, help=f"End with {NOT_SO} if there is a warning.")
+@JSON
+@FILES
+def lint_files(strict: bool, as_json: bool, paths: tuple[Path, ...]) -> None:
+    """Say what is valid in policy files and probably not meant. A folder stands for all policy files in it.
+
+    Each agent's and group's file is judged together with the workspace's, if that is among them.
+    """
+    from app.policy_files.linting import lint_files
+
+    found = lint_files(read_files(paths))
+    if as_json:
+        print_json(found)
+    else:
+        for each in found:
+            click.echo(f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}")
+        click.echo("No warnings." if not found else f"{len(found)} warning{'s' if len(found) > 1 else ''}")
+    if strict and found:
+        raise click.exceptions.Exit(NOT_SO)
+
+
+@click.command("test")
+@JSON
+@FILES
+def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
+    """Run the tests in *.test.yaml files; a folder stands for all of them in it. Ends with 3 if one fails.
+
+    Each call is judged as if none had been made before it.
+    """
+    from app.policy_files.policy_file import FileError, find_files
+    from app.policy_files.test_file import read_test_file
+    from app.policy_files.test_run import run_tests
+
+    try:
+        read = [read_test_file(path) for path in find_files(paths, tests=True)]
+        found = [outcome for each in read for outcome in run_tests(each)]
+    except FileError as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        print_json([{**_plain(each), "passed": each.passed} for each in found])
+    else:
+        _print(found)
+    if not all(each.passed for each in found):
+        raise click.exceptions.Exit(NOT_SO)
+
+
+def _plain(outcome: "TestOutcome") -> dict[str, object]:
+    import msgspec
+
+    plain: dict[str, object] = msgspec.to_builtins(outcome)
+    return plain
+
+
+def _print(outcomes: "list[TestOutcome]") -> None:
+    from app.model.text import with_hidden_shown
+
+    file = None
+    for each in outcomes:
+        if each.file != file:
+            file = each.file
+            click.echo(file)
+        name = with_hidden_shown(each.name)
+        if each.passed:
+            click.echo(click.style("  ok     ", fg="green") + name)
+        else:
+            click.echo(click.style("  failed", fg="red") + f" {name} (line {each.line})\n         {each.problem}")
+    failed = sum(not each.passed for each in outcomes)
+    click.echo(f"{len(outcomes) - failed} passed, {failed} failed")

@@ -1,0 +1,35 @@
+"""Warnings about policy files, with their lines."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from app.lint import lint_policies
+from app.policy_files.policy_file import ReadFile
+from app.policy_files.test_run import policies_in
+
+
+class FileWarning(Struct, frozen=True):
+    """Something that is valid and probably not meant."""
+
+    file: str
+    line: int
+    path: str
+    code: str
+    message: str
+
+
+def lint_files(files: Sequence[ReadFile]) -> list[FileWarning]:
+    """The warnings about each file, judged together with the workspace's if that is among them."""
+    everywhere = [each for each in files if each.file.owner == "workspace"]
+    shared = [policy for each in everywhere for policy in policies_in(each)]
+    found = []
+    for read in files:
+        own = policies_in(read)
+        together = own if read in everywhere else [*own, *shared]
+        for index, warnings in enumerate(lint_policies(together)[: len(own)]):
+            for warning in warnings:
+                path = f"$.policies[{index}]{warning.path.removeprefix('$')}"
+                line = read.document.line_of(path)
+                found.append(FileWarning(str(read.path), line, path, warning.code.value, warning.message))
+    return found

@@ -1,0 +1,124 @@
+"""Tests beside policies: calls with their context and their time, and what is to come of them."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.agents import Groups, require_groups
+from app.model.decisions import Result
+from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
+from app.model.times import parse_time_ms
+from app.policy_files.documents import Document
+from app.policy_files.policy_file import decoded, read_text
+
+MAX_TESTS = 1_000
+DEFAULT_START = "2026-11-20T12:00:00Z"
+"""A Friday, at noon in UTC."""
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_span = re.compile(r"\+?([0-9]{1,9})(ms|s|m|h|d)").fullmatch
+_Text = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to come of a call; what is left out may be anything.
+
+    result: allowed, denied or escalated.
+    policy: The name of the policy that decides.
+    rule: The type of the rule that decides, or its place in the policy, from 0.
+    reason: A part of the reason.
+    """
+
+    result: Result
+    policy: _Text | UnsetType = UNSET
+    rule: _Text | Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    reason: _Text | UnsetType = UNSET
+
+
+class TestedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A call.
+
+    tool: The tool's name.
+    parameters: What it is called with.
+    context: What the caller vouches for.
+    at: When: a time, or a span after the start such as `90s`, `5m`, `1d`; the start if left out.
+    key: The API key that asks, for limits that are per key; any text.
+    """
+
+    tool: ToolName
+    parameters: dict[str, Any] = {}
+    context: dict[str, Any] | UnsetType = UNSET
+    at: _Text | UnsetType = UNSET
+    key: _Text = "a key"
+
+    def __post_init__(self) -> None:
+        require_tool_name("tool", self.tool)
+        if self.at is not UNSET:
+            time_ms(self.at, 0)
+
+
+class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One test: nothing is counted and nobody has called before it.
+
+    name: What it claims.
+    call: The call that is judged.
+    want: What is to come of it: a result, or more.
+    """
+
+    name: Name
+    call: TestedCall
+    want: Wanted | Result
+
+    def __post_init__(self) -> None:
+        require_visible("name", self.name)
+
+
+class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tests of the policies in some files.
+
+    policies: Policy files, relative to this one; those in its folder if left out.
+    agent: Whose calls they are, as the policy files name it; the only one of them if left out.
+    groups: The groups that the agent is in; those of its policy file if left out.
+    start: The time at which each test begins.
+    tests: The tests.
+    """
+
+    tests: Annotated[list[PolicyTest], Meta(min_length=1, max_length=MAX_TESTS)]
+    policies: list[_Text] | UnsetType = UNSET
+    agent: Name | UnsetType = UNSET
+    groups: Groups | UnsetType = UNSET
+    start: _Text = DEFAULT_START
+
+    def __post_init__(self) -> None:
+        if self.groups is not UNSET:
+            require_groups(self.groups)
+        try:
+            parse_time_ms(self.start)
+        except ValueError as error:
+            raise FieldError("start", str(error)) from None
+
+
+class ReadTests(Struct, frozen=True):
+    """A file of tests as it was read."""
+
+    path: Path
+    file: TestFile
+    document: Document
+
+
+def read_test_file(path: Path) -> ReadTests:
+    """The tests in a file. Raises FileError."""
+    document = read_text(path)
+    return ReadTests(path, decoded(path, document, TestFile), document)
+
+
+def time_ms(at: str, start_ms: int) -> int:
+    """The time that is meant. Raises FieldError."""
+    if (match := _span(at)) is not None:
+        return start_ms + int(match[1]) * _UNITS_MS[match[2]]
+    try:
+        return parse_time_ms(at)
+    except ValueError as error:
+        raise FieldError("at", f"{error}; or a span after the start, such as 90s or 5m") from None

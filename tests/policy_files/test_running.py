@@ -1,0 +1,210 @@
+"""`*.test.yaml`: calls judged without a store, and what is said where they come out otherwise."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from servers import clean_env
+
+from app.model.decisions import Result
+from app.policy_files.policy_file import FileError
+from app.policy_files.test_file import read_test_file
+from app.policy_files.test_run import run_tests
+
+ROOT = Path(__file__).parents[2]
+POLICIES = """\
+agent: {name: refund-bot, groups: [crew]}
+policies:
+  - name: small refunds
+    priority: 100
+    rules:
+      - {type: tool_allowlist, tools: [refund.create]}
+      - type: parameter_constraint
+        tools: [refund.create]
+        parameters: {amount: {min: 0, max: 500}}
+        effect: escalate
+      - {type: rate_limit, tools: [refund.create], rateLimit: {maxCalls: 1, windowSeconds: 60}}
+      - {type: budget, tools: [refund.create], budget: {parameter: amount, max: 1000, windowSeconds: 60}}
+"""
+DENY = "policies: [{{name: {0}, kind: guardrail, rules: [{{type: tool_denylist, tools: [{0}.*]}}]}}]\n"
+OTHERS = {
+    "crew.yaml": "group: crew\n" + DENY.format("c"),
+    "night.yaml": "group: night\n" + DENY.format("n"),
+    "all.yml": "workspace: true\n" + DENY.format("w"),
+}
+ANY = "policies: [{name: any, rules: [{type: tool_allowlist, tools: ['*']}]}]\n"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Results of one call and what is wanted of it, by the policies above."""
+    (tmp_path / "refund-bot.yaml").write_text(POLICIES)
+    for name, text in OTHERS.items():
+        (tmp_path / name).write_text(text)
+
+    def outcomes(*tests, **fields):
+        path = tmp_path / "x.test.json"
+        path.write_text(json.dumps({"tests": list(tests), **fields}))
+        return list(run_tests(read_test_file(path)))
+
+    return outcomes
+
+
+def call(tool="refund.create", want="allowed", **fields):
+    return {"name": "n", "call": {"tool": tool, **fields}, "want": want}
+
+
+def test_what_is_as_wanted_passes(run):
+    """By result alone, or by policy, rule and a part of the reason, too."""
+    large = {"result": "escalated", "policy": "small refunds", "rule": 1, "reason": "above the maximum"}
+    found = run(
+        call(parameters={"amount": 400}),
+        call(parameters={"amount": 900}, want={**large}),
+        call(parameters={"amount": 900}, want={**large, "rule": "parameter_constraint"}),
+        call(parameters={"amount": 1001}, want={"result": "denied", "rule": "budget"}),
+        call("other", want="denied"),
+    )
+    assert [each.problem for each in found] == [None] * 5
+    assert found[0].got.result is Result.ALLOWED
+
+
+@pytest.mark.parametrize(
+    "want",
+    [
+        "denied",
+        {"result": "allowed", "policy": "others"},
+        {"result": "allowed", "rule": 1},
+        {"result": "allowed", "rule": "budget"},
+        {"result": "allowed", "reason": "because"},
+    ],
+)
+def test_what_is_not_as_wanted_fails_and_says_what_it_is(run, want):
+    """Each part of it."""
+    [found] = run(call(parameters={"amount": 1}, want=want))
+    assert found.problem.startswith("wanted ")
+    assert 'but it is allowed by policy "small refunds", rule 0 (tool_allowlist): ' in found.problem
+
+
+def test_guardrails_of_groups_and_workspace_deny_what_a_grant_allows(run, tmp_path):
+    """And those of groups that the agent is not in do not."""
+    (tmp_path / "refund-bot.yaml").write_text("agent: {name: a, groups: [crew]}\n" + ANY)
+    found = run(*(call(name, want="denied") for name in ("c.x", "n.x", "w.x")))
+    assert [each.got.policy for each in found] == ["c", "any", "w"]
+    found = run(*(call(name, want="denied") for name in ("c.x", "n.x", "w.x")), groups=["night"])
+    assert [each.got.policy for each in found] == ["any", "n", "w"]
+
+
+def test_time_and_context_are_those_of_the_call(run, tmp_path):
+    """A time, or a span after the start."""
+    window = "{type: time_based, tools: ['*'], timeWindow: {allowedHours: [12]}}"
+    user = "{type: parameter_constraint, tools: ['*'], context: {user: {enum: [ann]}}}"
+    (tmp_path / "refund-bot.yaml").write_text(f"agent: a\npolicies: [{{name: p, rules: [{user}, {window}]}}]\n")
+    ann = {"context": {"user": "ann"}}
+    found = run(
+        call(**ann),
+        call(at="59m", **ann),
+        call(at="1h", **ann),
+        call(at="2026-11-21T12:30:00+00:00", **ann),
+        call(at="2026-11-21T13:00:00Z", **ann),
+        call(context={"user": "bob"}),
+        call(),
+    )
+    assert [each.passed for each in found] == [True, True, False, True, False, False, False]
+    [later] = run(call(**ann), start="2026-11-20T13:00:00Z")
+    assert not later.passed
+
+
+def test_the_examples_pass_their_tests():
+    """As `remit policy test examples` runs them: no store, no service."""
+    command = [sys.executable, "-m", "app.cli", "policy", "test", "--json", "examples"]
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    ran = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    outcomes = json.loads(ran.stdout)
+    assert len(outcomes) >= 20
+    assert {each["passed"] for each in outcomes} == {True}
+
+
+WRONG = {
+    "no tests": ({"tests": []}, ":1: $.tests: must be a list of 1 to 1000 items"),
+    "want": ({"tests": [call(want="yes")]}, "$.tests[0].want"),
+    "unknown field": ({"tests": [call(when="now")]}, "$.tests[0].call.when: is not a field here"),
+    "at": ({"tests": [call(at="soon")]}, "or a span after the start, such as 90s or 5m"),
+    "start": ({"tests": [call()], "start": "soon"}, "$.start"),
+    "agent": ({"tests": [call()], "agent": "nobody"}, "$.agent: no policy file is of nobody; there are refund-bot"),
+    "policies": ({"tests": [call()], "policies": ["gone.yaml"]}, "gone.yaml: No such file"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_test_file_is_refused_with_its_place(tmp_path, value, words):
+    """And what would be right."""
+    (tmp_path / "refund-bot.yaml").write_text(POLICIES)
+    path = tmp_path / "x.test.yaml"
+    path.write_text(json.dumps(value))
+    with pytest.raises(FileError) as refused:
+        list(run_tests(read_test_file(path)))
+    assert words in str(refused.value)
+
+
+def test_of_several_agents_one_must_be_named(run, tmp_path):
+    """The message lists them."""
+    (tmp_path / "other.yaml").write_text("agent: other\n" + ANY)
+    with pytest.raises(FileError, match='say whose calls these are with "agent": other, refund-bot'):
+        run(call())
+    [found] = run(call(), agent="other")
+    assert found.got.policy == "any"
+
+
+@pytest.fixture
+def remit(tmp_path):
+    """The console, in a folder, with no store to be reached."""
+
+    def run(*words):
+        env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+        command = [sys.executable, "-m", "app.cli", "policy", *words]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
+    """With 0 if nothing did, with 1 if there is nothing to run."""
+    (tmp_path / "a.yaml").write_text("agent: a\n" + ANY)
+    text = "tests:\n  - {name: one, call: {tool: x}, want: allowed}\n  - {name: two, call: {tool: x}, want: denied}\n"
+    (tmp_path / "a.test.yaml").write_text(text)
+    ran = remit("test", ".")
+    assert (ran.returncode, ran.stderr) == (3, "")
+    assert ran.stdout.splitlines() == [
+        "a.test.yaml",
+        "  ok     one",
+        "  failed two (line 3)",
+        '         wanted denied, but it is allowed by policy "any", rule 0 (tool_allowlist): Policy "any" allows "x"',
+        "1 passed, 1 failed",
+    ]
+    (tmp_path / "a.test.yaml").write_text(text.rpartition("  - ")[0])
+    assert remit("test", "a.test.yaml").returncode == 0
+    (tmp_path / "a.test.yaml").unlink()
+    ran = remit("test", ".")
+    assert (ran.returncode, ran.stderr) == (1, "Error: there are no tests (.test.yaml, .test.yml, .test.json) in .\n")
+
+
+def test_lint_says_what_is_probably_not_meant(remit, tmp_path):
+    """With the line; with --strict it ends with 3. The workspace's guardrails count for every file."""
+    limit = "{type: rate_limit, tools: ['*'], rateLimit: {maxCalls: 1, windowSeconds: 1}}"
+    (tmp_path / "a.yaml").write_text(f"agent: a\npolicies:\n  - name: p\n    rules:\n      - {limit}\n")
+    allowed = "{name: w, kind: guardrail, rules: [{type: tool_allowlist, tools: [x]}]}"
+    (tmp_path / "w.yaml").write_text(f"workspace: true\npolicies: [{allowed}]\n")
+    ran = remit("lint", ".")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("a.yaml:5: $.policies[0].rules[0]: grants_by_restriction: this policy grants by")
+    assert ran.stdout.endswith("\n1 warning\n")
+    assert remit("lint", "--strict", ".").returncode == 3
+    assert json.loads(remit("lint", "--json", ".").stdout)[0]["code"] == "grants_by_restriction"
+    (tmp_path / "a.yaml").write_text(
+        "agent: a\npolicies:\n  - {name: p, rules: [{type: tool_allowlist, tools: [y]}]}\n"
+    )
+    assert "allowlists_disjoint" in remit("lint", ".").stdout
+    assert remit("lint", "w.yaml").stdout == "No warnings.\n"
