@@ -8,7 +8,7 @@ import pytest
 
 from remit_client import Remit, Unavailable, calls
 from remit_client.models import Page
-from remit_client.streams import Events, Export
+from remit_client.streams import Events, Export, Replay
 from remit_client.wire import Call
 
 NOT_ASKED_BY_CLIENTS = {
@@ -93,6 +93,16 @@ def test_policies_are_replaced_as_a_set_and_rolled_back(admin, agent, policy):
     assert admin.send(calls.roll_back_policy(policy.id, 1)).name == policy.name
 
 
+def test_a_draft_is_explained_and_replayed(admin, remit, agent, policy):
+    """Nothing is taken or logged, and the report comes last."""
+    remit.authorize(agent, "refund.create", {"amount": 120})
+    assert admin.send(calls.explain(agent, "refund.create", {"amount": 900}))["result"] == "denied"
+    draft = {"id": policy.id, "name": "closed", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
+    *_, last = admin.stream(calls.replay([draft], agent))
+    assert last["report"]["flipped"] == 1
+    assert len(admin.send(calls.list_audit_logs(agent_id=agent))) == 1
+
+
 def test_policies_have_one_owner():
     with pytest.raises(ValueError, match="one of them"):
         calls.get_policies("agent", "group")
@@ -147,6 +157,16 @@ class TestLines:
             export.end()
         assert export.feed('{"end": {"entries": 1}}') == []
         export.end()
+
+    def test_a_replay_without_its_report_has_no_result(self):
+        replay = Replay()
+        assert replay.feed('{"progress": {}}') == [{"progress": {}}]
+        with pytest.raises(Unavailable, match="before its report"):
+            replay.end()
+        with pytest.raises(Unavailable, match="too many"):
+            replay.feed('{"error": "too many"}')
+        replay.feed('{"report": {}}')
+        replay.end()
 
     def test_events_have_ids_names_and_data_of_several_lines(self):
         events = Events()

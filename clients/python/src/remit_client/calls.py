@@ -1,14 +1,44 @@
 """The endpoints, each as the request that it takes; `client.send(call)` sends it."""
 
-# ruff: noqa: PLC0414 - the endpoints of webhooks are endpoints of this module
+# ruff: noqa: PLC0414 - the endpoints of policies and webhooks are endpoints of this module
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, Policy, tool_statuses
-from remit_client.streams import Events, Export
+from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, tool_statuses
+from remit_client.policy_calls import (
+    create_policy as create_policy,
+)
+from remit_client.policy_calls import (
+    delete_policy as delete_policy,
+)
+from remit_client.policy_calls import (
+    get_policies as get_policies,
+)
+from remit_client.policy_calls import (
+    get_policy as get_policy,
+)
+from remit_client.policy_calls import (
+    list_policies as list_policies,
+)
+from remit_client.policy_calls import (
+    list_policy_versions as list_policy_versions,
+)
+from remit_client.policy_calls import (
+    policy_schema as policy_schema,
+)
+from remit_client.policy_calls import (
+    put_policies as put_policies,
+)
+from remit_client.policy_calls import (
+    roll_back_policy as roll_back_policy,
+)
+from remit_client.policy_calls import (
+    update_policy as update_policy,
+)
+from remit_client.streams import Events, Export, Replay
 from remit_client.webhook_calls import (
     create_webhook as create_webhook,
 )
@@ -63,6 +93,35 @@ def authorize(
         repeatable=idempotency_key is not None,
         idempotency_key=idempotency_key,
     )
+
+
+def explain(
+    agent: str,
+    tool: str,
+    parameters: Json | None = None,
+    context: Json | None = None,
+    *,
+    at: str | None = None,
+    policies: Sequence[Json] | None = None,
+) -> Call[Any]:
+    """What would be answered and why, rule by rule; nothing is taken, logged or created.
+
+    policies: drafts, each in the place of the policy with its id, or added.
+    """
+    body = {"agent_id": agent, "tool_name": tool, "parameters": parameters or {}}
+    return Call("POST", "/v1/explain", as_it_is, body={**body, **given(context=context, at=at, policies=policies)})
+
+
+def replay(
+    policies: Sequence[Json] | None = None,
+    agent: str | None = None,
+    group: str | None = None,
+    since: str | None = None,
+    to: str | None = None,
+) -> Stream[Any]:
+    """The log judged under a draft of policies, for `client.stream`; the last record is `{"report": …}`."""
+    body = _filters(given(agent_id=agent, group=group, since=since, to=to, policies=policies))
+    return Stream("POST", "/v1/replay", as_it_is, body=body, wait_seconds=SILENCE_S, reader=Replay)
 
 
 def report_outcome(decision_id: str, status: str) -> Call[Any]:
@@ -148,70 +207,6 @@ def list_agent_tools(agent: str) -> Call[dict[str, str]]:
     return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 
-def create_policy(agent: str | None, name: str, rules: Sequence[Json], **fields: Any) -> Call[Policy]:
-    """A new policy, in force at once. `agent` is None where a `group` or the whole workspace has it."""
-    body = given(agent_id=agent) | {"name": name, "rules": list(rules), **fields}
-    return Call("POST", "/v1/policies", Policy.read, body=body)
-
-
-def list_policies(agent: str | None = None, **filters: Any) -> Call[list[Policy]]:
-    """Policies in the order in which they are evaluated."""
-    query = given(agent_id=agent, **filters)
-    return Call("GET", "/v1/policies", listed(Policy.read), query=query, repeatable=True)
-
-
-def get_policy(policy_id: str) -> Call[Policy]:
-    """One policy."""
-    return Call("GET", f"/v1/policies/{segment(policy_id)}", Policy.read, repeatable=True)
-
-
-def update_policy(policy_id: str, **changes: Any) -> Call[Policy]:
-    """The policy has these fields from now on."""
-    return Call("PATCH", f"/v1/policies/{segment(policy_id)}", Policy.read, body=changes)
-
-
-def delete_policy(policy_id: str) -> Call[None]:
-    """The policy is gone."""
-    return Call("DELETE", f"/v1/policies/{segment(policy_id)}", nothing)
-
-
-def get_policies(agent: str | None = None, group: str | None = None) -> Call[Any]:
-    """All policies of an agent, of a group or, with neither, of the workspace, as they were at one moment."""
-    return Call("GET", _owner(agent, group), as_it_is, repeatable=True)
-
-
-def put_policies(
-    policies: Sequence[Json],
-    agent: str | None = None,
-    group: str | None = None,
-    *,
-    version: str | None = None,
-    prune: bool = False,
-) -> Call[Any]:
-    """A whole set of policies becomes current at once, or nothing of it.
-
-    version: as `get_policies` shows it; another one now is a refusal. prune: what is not in the set is deleted.
-    """
-    body = {"policies": list(policies), **given(version=version)}
-    return Call("PUT", _owner(agent, group), as_it_is, body=body, query={"prune": "true"} if prune else {})
-
-
-def policy_schema() -> Call[Any]:
-    """The JSON Schema of a policy, for editors."""
-    return Call("GET", "/v1/policies/schema.json", as_it_is, repeatable=True)
-
-
-def list_policy_versions(policy_id: str, limit: int | None = None) -> Call[list[Any]]:
-    """The policy as it was after each of its changes, newest first."""
-    path = f"/v1/policies/{segment(policy_id)}/versions"
-    return Call("GET", path, listed(as_it_is), query=given(limit=limit), repeatable=True)
-
-
-def roll_back_policy(policy_id: str, version: int) -> Call[Policy]:
-    """The policy is again what it was in that version."""
-    return Call("POST", f"/v1/policies/{segment(policy_id)}/rollback", Policy.read, body={"version": version})
-
-
 def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
     """A new key; its secret is in this answer and nowhere else."""
     body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}
@@ -279,14 +274,6 @@ def ready() -> Call[Any]:
 def any_other(method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Call[Any]:
     """An endpoint that has no function here yet; the answer is its JSON."""
     return Call(method, path, as_it_is, query=query or {}, body=body, repeatable=method == "GET")
-
-
-def _owner(agent: str | None, group: str | None) -> str:
-    if agent is not None and group is not None:
-        raise ValueError("policies govern an agent or a group; name one of them, or neither for the workspace")
-    if agent is not None:
-        return f"/v1/agents/{segment(agent)}/policies"
-    return "/v1/workspace/policies" if group is None else f"/v1/groups/{segment(group)}/policies"
 
 
 def _filters(filters: dict[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,28 @@ class Export:
             raise Unavailable("The export ended before its last record, so entries are missing. Ask for it again.")
 
 
+class Replay:
+    """Lines of JSON: progress, samples of what would flip, and at last the report."""
+
+    def __init__(self) -> None:
+        self._whole = False
+
+    def feed(self, line: str) -> list[Any]:
+        """What this line says. Raises Unavailable where it says why there will be no report."""
+        if not line.strip():
+            return []
+        record = _json(line)
+        if isinstance(record, dict) and "error" in record:
+            raise Unavailable(f"The replay has no result: {record['error']}")
+        self._whole = isinstance(record, dict) and "report" in record
+        return [record]
+
+    def end(self) -> None:
+        """Raises Unavailable unless the report has come."""
+        if not self._whole:
+            raise Unavailable("The replay ended before its report. Ask for it again.")
+
+
 class Events:
     """Server-sent events; comments keep the connection alive and say nothing."""
 

@@ -12,7 +12,7 @@ import httpx
 
 from remit_client._sync.io import ClientOfEachLoop, HttpClient, deadline
 from remit_client.errors import MalformedAnswer
-from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings, interpret
+from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings, encode, interpret
 
 
 class Connections:
@@ -60,7 +60,11 @@ class Connections:
         settings = self._settings
         try:
             with self._client().stream(
-                call.method, settings.url(call), headers=settings.headers_of(call), timeout=settings.limits(call)
+                call.method,
+                settings.url(call),
+                content=encode(call.body),
+                headers=settings.headers_of(call),
+                timeout=settings.limits(call),
             ) as response:
                 if not response.is_success:
                     interpret(call, settings, response.status_code, response.headers, response.read())
