@@ -28,7 +28,8 @@ def constraint_warnings(place: str, rule: PolicyRule) -> Iterator[PolicyWarning]
 
 def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarning]:
     words = {word.lower() for word in _WORD.findall(name.rpartition(".")[2])}
-    if constraint.regex is not UNSET:
+    # Beside what the value means, the pattern only narrows it.
+    if constraint.regex is not UNSET and constraint.path is UNSET and constraint.host is UNSET:
         yield from _about_regex(f"{place}.regex", words, constraint.regex)
     has_most = any(getattr(constraint, bound, UNSET) is not UNSET for bound in ("max", "below", "at_most"))
     has_least = any(getattr(constraint, bound, UNSET) is not UNSET for bound in _LOWER_BOUNDS)

@@ -24,6 +24,9 @@ from app.model.policies import (
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
+MAX_COMPARISONS = 4_000_000
+"""About two seconds of a thread, at worst."""
+_WINDOW_COST = 20_000
 _NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
 """Rules whose author said which calls are right. The others say how often, when or in which order."""
 
@@ -35,6 +38,27 @@ def lint_policies(policies: Sequence[Policy], known_tools: frozenset[str] = froz
     """
     enabled = [policy for policy in policies if policy.enabled]
     return [list(_warnings(policy, enabled, known_tools)) for policy in policies]
+
+
+def lint_written(
+    written: Sequence[Policy], beside: Sequence[Policy], known_tools: frozenset[str] = frozenset()
+) -> list[list[PolicyWarning]]:
+    """For each policy that is written its warnings, judged together and with those beside them, which get none.
+
+    Where there is so much that this would take seconds, each has one warning that says so.
+    """
+    if _comparisons(written, beside) > MAX_COMPARISONS:
+        message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
+        return [[PolicyWarning(Code.TOO_MUCH_TO_COMPARE, "$.rules", message)] for _ in written]
+    enabled = [policy for policy in (*written, *beside) if policy.enabled]
+    return [list(_warnings(policy, enabled, known_tools)) for policy in written]
+
+
+def _comparisons(written: Sequence[Policy], beside: Sequence[Policy]) -> int:
+    """About how many patterns are compared at worst; a pair of windows takes as long as so many."""
+    own, others = (sum(len(rule.tools) for each in some for rule in each.rules) for some in (written, beside))
+    windows = sum(len(_of(policy, TimeBased)) ** 2 // 2 for policy in written)
+    return own * (own + others) + _WINDOW_COST * windows
 
 
 def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: frozenset[str]) -> Iterator[PolicyWarning]:

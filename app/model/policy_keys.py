@@ -15,6 +15,9 @@ KEY_RULES = f"1 to {MAX_KEY} of A-Z a-z 0-9 . _ @ : - and more than dots"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_KEY, "pattern": f"^{_KEY}$"}
 """What the schema of a key, and of an id or a key, says; `require_key` is what decides."""
 
+_PATHS = frozenset({"lint", "schema.json"})
+"""What stands in paths where a key may."""
+
 PolicyKey = Annotated[
     str,
     Meta(
@@ -30,6 +33,8 @@ def require_key(field: str, text: str) -> None:
     if len(text) > MAX_KEY or not _spelled_as_key(text):
         raise FieldError(field, f"must be {KEY_RULES}")
     require_no_id(field, text)
+    if text in _PATHS:
+        raise FieldError(field, "is a word of the API's own paths; choose another")
 
 
 def is_key(text: str) -> bool:

@@ -1,7 +1,9 @@
 """Policies as API and console show them."""
 
+import msgspec
 from msgspec import Struct
 
+from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.policies import Policy, PolicyKind, PolicyRule
@@ -51,3 +53,16 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             created_at=rfc3339(policy.created_ms),
             updated_at=rfc3339(policy.updated_ms),
         )
+
+
+class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
+    """A policy as the answer to its writing shows it.
+
+    warnings: What of it is valid and probably not meant, judged beside what governs the same agents.
+    """
+
+    warnings: list[PolicyWarning]
+
+    @classmethod
+    def written(cls, policy: Policy, warnings: list[PolicyWarning]) -> "WrittenPolicyView":
+        return cls(**msgspec.structs.asdict(PolicyView.of(policy)), warnings=warnings)

@@ -5,6 +5,7 @@ from typing import Annotated, Self
 
 from msgspec import Meta, Struct
 
+from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, Uuid
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicySet
@@ -43,6 +44,7 @@ class AppliedSetView(Struct, frozen=True, kw_only=True, rename="camel"):
     created: Policies that are new.
     updated: Policies that were there and are not as they were.
     deleted: Policies that are gone.
+    warnings: What of the policies that were sent is valid and probably not meant.
     """
 
     agent_id: AgentId | None
@@ -52,9 +54,12 @@ class AppliedSetView(Struct, frozen=True, kw_only=True, rename="camel"):
     created: list[Uuid]
     updated: list[Uuid]
     deleted: list[Uuid]
+    warnings: list[PolicyWarning]
 
     @classmethod
-    def of(cls, done: AppliedSet, agent_id: str | None, group: str | None) -> Self:
+    def of(
+        cls, done: AppliedSet, agent_id: str | None, group: str | None, warnings: Sequence[PolicyWarning] = ()
+    ) -> Self:
         return cls(
             agent_id=agent_id,
             group=group,
@@ -63,6 +68,7 @@ class AppliedSetView(Struct, frozen=True, kw_only=True, rename="camel"):
             created=_ids(done.changes, "created"),
             updated=_ids(done.changes, "updated"),
             deleted=_ids(done.changes, "deleted"),
+            warnings=list(warnings),
         )
 
 

@@ -6,14 +6,17 @@ from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_query, called_agent
-from app.http.called_policies import OWNER_ALIASES, policy_in_path
+from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
+from app.http.policy_warnings import STRICT, is_strict, warnings_to_bear
 from app.http.queries import Query
+from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
@@ -23,7 +26,7 @@ from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
 from app.model.written_rules import require_writable
 from app.replica import Services
-from app.views.policies import PolicyView
+from app.views.policies import PolicyView, WrittenPolicyView
 
 
 class CreatePolicy(Body, frozen=True):
@@ -95,13 +98,33 @@ class UpdatePolicy(Body, frozen=True):
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_policy(
-    data: JSONBody[CreatePolicy], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
-) -> Response[PolicyView]:
+    data: JSONBody[CreatePolicy],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    reason: Handed[str],
+) -> Response[WrittenPolicyView]:
     """A new policy governs whom it names from the next decision on."""
+    strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else called_agent(data.agent_id)
+    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    draft = Policy(
+        id="",
+        agent_id=agent_id,
+        group=data.group,
+        kind=data.kind,
+        name=data.name,
+        rules=tuple(data.rules),
+        priority=data.priority,
+        enabled=data.enabled,
+        created_ms=0,
+        updated_ms=0,
+        version=0,
+    )
+    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
     policy = await services.policies.create(
         caller.workspace_id,
-        None if called is None else await services.agents.id_of(caller.workspace_id, called),
+        agent_id,
         group=data.group,
         kind=data.kind,
         name=data.name,
@@ -113,7 +136,7 @@ async def create_policy(
         actor_id=caller.key_id,
         reason=reason,
     )
-    return answer_policy(policy)
+    return answer_written(policy, warnings)
 
 
 @get("/v1/policies", guards=[requires(Scope.READ, Scope.POLICIES)])
@@ -155,11 +178,23 @@ async def update_policy(
     services: Handed[Services],
     reason: Handed[str],
     if_match: Handed[Versions],
-) -> Response[PolicyView]:
+) -> Response[WrittenPolicyView]:
     """The policy has the given fields; every decision asked for from now on knows it."""
+    known = await policy_in_path(services, caller, request, policy_id, STRICT)
+    strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
+    held = await services.policies.get(caller.workspace_id, known)
+    draft = replace(
+        held,
+        kind=held.kind if data.kind is UNSET else data.kind,
+        name=held.name if data.name is UNSET else data.name,
+        rules=held.rules if data.rules is UNSET else tuple(data.rules),
+        priority=held.priority if data.priority is UNSET else data.priority,
+        enabled=held.enabled if data.enabled is UNSET else data.enabled,
+    )
+    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
     policy = await services.policies.update(
         caller.workspace_id,
-        await policy_in_path(services, caller, request, policy_id),
+        known,
         kind=data.kind,
         name=data.name,
         rules=data.rules,
@@ -171,7 +206,7 @@ async def update_policy(
         actor_id=caller.key_id,
         reason=reason,
     )
-    return answer_policy(policy)
+    return answer_written(policy, warnings)
 
 
 @delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
@@ -192,3 +227,8 @@ async def delete_policy(
 def answer_policy(policy: Policy) -> Response[PolicyView]:
     """The policy with its version as ETag."""
     return Response(PolicyView.of(policy), headers=version_header(policy.version))
+
+
+def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:
+    """The same with what is probably not meant."""
+    return Response(WrittenPolicyView.written(policy, warnings), headers=version_header(policy.version))

@@ -13,10 +13,12 @@ from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header
+from app.http.policy_warnings import STRICT, in_set, is_strict, require_none, warnings_about
 from app.http.queries import Query
+from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
-from app.model.policy_sets import Entries, require_entries
+from app.model.policy_sets import Entries, require_entries, settle
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
@@ -130,11 +132,15 @@ async def _applied(
     agent: str | None = None,
     group: str | None = None,
 ) -> Response[AppliedSetView]:
-    prune = Query(request, known=("prune",)).choice("prune", ("true", "false")) == "true"
+    query = Query(request, known=("prune", STRICT))
+    prune, strict = query.choice("prune", ("true", "false")) == "true", is_strict(query)
     agent_id = None if agent is None else await agent_in_path(services, caller, agent)
     called = None if data.agent_id is None else called_agent(data.agent_id)
     named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     data.require_owner(named, agent_id, group)
+    warnings = await _warnings(services, caller, data, agent_id, group, prune=prune)
+    if strict:
+        require_none(warnings)
     done = await services.policy_sets.put(
         caller.workspace_id,
         data.policies,
@@ -147,7 +153,22 @@ async def _applied(
     )
     if any(change.kind == "deleted" for change in done.changes):
         await services.endings.end_soon(caller.workspace_id)
-    return Response(AppliedSetView.of(done, agent_id, group), headers=version_header(done.applied.version))
+    return Response(AppliedSetView.of(done, agent_id, group, warnings), headers=version_header(done.applied.version))
+
+
+async def _warnings(
+    services: Services, caller: Caller, data: PutPolicies, agent_id: str | None, group: str | None, *, prune: bool
+) -> list[PolicyWarning]:
+    """The warnings about the entries, judged beside what stays. What the script will refuse has none."""
+    held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
+    try:
+        changes = settle(held.policies, data.policies, agent_id, group, prune=prune)
+    except FieldError:
+        return []
+    gone = [change.policy for change in changes if change.kind == "deleted"]
+    written = [change.policy for change in changes[: len(data.policies)]]
+    found = await warnings_about(services, caller, written, agent_id, group, gone)
+    return in_set(found)
 
 
 def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:

@@ -7,16 +7,17 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
-from app.http.api.policies import answer_policy
+from app.http.api.policies import answer_written
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.json_array import answer_list
+from app.http.policy_warnings import STRICT, is_strict, warnings_to_bear
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
 from app.model.versions import Versions
 from app.replica import Services
-from app.views.policies import PolicyView
+from app.views.policies import WrittenPolicyView
 from app.views.policy_versions import PolicyVersionView
 
 
@@ -54,14 +55,18 @@ async def roll_back(
     services: Handed[Services],
     if_match: Handed[Versions],
     reason: Handed[str],
-) -> Response[PolicyView]:
+) -> Response[WrittenPolicyView]:
     """The policy is again what it was at that version, as a new version."""
+    known = await policy_in_path(services, caller, request, policy_id, STRICT)
+    strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
+    draft = await services.policy_versions.get(caller.workspace_id, known, data.version)
+    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
     policy = await services.policy_versions.roll_back(
         caller.workspace_id,
-        await policy_in_path(services, caller, request, policy_id),
+        known,
         data.version,
         if_match=if_match,
         actor_id=caller.key_id,
         reason=reason,
     )
-    return answer_policy(policy)
+    return answer_written(policy, warnings)

@@ -14,6 +14,7 @@ from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
+from app.http.api.policy_lint import LintPolicies, PolicyWarnings
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
 from app.http.api.replay import ReplayBody
@@ -27,7 +28,7 @@ from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.decisions import DecisionView
-from app.views.policies import PolicyView
+from app.views.policies import PolicyView, WrittenPolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
@@ -89,6 +90,11 @@ _POLICY_VIEW = {
     "version": 2,
     "createdAt": _CREATED,
     "updatedAt": _CHANGED,
+}
+_WARNING = {
+    "code": "min_missing",
+    "path": "$.rules[1].parameters.amount",
+    "message": '"amount" may be negative, and -1000000 is below every maximum; give it a min',
 }
 _KEY_FIELDS = {
     "id": _KEY,
@@ -194,6 +200,12 @@ BODIES: dict[type, dict[str, Any]] = {
         "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
         "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
         "one that programs call by name": {"name": "booking agent 3", "alias": "booking"},
+    },
+    LintPolicies: {
+        "a draft of an agent": {
+            "agent_id": "booking",
+            "policies": [{"key": "refunds", "name": "refunds", "rules": _REFUND_RULES, "priority": 100}],
+        }
     },
     UpdateAgent: {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}},
     CreatePolicy: {
@@ -314,6 +326,8 @@ ANSWERS: dict[type, Any] = {
     },
     PolicyView: _POLICY_VIEW,
     PolicySetView: {"agentId": _AGENT, "group": None, "version": _SET_VERSION, "policies": [_POLICY_VIEW]},
+    WrittenPolicyView: {**_POLICY_VIEW, "warnings": [_WARNING]},
+    PolicyWarnings: {"warnings": [_WARNING]},
     AppliedSetView: {
         "agentId": _AGENT,
         "group": None,
@@ -322,6 +336,7 @@ ANSWERS: dict[type, Any] = {
         "created": [],
         "updated": [_POLICY],
         "deleted": [],
+        "warnings": [],
     },
     PolicyVersionView: {
         "version": 2,

@@ -53,6 +53,7 @@ from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
 from app.http.api.health import Health
 from app.http.api.policies import CreatePolicy, UpdatePolicy
+from app.http.api.policy_lint import LintPolicies, PolicyWarnings
 from app.http.api.policy_sets import PutPolicies
 from app.http.api.policy_versions import RollBack
 from app.http.api.replay import ReplayBody
@@ -89,6 +90,7 @@ from app.http.openapi.parameters import (
     RATE,
     REPLAYED,
     REQUEST_ID,
+    STRICT,
     WAIT,
     Parameter,
 )
@@ -102,7 +104,7 @@ from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.decisions import DecisionView
-from app.views.policies import PolicyView
+from app.views.policies import PolicyView, WrittenPolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
 from app.views.verification import VerificationView
@@ -184,7 +186,7 @@ def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation
             ADMIN,
             "Policies",
             body=PutPolicies,
-            query=(PRUNE,),
+            query=(PRUNE, STRICT),
             answer=AppliedSetView,
             errors=(*more, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
             headers=ETAG,
@@ -315,13 +317,29 @@ OPERATIONS = (
         "Policies",
         body=CreatePolicy,
         status=201,
-        answer=PolicyView,
+        query=(STRICT,),
+        answer=WrittenPolicyView,
         request_headers=(CHANGE_REASON,),
         errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
         headers=ETAG,
         description=(
             "It governs every decision that is asked for after the answer: those about the agent or the group that it "
             "names; a guardrail that names neither, those about every agent of the workspace."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/policies/lint",
+        "Say what in policies is valid and probably not meant",
+        READ,
+        "Policies",
+        body=LintPolicies,
+        query=(STRICT,),
+        answer=PolicyWarnings,
+        errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),
+        description=(
+            "The policies are taken as a set would be put, without `prune`, and judged together with what else governs "
+            "the same agents. Nothing is stored. Answers to writes carry the same warnings."
         ),
     ),
     Operation(
@@ -352,8 +370,8 @@ OPERATIONS = (
         ADMIN,
         "Policies",
         body=UpdatePolicy,
-        query=(OF_AGENT, OF_GROUP),
-        answer=PolicyView,
+        query=(OF_AGENT, OF_GROUP, STRICT),
+        answer=WrittenPolicyView,
         errors=(AgentNotFound, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
@@ -394,8 +412,8 @@ OPERATIONS = (
         ADMIN,
         "Policies",
         body=RollBack,
-        query=(OF_AGENT, OF_GROUP),
-        answer=PolicyView,
+        query=(OF_AGENT, OF_GROUP, STRICT),
+        answer=WrittenPolicyView,
         errors=(
             AgentNotFound,
             PolicyNotFound,

@@ -40,6 +40,11 @@ AGENT_FILTERS = (
 )
 GROUP = Parameter("group", {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}, "Only a group's own.")
 KIND = Parameter("kind", {"type": "string", "enum": [each.value for each in PolicyKind]}, "Only those of this kind.")
+STRICT = Parameter(
+    "strict",
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "A warning is an error (400), and nothing is written.",
+)
 KEY = Parameter("key", {"type": "string", **CALLED_POLICY}, "Only policies with this key.")
 OF_AGENT = Parameter(
     "agent_id", {"type": "string", **CALLED}, "The agent whose policy this is, which a key leaves open.", also="agentId"

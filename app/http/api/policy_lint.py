@@ -1,0 +1,87 @@
+"""/v1/policies/lint: what is valid in policies and probably not meant. Nothing is stored."""
+
+from typing import Any, ClassVar
+
+from litestar import Request, post
+from litestar.di import NamedDependency as Handed
+from litestar.params import JSONBody
+from msgspec import Struct
+
+from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO
+from app.http.called_agents import WANTED, called_agent
+from app.http.policy_warnings import STRICT, in_set, is_strict, require_none, warnings_about
+from app.http.queries import Query
+from app.lint import PolicyWarning
+from app.model.agents import AgentRef, GroupName
+from app.model.keys import Caller, Scope
+from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
+from app.model.text import FieldError, require_visible
+from app.replica import Services
+
+
+class LintPolicies(Body, frozen=True):
+    """Policies of an agent, of a group or, with neither, of the workspace, as they might be written.
+
+    agent_id: The agent that they would govern, by its id or its alias.
+    group: The group of agents that they would govern.
+    policies: The policies, as a set of them is put. What is stored of their owner and is not among them counts besides.
+    """
+
+    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+
+    policies: Entries
+    agent_id: AgentRef | None = None
+    group: GroupName | None = None
+
+    def __post_init__(self) -> None:
+        if self.agent_id is not None and called_agent(self.agent_id) is None:
+            raise FieldError("agent_id", WANTED)
+        if self.group is not None:
+            require_visible("group", self.group)
+        if self.agent_id is not None and self.group is not None:
+            raise FieldError("group", "policies are an agent's or a group's; leave out group or agent_id")
+
+
+class PolicyWarnings(Struct, frozen=True):
+    """What is probably not meant.
+
+    warnings: Empty if nothing is.
+    """
+
+    warnings: list[PolicyWarning]
+
+
+@post(
+    "/v1/policies/lint",
+    status_code=200,
+    guards=[requires(Scope.READ, Scope.POLICIES)],
+    dto=BodyDTO,
+)
+async def lint_policies(
+    data: JSONBody[LintPolicies],
+    request: Request[Any, Any, Any],
+    caller: Handed[Caller],
+    services: Handed[Services],
+) -> PolicyWarnings:
+    """The warnings that writing these policies would bring."""
+    strict = is_strict(Query(request, known=(STRICT,)))
+    called = None if data.agent_id is None else called_agent(data.agent_id)
+    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    try:
+        require_entries(data.policies, agent_id, data.group)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+    held = await services.policy_sets.get(caller.workspace_id, agent_id, data.group)
+    try:
+        changes = settle(held.policies, data.policies, agent_id, data.group, prune=False)
+    except UnknownPolicy as error:
+        raise PolicyNotFound(f"{error.field} {error.message}") from None
+    except KeyTaken as error:
+        raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
+    written = [change.policy for change in changes[: len(data.policies)]]
+    warnings = in_set(await warnings_about(services, caller, written, agent_id, data.group))
+    if strict:
+        require_none(warnings)
+    return PolicyWarnings(warnings)

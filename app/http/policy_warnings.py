@@ -1,0 +1,76 @@
+"""Warnings about policies that are written, judged beside all that governs the same agents already."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from app.errors import Detail, Invalid
+from app.http.queries import Query
+from app.lint import PolicyWarning, lint_written
+from app.model.keys import Caller
+from app.model.policies import Policy
+from app.replica import Services
+
+STRICT = "strict"
+_SHOWN = 20
+"""Details that a refusal has at most."""
+
+
+async def warnings_about(
+    services: Services,
+    caller: Caller,
+    written: Sequence[Policy],
+    agent_id: str | None,
+    group: str | None,
+    gone: Sequence[Policy] = (),
+) -> list[list[PolicyWarning]]:
+    """For each policy of the agent, the group or, with neither, the workspace its warnings, as things stand now.
+
+    What is stored of them, and of those that are gone then, does not count besides. Raises AgentNotFound, Overloaded.
+    """
+    written = [replace(policy, id=policy.id or f"new {index}") for index, policy in enumerate(written)]
+    ids = {policy.id for policy in (*written, *gone)}
+    held = await _governing(services, caller.workspace_id, agent_id, group)
+    beside = [policy for policy in held if policy.id not in ids]
+    return await services.pool.run(caller.workspace_id, lint_written, written, beside)
+
+
+async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
+    """The warnings about one policy as it is to be. Raises Invalid if it is strict and there are some."""
+    [warnings] = await warnings_about(services, caller, [draft], draft.agent_id, draft.group)
+    if strict:
+        require_none(warnings)
+    return warnings
+
+
+def is_strict(query: Query) -> bool:
+    """Whether a warning is an error. Raises Invalid."""
+    return query.choice(STRICT, ("true", "false")) == "true"
+
+
+def require_none(warnings: Sequence[PolicyWarning]) -> None:
+    """Raise Invalid, with a detail for each warning."""
+    if warnings:
+        more = "" if len(warnings) == 1 else f" ({len(warnings)} warnings in all)"
+        details = [Detail(each.path, f"{each.code}: {each.message}") for each in warnings[:_SHOWN]]
+        raise Invalid(f"{details[0].path}: {details[0].message}{more}", details)
+
+
+def in_set(warnings: Sequence[Sequence[PolicyWarning]]) -> list[PolicyWarning]:
+    """The warnings about the policies of one body, their paths beginning at the body."""
+    return [
+        replace(each, path=f"$.policies[{index}]{each.path.removeprefix('$')}")
+        for index, about in enumerate(warnings)
+        for each in about
+    ]
+
+
+async def _governing(
+    services: Services, workspace_id: str, agent_id: str | None, group: str | None
+) -> Sequence[Policy]:
+    if agent_id is not None:
+        return (await services.agents.load(workspace_id, agent_id)).policies
+    everywhere = (await services.policy_sets.get(workspace_id)).policies
+    if group is None:
+        return everywhere
+    return [*(await services.policy_sets.get(workspace_id, None, group)).policies, *everywhere]
