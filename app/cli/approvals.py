@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import click
 
 from app.cli.options import JSON
-from app.cli.remote import URL, Remote
+from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
 from app.cli.tables import print_record, print_table
 from app.model.approvals import ApprovalStatus
@@ -94,13 +94,17 @@ def cancel(url: str, approval_id: str, note: str) -> None:
 @URL
 def watch(url: str) -> None:
     """Show each request the moment it is made, and ask: y = yes, n = no, note = say something first, s = later."""
-    remote = Remote.from_env(url)
-    for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):
-        _ask(remote, waiting)
-    click.echo("listening; Ctrl-C ends it", err=True)
+    remote, shown = Remote.from_env(url), set[str]()
     for name, approval in remote.events("/v1/approvals/stream"):
-        if name == ApprovalStatus.PENDING and approval["status"] == ApprovalStatus.PENDING:
-            _ask(remote, approval)
+        if name == LISTENING:  # what waits now was asked before, so that nothing falls between the list and the stream
+            for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):
+                shown.add(waiting["id"])
+                _ask(remote, waiting)
+            click.echo("listening; Ctrl-C ends it", err=True)
+        elif name == ApprovalStatus.PENDING and approval["status"] == ApprovalStatus.PENDING:
+            if approval["id"] not in shown:
+                shown.add(approval["id"])
+                _ask(remote, approval)
         elif name != ApprovalStatus.PENDING:
             click.echo(f"{approval['id']} is {approval['status']}")
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 _SECONDS = 75.0
+LISTENING = "listening"
 URL = click.option("--url", envvar="REMIT_URL", default="http://127.0.0.1:8080", show_default=True, help="The service.")
 
 
@@ -57,10 +58,13 @@ class Remote:
             return json.loads(answer.read())
 
     def events(self, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Names and data of server-sent events, as they come."""
+        """Names and data of server-sent events, as they come; first LISTENING, without data: none is missed now."""
         with self._answer("GET", path, None, {"Accept": "text/event-stream"}, timeout_s=None) as answer:
-            name = ""
+            name, is_first = "", True
             for line in answer:
+                if is_first:
+                    is_first = False
+                    yield LISTENING, {}
                 text = line.decode().rstrip("\n")
                 if text.startswith("event: "):
                     name = text.removeprefix("event: ")

@@ -1,0 +1,138 @@
+"""`remit approvals watch` on a terminal: a person sees the call and answers it."""
+
+import contextlib
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from asking import ALLOW, ASK, SECRET, ask
+from servers import Replica, clean_env
+from tenants import Tenant
+
+pytestmark = pytest.mark.slow
+QUESTION = "Allow this call? [y/n/note/s]"
+
+
+@pytest.fixture(scope="module")
+def asking_replica(store):
+    """A replica that can bind approvals to calls."""
+    running = Replica(store.url, REMIT_SECRET=SECRET)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def tenant(store, asking_replica):
+    made = Tenant(store.url, asking_replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent_id(tenant):
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK)
+    return agent["id"]
+
+
+class Terminal:
+    """A command on a pseudo-terminal: what it prints, and what a person types."""
+
+    def __init__(self, *words, **env):
+        self._screen, inside = pty.openpty()
+        command = [sys.executable, "-m", "app.cli", *words]
+        self.process = subprocess.Popen(
+            command, env=clean_env() | {"TERM": "xterm", **env}, stdin=inside, stdout=inside, stderr=inside,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(inside)
+        self._read = ""
+
+    def until(self, text):
+        """What was printed up to and with the text since the last time."""
+        deadline = time.monotonic() + 30
+        while text not in self._read:
+            ready, _, _ = select.select([self._screen], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"{text!r} was not printed, but: {self._read}"
+            self._read += os.read(self._screen, 4096).decode()
+        printed, _, self._read = self._read.partition(text)
+        return (printed + text).replace("\r\n", "\n")
+
+    def type(self, line):
+        os.write(self._screen, f"{line}\n".encode())
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait(10)
+        os.close(self._screen)
+
+
+@pytest.fixture
+def terminal(tenant, asking_replica):
+    """Somebody with a key of their own watches."""
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    watching = Terminal("approvals", "watch", REMIT_URL=asking_replica.base_url, REMIT_API_KEY=key)
+    watching.until("listening; Ctrl-C ends it")
+    yield watching
+    watching.close()
+
+
+def test_a_request_is_shown_with_its_call_and_answered_with_a_note(tenant, agent_id, terminal):
+    """The moment it is made; y, n and a note do what they say."""
+    asked = ask(tenant, agent_id, 900, context={"user": "mia"})["approval"]["id"]
+    shown = terminal.until(QUESTION)
+    for line in (
+        f"approval  {asked}",
+        f"agent     {agent_id}",
+        "tool      refund.create",
+        "parameters:\n  amount = 900",
+        'context:\n  user (bound) = "mia"',
+    ):
+        assert line in shown
+    terminal.type("note")
+    terminal.until("Note: ")
+    terminal.type("he called me")
+    terminal.until(QUESTION)
+    terminal.type("y")
+    terminal.until(f"approval {asked} is approved")
+    said = tenant.reader.get(f"/v1/approvals/{asked}").json()["approvals"]
+    assert [(each["verdict"], each["note"]) for each in said] == [("approved", "he called me")]
+    assert ask(tenant, agent_id, 900, context={"user": "mia"})["result"] == "allowed"
+
+    denied = ask(tenant, agent_id, 901)["approval"]["id"]
+    terminal.until(QUESTION)
+    terminal.type("n")
+    terminal.until(f"approval {denied} is denied")
+
+
+def test_what_waits_already_is_asked_first_and_can_be_left_for_later(tenant, agent_id, asking_replica):
+    """Oldest first; s leaves it as it is."""
+    asked = [ask(tenant, agent_id, amount)["approval"]["id"] for amount in (1, 2)]
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    terminal = Terminal("approvals", "watch", REMIT_URL=asking_replica.base_url, REMIT_API_KEY=key)
+    try:
+        for approval_id in asked:
+            assert approval_id in terminal.until(QUESTION)
+            terminal.type("s")
+        terminal.until("listening; Ctrl-C ends it")
+        assert {tenant.reader.get(f"/v1/approvals/{each}").json()["status"] for each in asked} == {"pending"}
+    finally:
+        terminal.close()
+
+
+def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, terminal):
+    """What would move the cursor, begin a line or hide stands there as its code."""
+    evil = "x\n  status    approved\x1b[2J\u202e"
+    asked = tenant.authorize(agent_id, "refund.create", parameters={"reason": evil})["approval"]["id"]
+    shown = terminal.until(QUESTION)
+    assert "\x1b[2J" not in shown
+    assert "\u202e" not in shown
+    assert "\n  status    approved" not in shown
+    assert "\\u{202e}" in shown
+    terminal.type("n")
+    terminal.until(f"approval {asked} is denied")
