@@ -43,7 +43,7 @@ def lint_files(strict: bool, as_json: bool, paths: tuple[Path, ...]) -> None:
 def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
     """Run the tests in *.test.yaml files; a folder stands for all of them in it. Ends with 3 if one fails.
 
-    Each call is judged as if none had been made before it.
+    Limits and sessions are simulated on each test's own timeline, on which nothing has happened when it begins.
     """
     from app.policy_files.policy_file import FileError, find_files
     from app.policy_files.test_file import read_test_file

@@ -1,4 +1,4 @@
-"""Tests beside policies: calls with their context and their time, and what is to come of them."""
+"""Tests beside policies: calls with context, time and the calls before them, and what is to come of each."""
 
 import re
 from pathlib import Path
@@ -14,6 +14,7 @@ from app.policy_files.documents import Document
 from app.policy_files.policy_file import decoded, read_text
 
 MAX_TESTS = 1_000
+MAX_CALLS = 10_000
 DEFAULT_START = "2026-11-20T12:00:00Z"
 """A Friday, at noon in UTC."""
 
@@ -43,7 +44,8 @@ class TestedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool: The tool's name.
     parameters: What it is called with.
     context: What the caller vouches for.
-    at: When: a time, or a span after the start such as `90s`, `5m`, `1d`; the start if left out.
+    at: When: a time, or a span after the start such as `90s`, `5m`, `1d`; the time of the call before
+    it if left out.
     key: The API key that asks, for limits that are per key; any text.
     """
 
@@ -59,10 +61,29 @@ class TestedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             time_ms(self.at, 0)
 
 
+class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls made before: they count in limits and leave their marks if they are allowed, as they must be.
+
+    times: How many such calls, one after the other.
+    every: The time between them, such as `1s`; none if left out.
+    want: What comes of each instead of an allowance.
+    """
+
+    times: Annotated[int, Meta(ge=1, le=MAX_CALLS)] = 1
+    every: _Text = "0s"
+    want: Wanted | Result = Result.ALLOWED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _span(self.every):
+            raise FieldError("every", "must be a span of time such as 1s, 5m or 2h")
+
+
 class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test: nothing is counted and nobody has called before it.
+    """One test: nothing is counted and nobody has called when it begins.
 
     name: What it claims.
+    before: Calls made before it.
     call: The call that is judged.
     want: What is to come of it: a result, or more.
     """
@@ -70,9 +91,12 @@ class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
     call: TestedCall
     want: Wanted | Result
+    before: Annotated[list[EarlierCall], Meta(max_length=100)] = []
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
+        if sum(each.times for each in self.before) > MAX_CALLS:
+            raise FieldError("before", f"are more than {MAX_CALLS} calls")
 
 
 class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,3 +146,8 @@ def time_ms(at: str, start_ms: int) -> int:
         return parse_time_ms(at)
     except ValueError as error:
         raise FieldError("at", f"{error}; or a span after the start, such as 90s or 5m") from None
+
+
+def span_ms(every: str) -> int:
+    """The length of a span such as `5m`."""
+    return time_ms(every, 0)

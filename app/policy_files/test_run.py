@@ -1,23 +1,28 @@
-"""Runs tests of policies without a store: each call is judged as the first one ever made."""
+"""Runs tests of policies without a store: limits and sessions are simulated on each test's own timeline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import UNSET, Struct
+import msgspec
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
-from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Quota, Result
+from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Policy
 from app.model.policy_sets import settle
 from app.model.text import with_hidden_shown
 from app.model.times import parse_time_ms
-from app.pdp import compile_agent, decide
 from app.policy_files.policy_file import FileError, ReadFile, find_files, read_policy_file
-from app.policy_files.test_file import ReadTests, TestedCall, Wanted, time_ms
+from app.policy_files.test_file import PolicyTest, ReadTests, TestedCall, Wanted, span_ms, time_ms
+from app.replay.calls import LoggedCall
+from app.replay.ledger import Ledger
+from app.replay.room import Timeline
+from app.replay.seen_call import SeenCall
+from app.replay.sides import Side
 
 _AGENT = "the tested agent"
+_encode = msgspec.json.encode
 
 
 class Got(Struct, frozen=True, rename="camel"):
@@ -44,22 +49,37 @@ class TestOutcome(Struct, frozen=True):
         return self.problem is None
 
 
-class _Bench:
-    """The policies in force, compiled."""
+class _Stage:
+    """The policies in force, and what calls have taken and left so far."""
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
-        self._names = {policy.id: policy.name for policy in policies}
-        agent = Agent(id=_AGENT, name=_AGENT, created_ms=0, updated_ms=0, version="")
-        shared = longest_shared(frozenset[str]().union(*map(shared_marks, policies)))
-        self._compiled = compile_agent(agent, policies, lambda _: False, shared)
+    def __init__(self, side: Side, names: Mapping[str, str]) -> None:
+        self._side = side
+        self._names = names
+        self._timeline = Timeline()
+        self._ledger = Ledger(self._timeline)
 
     def judge(self, call: TestedCall, at_ms: int) -> Got:
-        """What comes of the call at this time, if none was made before it."""
-        context = None if call.context is UNSET else call.context
-        request = AuthorizeRequest(_AGENT, call.tool, "authorize", call.parameters, b"", context=context)
-        plan = decide(self._compiled, request, at_ms * 1000, call.key)
-        full = next((quota.when_full for quota in plan.quotas if _is_full(quota)), None)
-        return self._shown(full or plan.outcome)
+        """What comes of the call at this time; it counts if it is allowed."""
+        logged = LoggedCall(
+            id="",
+            agent_id=_AGENT,
+            key_id=call.key,
+            tool_name=call.tool,
+            parameters=Raw(_encode(call.parameters)),
+            result=None,
+            policy_id=None,
+            rule=None,
+            reason="",
+            timestamp="",
+            context=UNSET if call.context is UNSET else Raw(_encode(call.context)),
+        )
+        self._timeline.advance(at_ms)
+        found = SeenCall(logged, b"", self._side, at_ms)
+        # More than one where something was taken exactly one window ago, to the millisecond; then it is gone.
+        outcome = self._ledger.outcomes(found, _AGENT)[-1]
+        if outcome.result is Result.ALLOWED:
+            self._ledger.take(found, _AGENT)
+        return self._shown(outcome)
 
     def _shown(self, outcome: Outcome) -> Got:
         rule = outcome.rule
@@ -68,23 +88,30 @@ class _Bench:
         return Got(outcome.result, policy, index, kind, outcome.reason)
 
 
-def _is_full(quota: Quota | HistoryCheck) -> bool:
-    """Whether a quota of which nobody has taken anything has no room: too large an amount, a session without a past."""
-    if isinstance(quota, HistoryCheck):
-        return not quota.forbids
-    return quota.amount is not None and quota.amount > quota.max_calls
-
-
 def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
     """What comes of each test of a file. Raises FileError if the policies cannot be found or read."""
     policies = _policies_of(read)
-    bench = _Bench(policies)
+    names = {policy.id: policy.name for policy in policies}
+    side = Side(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
     start_ms = parse_time_ms(read.file.start)
     for index, test in enumerate(read.file.tests):
-        at_ms = start_ms if test.call.at is UNSET else time_ms(test.call.at, start_ms)
-        got = bench.judge(test.call, at_ms)
-        line = read.document.line_of(f"$.tests[{index}]")
-        yield TestOutcome(str(read.path), line, test.name, _problem(test.want, got), got)
+        problem, got = _run(test, _Stage(side, names), start_ms)
+        yield TestOutcome(str(read.path), read.document.line_of(f"$.tests[{index}]"), test.name, problem, got)
+
+
+def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Got]:
+    now_ms = start_ms
+    for number, earlier in enumerate(test.before):
+        now_ms = now_ms if earlier.at is UNSET else time_ms(earlier.at, start_ms)
+        for nth in range(earlier.times):
+            now_ms += span_ms(earlier.every) if nth else 0
+            got = stage.judge(earlier, now_ms)
+            problem = _problem(earlier.want, got)
+            if problem is not None:
+                which = f", call {nth + 1} of {earlier.times}" if earlier.times > 1 else ""
+                return f"before[{number}]{which}: {problem}", got
+    got = stage.judge(test.call, now_ms if test.call.at is UNSET else time_ms(test.call.at, start_ms))
+    return _problem(test.want, got), got
 
 
 def _problem(want: Wanted | Result, got: Got) -> str | None:

@@ -158,6 +158,70 @@ def test_of_several_agents_one_must_be_named(run, tmp_path):
     assert found.got.policy == "any"
 
 
+LIMITS = """\
+agent: a
+policies:
+  - name: p
+    rules:
+      - {type: tool_allowlist, tools: [pay, read, "mail.*"]}
+      - {type: rate_limit, tools: [pay], rateLimit: {maxCalls: 3, windowSeconds: 3600, per: [parameters.to]}}
+      - {type: budget, tools: [pay], budget: {parameter: amount, max: 10.5, windowSeconds: 86400}}
+      - {type: sequence, tools: [pay], sequence: {requiresBefore: [read]}, when: {context: {session: {type: string}}},
+         effect: escalate}
+      - {type: sequence, tools: [pay], sequence: {forbiddenAfter: ["mail.*"], withinSeconds: 60},
+         when: {context: {strict: {enum: [true]}}, ifMissing: skip}}
+"""
+
+
+def pay(amount=1, to="ann", **fields):
+    return {"tool": "pay", "parameters": {"amount": amount, "to": to}, "context": {"session": "s"}, **fields}
+
+
+READ = {"tool": "read", "context": {"session": "s"}}
+STRICT = {"context": {"session": "s", "strict": True}}
+MAIL = {"tool": "mail.read", "context": {"session": "s"}}
+EARLIER = {
+    "the fourth within the hour": ([READ, pay(times=3, every="10m")], pay(at="59m"), ["denied", "rate_limit"]),
+    "an hour after the first": ([READ, pay(times=3, every="10m")], pay(at="1h"), ["allowed", None]),
+    "to somebody else": ([READ, pay(times=3)], pay(to="bob"), ["allowed", None]),
+    "what is left of the budget": ([READ, pay(5), pay(5, to="bob")], pay(0.5, to="eve"), ["allowed", None]),
+    "more than that": ([READ, pay(5), pay(5, to="bob")], pay(0.500001, to="eve"), ["denied", "budget"]),
+    "the budget a day later": ([READ, pay(10)], pay(10, at="1d"), ["allowed", None]),
+    "what is denied costs nothing": ([READ, pay(11, want="denied"), pay(10)], pay(0.5), ["allowed", None]),
+    "before anything was read": ([], pay(), ["escalated", "sequence"]),
+    "after a mail": ([READ, MAIL], pay(at="59s", **STRICT), ["denied", "sequence"]),
+    "a minute after a mail": ([READ, MAIL], pay(at="1m", **STRICT), ["allowed", None]),
+    "after a mail in another session": (
+        [READ, {**MAIL, "context": {"session": "t"}}],
+        pay(**STRICT),
+        ["allowed", None],
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "judged", "wanted"), EARLIER.values(), ids=EARLIER)
+def test_calls_made_before_count_as_in_a_store(tmp_path, before, judged, wanted):
+    """In limits per value, in budgets, in sessions; what is not allowed counts nowhere."""
+    (tmp_path / "a.yaml").write_text(LIMITS)
+    path = tmp_path / "a.test.json"
+    path.write_text(json.dumps({"tests": [{"name": "n", "before": before, "call": judged, "want": "allowed"}]}))
+    [found] = run_tests(read_test_file(path))
+    result, kind = wanted
+    assert (found.got.result, found.got.rule_type if kind else None) == (result, kind)
+    assert found.passed == (result == "allowed")
+
+
+def test_a_call_before_that_is_not_allowed_fails_the_test(tmp_path):
+    """It says which one; a test whose calls before are not what it thinks they are claims nothing."""
+    (tmp_path / "a.yaml").write_text(LIMITS)
+    path = tmp_path / "a.test.json"
+    path.write_text(
+        json.dumps({"tests": [{"name": "n", "before": [READ, pay(times=9)], "call": READ, "want": "allowed"}]})
+    )
+    [found] = run_tests(read_test_file(path))
+    assert found.problem.startswith("before[1], call 4 of 9: wanted allowed, but it is denied by policy")
+
+
 @pytest.fixture
 def remit(tmp_path):
     """The console, in a folder, with no store to be reached."""
