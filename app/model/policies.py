@@ -22,6 +22,7 @@ MAX_PRIORITY = 1000
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
+_ZONE_NAME = "^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
 Hour = Annotated[int, Meta(ge=0, le=23)]
 Day = Annotated[int, Meta(ge=0, le=7)]
 
@@ -168,7 +169,9 @@ class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
     allowed_hours: Annotated[list[Hour], Meta(min_length=1, max_length=24)] | UnsetType = UNSET
     allowed_days: Annotated[list[Day], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
-    timezone: Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone"})] | UnsetType = UNSET
+    timezone: (
+        Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone", "pattern": _ZONE_NAME})] | UnsetType
+    ) = UNSET
 
     def __post_init__(self) -> None:
         if self.allowed_hours is UNSET and self.allowed_days is UNSET:

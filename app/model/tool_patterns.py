@@ -10,7 +10,11 @@ from app.model.text import NOT_IN_TOOLS, FieldError
 _CHARACTER = f"[^*{NOT_IN_TOOLS}]"
 ToolPattern = Annotated[
     str,
-    Meta(min_length=1, max_length=255, extra_json_schema={"pattern": rf"^(\*|{_CHARACTER}( ?{_CHARACTER})*( ?\*)?)$"}),
+    Meta(
+        min_length=1,
+        max_length=255,
+        extra_json_schema={"pattern": rf"^(\*|{_CHARACTER}( ?{_CHARACTER})*( ?\*)?)$", "not": {"const": ".*"}},
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import re
+import zoneinfo
 from pathlib import Path
 from typing import get_args
 
@@ -289,3 +290,30 @@ def is_tool_name(text):
     except FieldError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong"),
+    [
+        ({"type": "tool_allowlist", "tools": ["file.*", "."]}, {"tools": [".*"]}),
+        (
+            {"type": "time_based", "tools": ["*"], "timeWindow": {"allowedHours": [1], "timezone": "Europe/Paris"}},
+            {"timeWindow": {"allowedHours": [1], "timezone": ""}},
+        ),
+    ],
+)
+def test_the_document_refuses_what_the_service_refuses(tenant, rule, wrong):
+    """A pattern that covers names which begin with a dot, a zone without a name."""
+    policy = {"agent_id": tenant.new_agent()["id"], "name": "p", "rules": [rule]}
+    for given, is_right in ((rule, True), (rule | wrong, False)):
+        body = policy | {"rules": [given]}
+        assert validator("CreatePolicy").is_valid(body) is is_right
+        assert tenant.admin.post("/v1/policies", json=body).status_code == (201 if is_right else 400)
+
+
+def test_every_zone_fits_the_document():
+    """Its pattern is of all names that there are, but for the machine's own."""
+    schema = SCHEMAS["TimeWindow"]["properties"]["timezone"]
+    valid = jsonschema_rs.Draft202012Validator(schema).is_valid
+    assert all(valid(zone) for zone in zoneinfo.available_timezones() - {"localtime", "posixrules"})
+    assert not any(valid(zone) for zone in ("", " ", "/", "Europe/", "../etc/passwd", "Europe/Paris "))
