@@ -24,6 +24,8 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     unsealed: entries in all streams. longest, shortest: entries in the longest and in the shortest stream.
     lag_seconds: age of the oldest unsealed entry, by the store's clock; 0 if there is none.
     segments: sealed so far. poison: entries that could not be sealed as they were.
+    intact_seconds: how long ago every log had been found intact: of the workspace for which that is longest, since it
+    was verified, or made if it never was.
     """
 
     unsealed: int = 0
@@ -32,6 +34,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     lag_seconds: float = 0.0
     segments: int = 0
     poison: int = 0
+    intact_seconds: float = 0.0
 
 
 class SealingWatch:
@@ -65,6 +68,7 @@ class SealingWatch:
         lengths: list[int] = []
         segments = poison = 0
         oldest_ms: list[int] = []
+        intact_ms: list[int] = []
         for start in range(0, len(workspaces), _AT_ONCE):
             some = [keyspace_of(workspace_id) for workspace_id in workspaces[start : start + _AT_ONCE]]
             some_lengths = await self._client.read_pipelined(("XLEN", each.audit_stream) for each in some)
@@ -72,9 +76,13 @@ class SealingWatch:
             heads = await self._client.read_pipelined(("HGET", each.audit_head, "segment") for each in some)
             segments += sum(int(segment or 0) for segment in heads)
             poison += sum(await self._client.read_pipelined(("HLEN", each.audit_poison) for each in some))
+            noted = await self._client.read_pipelined(
+                ("HMGET", each.workspace, "intact_ms", "created_ms") for each in some
+            )
+            intact_ms += [int(verified or made) for verified, made in noted if verified or made]
             waiting = (each.audit_stream for each, length in zip(some, some_lengths, strict=True) if length)
             oldest_ms += await self._oldest_ms(waiting)
-        now_ms = await store_time_ms(self._client) if oldest_ms else 0
+        now_ms = await store_time_ms(self._client) if oldest_ms or intact_ms else 0
         return SealingLag(
             unsealed=sum(lengths),
             longest=max(lengths, default=0),
@@ -82,6 +90,7 @@ class SealingWatch:
             lag_seconds=max([0, *(now_ms - each for each in oldest_ms)]) / 1000,
             segments=segments,
             poison=poison,
+            intact_seconds=max([0, *(now_ms - each for each in intact_ms)]) / 1000,
         )
 
     async def _oldest_ms(self, streams: Iterable[str]) -> list[int]:

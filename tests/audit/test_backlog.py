@@ -1,14 +1,15 @@
 """How far sealing is behind over all workspaces, as /metrics and /readyz see it."""
 
-import fakeredis
 import httpx
 import pytest
+from fake_store import FakeClient
 from servers import Store
 from serving import Service
 
 from app.audit.backlog import FRESH_SECONDS, SealingLag, SealingWatch
+from app.audit.log import AuditLog
 from app.errors import StoreUnavailable
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import open_client
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import WORKSPACES, keyspace_of
 
@@ -17,7 +18,7 @@ from app.store.keyspace import WORKSPACES, keyspace_of
 async def own_client(request, server, tmp_path):
     """A store that holds nothing but what the test puts there."""
     if request.param == "fakeredis":
-        opened = Client(fakeredis.FakeAsyncRedis(server=fakeredis.FakeServer(), decode_responses=True))
+        opened = FakeClient()
         running = None
     else:
         running = Store(server(request.param), tmp_path)
@@ -121,3 +122,27 @@ async def test_a_full_backlog_is_seen_by_balancer_and_monitor(tmp_path, valkey_s
         service.stop()
         await client.close()
         store.process.kill()
+
+
+async def test_a_log_is_as_old_as_its_last_verification_that_found_it_intact(own_client):
+    """Of all workspaces the longest ago; one that was never verified counts from its making."""
+    now_ms = await store_time_ms(own_client)
+    for name, fields in {
+        "old": {"created_ms": 0, "intact_ms": now_ms - 50_000},
+        "new": {"created_ms": now_ms - 20_000},
+        "older release": {"name": "x"},
+    }.items():
+        await put_workspace(own_client, name)
+        for field, value in fields.items():
+            await own_client.call("HSET", keyspace_of(name).workspace, field, value)
+    assert 50 <= (await SealingWatch(own_client).look()).intact_seconds < 60
+
+    assert (await AuditLog(own_client).verify("old")).finding is None
+    assert 20 <= (await SealingWatch(own_client).look()).intact_seconds < 30
+
+
+async def test_what_is_not_found_intact_is_not_noted(own_client):
+    """Neither a log with a fault nor half of one."""
+    await put_workspace(own_client, "w", 10, segments=3)
+    assert (await AuditLog(own_client).verify("w")).finding is not None
+    assert await own_client.call("HGET", keyspace_of("w").workspace, "intact_ms") is None

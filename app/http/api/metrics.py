@@ -15,6 +15,7 @@ _OF_SEALING = {
     "remit_seal_lag_seconds": "lag_seconds",
     "remit_sealed_segments": "segments",
     "remit_poison_entries": "poison",
+    "remit_log_intact_seconds": "intact_seconds",
 }
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
@@ -29,6 +30,7 @@ STORE_GAUGES = {
     "remit_seal_lag_seconds": "Age of the oldest entry that is not sealed yet.",
     "remit_sealed_segments": "Segments that were ever sealed.",
     "remit_poison_entries": "Audit entries that could not be sealed as they were.",
+    "remit_log_intact_seconds": "How long ago every log had been found intact by a verification.",
     "remit_webhook_events_delivered": "Events that a webhook's receiver has taken.",
     "remit_webhook_attempts_failed": "Attempts to deliver an event that failed.",
     "remit_webhook_events_parked": "Events that were given up after a day.",
