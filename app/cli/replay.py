@@ -1,6 +1,7 @@
 """`remit policy replay`: what a draft would have changed."""
 
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -15,28 +16,30 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 _WEEK_MS = 604_800_000
+FLIPS = 3
 _NICENESS = 10
 
 
 @click.command("replay")
 @WORKSPACE
-@click.argument("file", type=click.File("rb"), required=False)
-@click.option("--agent", help="The agent whose calls are replayed; FILE has all of its own policies.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--agent", help="The agent whose calls are replayed, where FILE does not say it.")
 @click.option("--group", help="The same for a group of agents.")
 @click.option("--from", "from_", type=Time(), help="From this time on; a week before --to if left out.")
 @click.option("--to", type=Time(end=True), help="Up to this time; now if left out. A date means its end.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option("--exit-code", is_flag=True, help="End with 1 if the result of any call flips.")
+@click.option("--exit-code", is_flag=True, help=f"End with {FLIPS} if the result of any call flips.")
 @JSON
 def replay_draft(
-    workspace: str, file: BinaryIO | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
+    workspace: str, file: Path | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
     markdown: bool, exit_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Judge the calls of the log once more, by the policies in FILE, and print which results flip.
 
-    FILE holds, as JSON, all policies that the agent, the group, or without either the workspace would have of its own:
-    a list of them, an object with the list as `policies`, or one policy. Without FILE the policies as they were
-    are replayed, which should flip nothing. Limits are counted on the log's own timeline.
+    FILE is a policy file in YAML or JSON, as `remit policy export` writes it: all policies of an agent, of a group or
+    of the workspace. Where it does not say whose, --agent or --group does; it may be a list of policies then, or one.
+    Without FILE the policies as they were are replayed, which should flip nothing. Limits are counted on the log's own
+    timeline.
     """
     if agent is not None and group is not None:
         raise click.UsageError("Give --agent or --group, not both")
@@ -44,7 +47,12 @@ def replay_draft(
         raise click.UsageError("Give --markdown or --json, not both")
     from app.cli.replay_report import markdown_lines, terminal_lines
 
-    draft = None if file is None else _read_draft(file)
+    draft = None
+    if file is not None:
+        owner, draft = _read_draft(file)
+        if owner is not None and (agent, group) != (None, None):
+            raise click.UsageError("FILE says whose policies it has; leave --agent and --group out")
+        agent, group = owner or (agent, group)
 
     async def run(services: "Services") -> "ReplayReport":
         return await _replayed(services, workspace, agent, group, from_, to, draft)
@@ -55,7 +63,7 @@ def replay_draft(
     else:
         click.echo("\n".join(markdown_lines(report) if markdown else terminal_lines(report)))
     if exit_code and report.flipped:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FLIPS)
 
 
 async def _replayed(
@@ -90,19 +98,23 @@ async def _replayed(
     return report
 
 
-def _read_draft(file: BinaryIO) -> "Entries":
-    """The policies in a file. Raises ClickException that names the file and the place in it."""
+def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":
+    """The policies in a file, and the agent and the group that it names; None where it does not say whose they are.
+
+    Raises ClickException that names the file and the place in it.
+    """
     from app.model.policy_sets import PolicyEntry
-    from app.validation_messages import explain
+    from app.policy_files.policy_file import FileError, PolicySetFile, decoded, read_text
 
     try:
-        value = msgspec.json.decode(file.read())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"{file.name}: is not JSON ({error})") from None
-    if isinstance(value, dict):
-        value = value.get("policies", [value])
-    try:
-        return msgspec.convert(value, list[PolicyEntry])
-    except msgspec.ValidationError as error:
-        detail = explain(error, list[PolicyEntry], value)
-        raise click.ClickException(f"{file.name}: {detail.path}: {detail.message}") from None
+        document = read_text(path)
+        value = document.value
+        if isinstance(value, dict) and "policies" in value and value.keys() - {"policies", "$schema"}:
+            file: PolicySetFile = decoded(path, document, PolicySetFile)
+            return (file.agent_ref, file.group_name), file.policies
+        if isinstance(value, dict) and "policies" not in value:
+            return None, [decoded(path, document, PolicyEntry)]
+        listed = document.inside("policies") if isinstance(value, dict) else document
+        return None, decoded(path, listed, list[PolicyEntry])
+    except FileError as error:
+        raise click.ClickException(str(error)) from None

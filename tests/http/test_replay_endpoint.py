@@ -3,12 +3,13 @@
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
 import httpx
 import pytest
-from servers import Replica
+from servers import Replica, Store
 from tenants import FREE, Tenant
 
 pytestmark = pytest.mark.slow
@@ -170,9 +171,67 @@ def test_it_ends_with_its_client_and_with_its_process(tenant, narrow):
     until(lambda: not processes(narrow))
     until(lambda: tenant.reader.post("/v1/replay", json={}).status_code == 200)
 
+    # Who is killed says nothing more; the replica does.
     with tenant.reader.stream("POST", "/v1/replay", json={}) as broken:
         (process,) = processes(narrow)
         os.kill(process, signal.SIGKILL)
         lines = [json.loads(line) for line in broken.iter_lines()]
     assert set(lines[-1]) == {"error"}
     until(lambda: not processes(narrow))
+
+
+def test_it_says_so_where_the_store_goes_or_its_key_does(valkey_store, tmp_path):
+    """A report that is not whole is never sent: the last line is an error, or there is none."""
+    store = Store(valkey_store.binary, tmp_path)
+    replica = Replica(store.url)
+    tenant = Tenant(store.url, replica)
+    try:
+        held(tenant, 1500)
+        with tenant.reader.stream("POST", "/v1/replay", json={}) as answer:
+            (process,) = processes(replica)
+            os.kill(process, signal.SIGSTOP)
+            key = next(each for each in tenant.admin.get("/v1/api-keys").json() if each["scopes"] == ["read"])
+            assert tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+            assert all("report" not in json.loads(line) for line in answer.iter_lines())
+        until(lambda: not processes(replica))
+
+        with tenant.admin.stream("POST", "/v1/replay", json={}) as answer:
+            (process,) = processes(replica)
+            os.kill(process, signal.SIGSTOP)
+            store.stop()
+            os.kill(process, signal.SIGCONT)
+            lines = [json.loads(line) for line in answer.iter_lines()]
+        assert set(lines[-1]) == {"error"} or not lines
+    finally:
+        tenant.close()
+        replica.stop()
+        store.stop()
+
+
+def test_edits_while_it_reads_are_seen_or_not_and_never_half(tenant):
+    """A policy is changed all the time: every replay of the policies as they were flips nothing."""
+    agent = tenant.new_agent()["id"]
+    policy = tenant.new_policy(agent, FREE, LIMIT)["id"]
+    stop = threading.Event()
+
+    def edit():
+        with httpx.Client(base_url=tenant.admin.base_url, headers=tenant.admin.headers) as client:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                rules = [FREE, LIMIT | {"rateLimit": {"maxCalls": number % 5 + 1, "windowSeconds": 3600}}]
+                client.patch(f"/v1/policies/{policy}", json={"rules": rules if number % 3 else [FREE]})
+                client.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"})
+
+    editing = threading.Thread(target=edit)
+    editing.start()
+    try:
+        for _ in range(4):
+            report = replayed(tenant, agent_id=agent)[-1]["report"]
+            assert (report["flips"], report["unjudged"]["unknown"], report["unjudged"]["edited"]) == ([], 0, 0)
+            assert report["judged"] > 0 or report["unjudged"]["limits"] > 0 or report["warmedUp"] == 0
+    finally:
+        stop.set()
+        editing.join()
+    report = replayed(tenant, agent_id=agent)[-1]["report"]
+    assert (report["flips"], report["judged"] > 10) == ([], True)
