@@ -60,7 +60,7 @@ def test_every_endpoint_of_the_service_has_a_call(admin):
     }
     called = {(method, path) for _, method, path in CALLS}
     assert served - called - NOT_ASKED_BY_CLIENTS == set()
-    unserved = {(method, path) for method, path in called - served if not path.endswith(("/outcome", "/tools"))}
+    unserved = {(method, path) for method, path in called - served if not path.endswith("/tools")}
     assert unserved == set(), "a call of what nobody serves"
 
 
@@ -101,6 +101,23 @@ def test_a_draft_is_explained_and_replayed(admin, remit, agent, policy):
     *_, last = admin.stream(calls.replay([draft], agent))
     assert last["report"]["flipped"] == 1
     assert len(admin.send(calls.list_audit_logs(agent_id=agent))) == 1
+
+
+def test_the_log_says_what_became_of_a_guarded_call(admin, remit, agent):
+    """Executed and failed, each an entry that points to its decision."""
+
+    @remit.guard(agent, "refund.create", report_outcome=True)
+    def create_refund(amount: int) -> int:
+        return 100 // amount
+
+    create_refund(5)
+    with pytest.raises(ZeroDivisionError):
+        create_refund(0)
+    entries = admin.send(calls.list_audit_logs(agent_id=agent))
+    decisions = [entry.id for entry in entries if entry.result == "allowed"]
+    reported = {entry.raw["decisionId"]: entry.raw["code"] for entry in entries if entry.raw.get("decisionId")}
+    assert len(decisions) == 2
+    assert reported == dict(zip(decisions, ("failed", "executed"), strict=True))
 
 
 def test_policies_have_one_owner():

@@ -1,12 +1,10 @@
 """The clients against a real service."""
 
 import asyncio
-import inspect
 import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from remit_client import AsyncRemit, Denied, Refused, Remit, calls
@@ -132,32 +130,6 @@ def test_names_cannot_lead_elsewhere(admin):
     for name in ("../policies", "a/../../livez", "..", ".", "a?b", "a#b", "%2e%2e"):
         with pytest.raises(Refused, match="404 "):
             admin.send(calls.get_agent(name))
-
-
-def test_every_call_is_an_endpoint(service):
-    """Against the service's own OpenAPI document. Endpoints without a function here are reached by `any_other`."""
-    document = httpx.get(f"{service.url}/schema/openapi.json", verify=False).json()
-    offered = {
-        f"{method.upper()} {_without_names(path)}"
-        for path, operations in document["paths"].items()
-        for method in operations
-    }
-    made = set()
-    for name, function in inspect.getmembers(calls, inspect.isfunction):
-        if function.__module__ != calls.__name__ or name == "any_other":
-            continue
-        required = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
-        call = function(*["{}" for one in required if one.kind is not one.VAR_KEYWORD])
-        made.add(f"{call.method} {call.path.replace('%7B%7D', '{}')}")
-    assert {one for one in made if not any(name in one for name in NOT_YET)} <= offered
-
-
-# Asked for where there is such an endpoint; the service has none yet, and nothing depends on the answer.
-NOT_YET = ("/outcome", "/tools")
-
-
-def _without_names(operation):
-    return "/".join("{}" if part.startswith("{") else part for part in operation.split("/"))
 
 
 def test_settings_come_from_the_environment(monkeypatch, service, asking_key, agent):

@@ -125,10 +125,7 @@ def replay(
 
 
 def report_outcome(decision_id: str, status: str) -> Call[Any]:
-    """What became of an allowed call: `executed`, `failed` or `not_executed`; once.
-
-    404 where the service keeps no outcomes.
-    """
+    """What became of an allowed call: `executed`, `failed` or `not_executed`; once, with the key that asked."""
     return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body={"status": status})
 
 
@@ -233,6 +230,11 @@ def list_audit_logs(**filters: Any) -> Call[list[AuditEntry]]:
 def get_audit_entry(entry_id: str) -> Call[AuditEntry]:
     """One decision, by the id that `authorize` answered with."""
     return Call("GET", f"/v1/audit-logs/{segment(entry_id)}", AuditEntry.read, repeatable=True)
+
+
+def explain_audit_entry(entry_id: str) -> Call[Any]:
+    """Why a decision of the past was as it was, by the policies of that time."""
+    return Call("GET", f"/v1/audit-logs/{segment(entry_id)}/explanation", as_it_is, repeatable=True)
 
 
 def export_audit_logs(**filters: Any) -> Stream[Any]:

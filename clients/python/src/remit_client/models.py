@@ -222,12 +222,12 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One decision as the log keeps it."""
+    """One decision as the log keeps it, or what came of one; `result` is then None, and `raw` says what came."""
 
     id: str
     agent_id: str
     tool_name: str
-    result: str
+    result: str | None
     reason: str
     parameters: Json
     policy_id: str | None
@@ -242,7 +242,7 @@ class AuditEntry:
             _text(got, "id"),
             _text(got, "agentId"),
             _text(got, "toolName"),
-            _text(got, "result"),
+            got.get("result"),
             _text(got, "reason"),
             got.get("parameters") or {},
             got.get("policyId"),
