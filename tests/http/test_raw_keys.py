@@ -85,6 +85,9 @@ class Session:
             "key_id": key["id"],
             "entry_id": self.tenant.authorize(agent)["id"],
             "approval_id": self._held(),
+            "decision_id": self.tenant.authorize(agent)["id"],
+            "group": "crew",
+            "webhook_id": "018bcfe5-6800-7000-8000-00000000cafe",
         }
         for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
