@@ -1,0 +1,165 @@
+"""Limits per value, budgets, sessions and what is given back, over three replicas of which one dies again and again."""
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from proxy import Fault, Proxy
+from servers import Replica
+from tenants import FREE, Tenant
+
+HOUR = 3600
+CALLERS, CALLS = 9, 60
+USERS, SESSIONS = ["ann", "bob", "cid"], [f"s{number}" for number in range(6)]
+TOOLS = ["mail", "pay", "close", "pay", "look"]
+NO_LOCK_OUT = {"REMIT_AUTH_FAILURES_PER_MINUTE": "0"}
+
+
+def per_user(most, **fields):
+    limit = {"maxCalls": most, "windowSeconds": HOUR, "per": ["parameters.user"], **fields}
+    return {"type": "rate_limit", "tools": ["pay"], "rateLimit": limit}
+
+
+def budget(most, **fields):
+    of = {"parameter": "amount", "max": most, "windowSeconds": HOUR, **fields}
+    return {"type": "budget", "tools": ["look"], "budget": of}
+
+
+AFTER = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}}
+BEFORE = {"type": "sequence", "tools": ["close"], "sequence": {"requiresBefore": ["pay"], "withinSeconds": HOUR}}
+
+
+class Callers:
+    """Threads that ask replicas in turns, and take no answer for an answer."""
+
+    def __init__(self, tenant, replicas, agent_id) -> None:
+        self.agent_id = agent_id
+        self.clients = [replica.client(tenant.read_key) for replica in replicas]
+        self.allowed: list[str] = []
+
+    def stop(self):
+        for client in self.clients:
+            client.close()
+
+    def ask(self, number, tool, **fields):
+        """The answer of one replica; None if there was none."""
+        body = {"agent_id": self.agent_id, "tool_name": tool, **fields}
+        return self.post(number, "/v1/authorize", body)
+
+    def post(self, number, path, body):
+        try:
+            answer = self.clients[number % len(self.clients)].post(path, json=body)
+        except httpx.HTTPError:
+            return None
+        told = answer.json() if answer.status_code == 200 else None
+        if told and told.get("allowed"):
+            self.allowed.append(told["id"])
+        return told
+
+    def history(self, caller):
+        """A caller's calls: users, sessions and tools in an order of its own."""
+        for number in range(caller, caller + CALLS):
+            session, user = SESSIONS[number * 7 % len(SESSIONS)], USERS[number * 5 % len(USERS)]
+            tool = TOOLS[(number * 3 + caller) % len(TOOLS)]
+            self.ask(number, tool, parameters={"user": user, "amount": 1.25}, context={"session": session})
+
+
+@pytest.fixture
+def replicas(store, own):
+    return [own(Replica(store.url, **NO_LOCK_OUT)) for _ in range(3)]
+
+
+@pytest.fixture
+def tenant(store, replicas):
+    made = Tenant(store.url, replicas[0])  # the one that lives
+    yield made
+    made.close()
+
+
+def log(tenant, **filters):
+    """Everything that matches, oldest first."""
+    found = tenant.log(limit=1000, **filters)
+    assert len(found) < 1000
+    return found[::-1]
+
+
+def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, replicas, own):
+    """By the log, which has every allowed call in its order, answered or not."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, FREE)
+    policy = tenant.new_policy(agent_id, per_user(3), budget(20), AFTER, BEFORE, kind="guardrail")
+    path, callers = f"/v1/policies/{policy['id']}", own(Callers(tenant, replicas, agent_id))
+    with ThreadPoolExecutor(CALLERS) as pool:
+        work = [pool.submit(callers.history, caller) for caller in range(CALLERS)]
+        for most in (5, 4, 3):
+            rules = [AFTER, budget(20), per_user(most), {"type": "tool_denylist", "tools": ["never"]}, BEFORE]
+            assert tenant.admin.patch(path, json={"rules": rules, "name": f"at most {most}"}).status_code == 200
+            replicas[2].kill()
+            for status in ("suspended", "active"):
+                assert tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).status_code == 200
+            replicas[2].start()
+        for each in work:
+            each.result()
+
+    entries = log(tenant, agent_id=agent_id, result="allowed")
+    assert set(callers.allowed) <= {entry["id"] for entry in entries}
+    paid = Counter(entry["parameters"]["user"] for entry in entries if entry["toolName"] == "pay")
+    assert max(paid.values()) <= 5
+    assert sum(entry["parameters"]["amount"] for entry in entries if entry["toolName"] == "look") == 20
+    seen: dict[str, set[str]] = {session: set() for session in SESSIONS}
+    for entry in entries:
+        before, tool = seen[entry["context"]["session"]], entry["toolName"]
+        assert not (tool == "pay" and "mail" in before)
+        assert not (tool == "close" and "pay" not in before)
+        before.add(tool)
+    assert {"mail", "pay", "look"} <= {entry["toolName"] for entry in entries}
+
+
+def test_what_was_not_executed_is_given_back_once_however_the_reports_are_lost(store, own, tenant, replicas):
+    """Reports of the same calls from everywhere, while replies are lost and a replica dies; and no call too many."""
+    most = 30
+    agent_id = tenant.new_agent()["id"]
+    limits = [per_user(most, refundable=True) | {"tools": ["*"]}, budget(most, refundable=True) | {"tools": ["*"]}]
+    tenant.new_policy(agent_id, *limits)
+    proxy = own(Proxy(store.port).start())
+    everywhere = [*replicas, own(Replica(proxy.url, **NO_LOCK_OUT))]
+    callers, call = own(Callers(tenant, everywhere, agent_id)), {"parameters": {"user": "ann", "amount": 1}}
+    made = [callers.ask(0, "pay", **call) for _ in range(most)]
+    assert {each["result"] for each in made} == {"allowed"}
+    given_back, stop = [each["id"] for each in made[:20]], threading.Event()
+
+    def report(place):
+        for number, decision_id in enumerate(given_back[place:] + given_back[:place]):
+            callers.post(place + number, f"/v1/decisions/{decision_id}/outcome", {"status": "not_executed"})
+
+    def ask(place):
+        number = 0
+        while not stop.is_set():
+            callers.ask(place + number, "pay", **call)
+            number += 1
+
+    with ThreadPoolExecutor(10) as pool:
+        asking = [pool.submit(ask, place) for place in range(2)]
+        work = [pool.submit(report, place) for place in range(8)]
+        for fault in (Fault.LOSE, Fault.CUT_MID_REPLY, Fault.CUT):
+            proxy.break_(fault)
+            replicas[2].kill()
+            proxy.heal()
+            replicas[2].start()
+        for each in work:
+            each.result()
+        stop.set()
+        for each in asking:
+            each.result()
+
+    for decision_id in given_back:
+        told = callers.post(0, f"/v1/decisions/{decision_id}/outcome", {"status": "not_executed"})
+        assert told["refunded"] == 2
+    while callers.ask(0, "pay", **call)["result"] == "allowed":
+        pass
+    reports = Counter(entry["decisionId"] for entry in log(tenant, agent_id=agent_id, action="outcome"))
+    assert reports == Counter(given_back)
+    allowed = log(tenant, agent_id=agent_id, result="allowed")
+    assert len(allowed) - len(given_back) == most
