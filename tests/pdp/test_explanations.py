@@ -4,6 +4,7 @@ EXAMPLES=100000 pytest tests/pdp/test_explanations.py looks for longer.
 """
 
 import asyncio
+import random
 
 import pytest
 from both_sides import REDACTOR, BothSides, request
@@ -25,6 +26,7 @@ from app.model.explanations import Part
 from app.model.signer import UNSIGNED
 from app.pdp import compile_agent, decide
 from app.pdp.trace import trace
+from app.redis_client.client import open_client
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]
 PROFILE = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), phases=PHASES)
@@ -144,6 +146,74 @@ def test_a_trace_has_the_plan_and_says_of_each_rule_what_the_mirror_says(bodies,
                 assert naive.rule_verdict(rule, asked, now, full=False) == wanted[each.part]
             covered = [pattern for pattern in rule["tools"] if naive.covers([pattern], tool)]
             assert each.pattern == (covered[0] if covered else None)
+
+
+def at_random(rng):
+    """Policies of any kind, a hundred times as fast as Hypothesis makes them."""
+    many = ["*", "file.*", "file.read", "db.query", "file.a.*"]
+
+    def rule():
+        tools, kind = rng.sample(many, rng.randint(1, 2)), rng.randrange(9)
+        made = {"tools": tools, **rng.choice([{}, {"effect": "deny"}, {"effect": "escalate"}])}
+        if kind < 3:
+            made.pop("effect", None)
+            made["type"] = rng.choice(["tool_allowlist", "tool_allowlist", "tool_denylist", "approval_required"])
+        elif kind < 5:
+            per = rng.choice([{}, {"per": [rng.choice(["tool", "agent", "parameters.x", "context.session"])]}])
+            limit = {"maxCalls": rng.randint(1, 3), "windowSeconds": rng.choice([1, 2, 3600])}
+            made |= {"type": "rate_limit", "rateLimit": limit | per}
+        elif kind == 5:
+            made |= {"type": "budget", "budget": {"parameter": "x", "max": rng.choice([1, 2.5]), "windowSeconds": 2}}
+        elif kind == 6:
+            bound = rng.choice([{"max": 1}, {"min": 1}, {"enum": [0, "a"]}, {"required": False, "max": 2}])
+            made |= {"type": "parameter_constraint", "parameters": {rng.choice(["x", "p.x"]): bound}}
+        elif kind == 7:
+            window = {"allowedHours": rng.sample(range(24), rng.randint(1, 23))}
+            made |= {"type": "time_based", "timeWindow": window}
+        else:
+            side = rng.choice(["forbiddenAfter", "requiresBefore"])
+            made |= {"type": "sequence", "sequence": {side: [rng.choice(many)], "withinSeconds": rng.choice([1, 3600])}}
+        if rng.random() < 0.3:
+            made[rng.choice(["when", "unless"])] = {"parameters": {"x": rng.choice([{"max": 1}, {"enum": ["a"]}])}}
+        return made
+
+    return [
+        {
+            "id": f"p{number}",
+            "name": f"p{number}",
+            "rules": [rule() for _ in range(rng.randint(1, 4))],
+            "priority": rng.choice([0, 0, 7]),
+            "enabled": rng.random() < 0.9,
+            "kind": rng.choice(["grant", "grant", "guardrail"]),
+        }
+        for number in range(rng.randint(1, 4))
+    ]
+
+
+def test_as_many_random_calls_as_one_likes_are_explained_as_they_are_answered(valkey_store):
+    """EXAMPLES=100000 are so many calls, 40 for each agent with policies of its own; limits are filled on the way."""
+
+    async def run():
+        client = open_client(valkey_store.url, 2_000)
+        try:
+            for seed in range(-(-examples(240) // 40)):
+                await forty_calls(client, random.Random(seed))
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+
+
+async def forty_calls(client, rng):
+    """Of one agent, each explained and then decided."""
+    workspace = await Explained(client).enter(at_random(rng))
+    now_us = rng.choice(STARTS)
+    for _ in range(40):
+        now_us += rng.choice([0, 0, 1, 999_999, 1_000_000, 2_000_001, 3_600_000_000])
+        values = {"x": rng.choice([0, 1, 1.5, "a", None]), "p": {"x": rng.choice([0, 3])}}
+        given_parameters = dict(rng.sample(list(values.items()), rng.randint(0, 2)))
+        context = rng.choice([{}, {"session": "s"}, {"session": "t"}])
+        await workspace.agree(rng.choice(TOOLS[7:11]), given_parameters, now_us, context)
 
 
 async def test_an_explanation_touches_nothing(client):
