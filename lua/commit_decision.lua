@@ -55,7 +55,7 @@ ARGV[17]      agent_id        of the entry
 ARGV[18]      key_id          of the entry
 ARGV[19]      result          outcome if every quota has room: allowed, denied, escalated
 ARGV[20]      policy_id       "" = none
-ARGV[21]      rule            "<index> <type>", "" = none
+ARGV[21]      rule            "<index> <type>", with " v<version>" of its policy if that is known; "" = none
 ARGV[22]      reason          a sentence
 ARGV[16+7i]   max_calls       quota i: calls in the window; of a budget, millionths
 ARGV[17+7i]   window_us       quota i: us
@@ -398,6 +398,12 @@ local sequence = tostring(tonumber(last[1] or 0) + 1)
 -- Fields that only some entries have; app/audit/entry_format.py knows them.
 local extras = {}
 if context ~= '' then extras = {'context', context} end
+local versionless, policy_version = string.match(rule, '^(.+) v(%d+)$')
+if policy_version then
+  rule = versionless
+  extras[#extras + 1] = 'policyVersion'
+  extras[#extras + 1] = policy_version
+end
 local has_approval = became ~= '' and became ~= 'refused'
 if has_approval then
   extras[#extras + 1] = 'approvalId'

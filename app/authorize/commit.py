@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
-from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
+from app.authorize.quota_part import Versions, add_quotas, final_outcome, outcome_args
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import (
     ApiKeyExpired,
@@ -203,11 +203,12 @@ class CommitDecision:
     ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
         if held is None or request.idempotency is not None or approval is not None:
-            keys, settled = self._words(caller, request, tokens, plan, decision_id, approval)
+            versions = {} if held is None else held.compiled.versions
+            keys, settled = self._words(caller, request, tokens, plan, decision_id, versions, approval)
             return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
         call = held.calls.get(request.tool_name, caller.key_id, plan)
         if call is None:
-            keys, settled = self._words(caller, request, tokens, plan, decision_id)
+            keys, settled = self._words(caller, request, tokens, plan, decision_id, held.compiled.versions)
             call = self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
             if held.compiled.recurs(plan, request.tool_name):
                 held.calls.keep(request.tool_name, caller.key_id, plan, call, _bytes_of(keys, settled))
@@ -220,6 +221,7 @@ class CommitDecision:
         tokens: Tokens,
         plan: Plan,
         decision_id: str,
+        versions: Versions,
         approval: ApprovalStep | None = None,
     ) -> tuple[list[str], list[Value]]:
         """The call's keys, and the arguments that neither time nor the question changes."""
@@ -238,9 +240,9 @@ class CommitDecision:
             "" if self._patience_us is None else self._patience_us,
             request.agent_id,
             caller.key_id,
-            *outcome_args(plan.outcome),
+            *outcome_args(plan.outcome, versions),
         ]
-        add_quotas(keyspace, request.agent_id, plan, decision_id, keys, settled)
+        add_quotas(keyspace, request.agent_id, plan, decision_id, versions, keys, settled)
         if approval is not None:
             keys += approval_keys(keyspace, request.agent_id, approval)
             settled += approval_args(approval)

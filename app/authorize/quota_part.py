@@ -1,5 +1,7 @@
 """The part of a commit that is about limits and sessions: its keys and arguments, and what the reply says of it."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result
@@ -7,6 +9,8 @@ from app.model.marks import MAX_SESSIONS
 from app.model.quotas import MAX_LIVE
 from app.redis_client.client import Value
 from app.store.keyspace import Keyspace
+
+Versions = Mapping[str, int]
 
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
 """What the script gives as the reason where a rule has too many live buckets."""
@@ -16,21 +20,27 @@ MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the age
 
 
 def add_quotas(
-    keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, keys: list[str], settled: list[Value]
+    keyspace: Keyspace,
+    agent_id: str,
+    plan: Plan,
+    decision_id: str,
+    versions: Versions,
+    keys: list[str],
+    settled: list[Value],
 ) -> None:
     """The keys and arguments of the plan's quotas and marks are added, in the order of the script's header."""
     live: list[str] = []
     for quota in plan.quotas:
         if isinstance(quota, HistoryCheck):
             keys.append(_history_key(keyspace, agent_id, quota))
-            settled += (0, quota.window_us, _asks(quota), *outcome_args(quota.when_full))
+            settled += (0, quota.window_us, _asks(quota), *outcome_args(quota.when_full, versions))
             continue
         if quota.bucket:
             keys.append(keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket))
             live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id))
         else:
             keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
-        settled += (quota.max_calls, quota.window_us, _takes(quota), *outcome_args(quota.when_full))
+        settled += (quota.max_calls, quota.window_us, _takes(quota), *outcome_args(quota.when_full, versions))
     keys += live
     refundable = [n for n, each in enumerate(plan.quotas, 1) if isinstance(each, Quota) and each.refundable]
     if plan.marks:
@@ -54,10 +64,13 @@ def final_outcome(plan: Plan, full: int) -> Outcome:
     return outcome if full > 0 else replace(outcome, reason=CROWDED)
 
 
-def outcome_args(outcome: Outcome) -> tuple[str, str, str, str]:
-    """Result, policy, rule and reason as the script writes them."""
+def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, str]:
+    """Result, policy, rule and reason as the script reads them. versions: of policies by their id, as far as known."""
+    policy_id = outcome.policy_id or ""
     rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
-    return outcome.result, outcome.policy_id or "", rule, outcome.reason
+    if rule and policy_id in versions:
+        rule += f" v{versions[policy_id]}"
+    return outcome.result, policy_id, rule, outcome.reason
 
 
 def _takes(quota: Quota) -> str:

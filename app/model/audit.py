@@ -25,6 +25,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
     context: What the caller vouched for in `context`, secrets redacted; left out where it gave none.
+    policy_version: The version at which the policy decided; left out where no policy did, and by older releases.
     code: Why it was decided so, for programs; it follows from the rest, and exports leave it out.
     """
 
@@ -41,6 +42,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     latency_ms: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
     timestamp: Timestamp
     context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | UnsetType = UNSET
+    policy_version: Ordinal | UnsetType = UNSET
     code: DecisionCode | UnsetType = UNSET
 
 

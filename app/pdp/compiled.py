@@ -85,7 +85,8 @@ class CompiledAgent:
             for policy in evaluation_order(policy for policy in policies if policy.enabled)
         ]
         self._enabled = enabled
-        self.policy_ids = frozenset(policy.id for policy in policies)
+        self.versions = {policy.id: policy.version for policy in policies}
+        self.policy_ids = frozenset(self.versions)
         grants = [each for each in enabled if each.policy.kind is PolicyKind.GRANT]
         self._tiers = [list(tier) for _, tier in groupby(grants, key=lambda each: each.policy.priority)]
         self._guardrails = [each for each in enabled if each.policy.kind is PolicyKind.GUARDRAIL]

@@ -99,7 +99,7 @@ async def test_an_entry_is_found_by_its_id_also_where_a_clock_was_stepped(client
             await Sealer(client, 4, 100).seal_next(workspace_id)
     log = AuditLog(client)
     for place, entry_id in ((6, honest), (7, stepped)):
-        line = await log.entry(workspace_id, entry_id)
+        _, line = await log.entry(workspace_id, entry_id)
         assert msgspec.json.decode(line) == entry_of(writer.written[place])
     for unknown in (ids.new(START_MS), "ffffffff-ffff-4fff-bfff-ffffffffffff"):
         with pytest.raises(AuditEntryNotFound):

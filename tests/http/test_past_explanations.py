@@ -50,6 +50,8 @@ def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
     suspended = tenant.authorize(agent, "pay")
     tenant.admin.delete(f"/v1/agents/{agent}")
 
+    versions = [each.get("policyVersion") for each in tenant.log(agent_id=agent)]
+    assert versions == [None, None, 2, 1], "the newest is first; no policy decided it"
     told = explained(tenant, denied)
     assert parts(told) == {"first": ["passed", "failed"]}
     assert {name: told[name] for name in ("id", "result", "policyId", "rule", "reason")} == {

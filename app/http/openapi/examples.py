@@ -387,6 +387,7 @@ ANSWERS: dict[type, Any] = {
         "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
         **{name: _DECISION[name] for name in ("result", "policyId", "rule", "reason", "latencyMs", "timestamp")},
         "context": {"user_id": "mia_li_3668", "environment": "production"},
+        "policyVersion": 2,
         "code": "approval_required",
     },
     ReplayLine: {
