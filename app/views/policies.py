@@ -1,7 +1,7 @@
 """Policies as API and console show them."""
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from app.lint import PolicyWarning
 from app.model.agents import GroupName
@@ -58,11 +58,12 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
 class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
     """A policy as the answer to its writing shows it.
 
-    warnings: What of it is valid and probably not meant, judged beside what governs the same agents.
+    warnings: What of it is valid and probably not meant, judged beside what governs the same agents; left out if
+    nothing is.
     """
 
-    warnings: list[PolicyWarning]
+    warnings: list[PolicyWarning] | UnsetType = UNSET
 
     @classmethod
     def written(cls, policy: Policy, warnings: list[PolicyWarning]) -> "WrittenPolicyView":
-        return cls(**msgspec.structs.asdict(PolicyView.of(policy)), warnings=warnings)
+        return cls(**msgspec.structs.asdict(PolicyView.of(policy)), warnings=warnings or UNSET)

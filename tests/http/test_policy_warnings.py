@@ -21,7 +21,7 @@ DENY = {"type": "tool_denylist", "tools": ["refund.delete"]}
 def told(answer, status=200):
     """Code and place of each warning."""
     assert answer.status_code == status, answer.text
-    return [(each["code"], each["path"]) for each in answer.json()["warnings"]]
+    return [(each["code"], each["path"]) for each in answer.json().get("warnings", [])]
 
 
 @pytest.fixture

@@ -44,7 +44,9 @@ class Tenant:
     def new_policy(self, agent_id, *rules, **fields):
         """A policy of these rules; one that allows everything without them."""
         body = {"agent_id": agent_id, "name": "a policy", "rules": list(rules) or [FREE], **fields}
-        return self._made("/v1/policies", body)
+        made = self._made("/v1/policies", body)
+        made.pop("warnings", None)  # which GET does not show
+        return made
 
     def authorize(self, agent_id, tool="file.read", **fields):
         """The answer to one tool call."""

@@ -191,7 +191,9 @@ async def update_policy(
         priority=held.priority if data.priority is UNSET else data.priority,
         enabled=held.enabled if data.enabled is UNSET else data.enabled,
     )
-    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
+    warnings = []
+    if data != UpdatePolicy():
+        warnings = await warnings_to_bear(services, caller, draft, strict=strict)
     policy = await services.policies.update(
         caller.workspace_id,
         known,
