@@ -143,7 +143,9 @@ class Replay:
 
     def _take_from_all(self) -> None:
         self._is_in_doubt = False
-        self._ledger.take_from_all(self._limits, self._marks)
+        for ledger in (self._ledger, self._counted_before):
+            if ledger is not None:
+                ledger.take_from_all(self._limits, self._marks)
 
     def _warm_up(self, entry: _Entry) -> None:
         """The call took from the limits that there were; and from those of the draft as if they had been there.

@@ -123,6 +123,18 @@ async def test_an_edit_is_told_from_the_calls_of_its_millisecond(log):
     assert (report.judged, report.flipped, report.unjudged.edited) == (2, 1, 0)
 
 
+async def test_what_retention_dropped_may_have_taken_from_every_limit(log):
+    """Until a window has passed since the newest of the entries that are gone."""
+    await log.call("send", START + 30_000_000)
+    await log.call("send", START + 61_000_000)
+    await log.call("send", START + 91_000_000)
+    report = await log.replay([{"name": "new", "rules": [FREE, limit(1)]}], gone_ms=START_MS)
+    # 30 s: nobody knows. 61 s: it depends on that. 91 s: that is over; the second may have been allowed, or not.
+    assert (report.judged, report.unjudged.limits) == (0, 3)
+    report = await log.replay([{"name": "new", "rules": [FREE, limit(2)]}], gone_ms=START_MS)
+    assert (report.judged, report.unjudged.limits, report.flipped) == (2, 1, 0)
+
+
 async def test_people_who_approved_are_taken_to_approve_again(log):
     """The call counts as allowed and is counted by the limits; what the draft denies, it denies."""
     await log.call("pay", START)

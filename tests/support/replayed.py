@@ -99,8 +99,10 @@ class Logged:
         agents = [agent async for agent in self.agents.each(self.id)]
         return History(agents, await self.policies.list_page(self.id), changes)
 
-    async def replay(self, draft=None, from_ms: int = START_MS, lines: bytes | None = None, **owner) -> ReplayReport:
-        """The report; draft: bodies of policies, None = the policies of the time."""
+    async def replay(
+        self, draft=None, from_ms: int = START_MS, lines: bytes | None = None, gone_ms=None, **owner
+    ) -> ReplayReport:
+        """The report; draft: None = the policies of the time. gone_ms: of the newest entry that was dropped."""
         if not owner:
             owner = {"agent_id": self.agent_id}
         task = ReplayTask(
@@ -113,6 +115,8 @@ class Logged:
         held = [each for each in await self.policies.list_page(self.id) if owner_of(each) == task.owner]
         policies = None if draft is None else drafted(task, held)
         replay = Replay(task, await self.history(), policies, REDACTOR.is_secret)
+        if gone_ms is not None:
+            replay.begin_in_doubt(gone_ms)
         lines = await self.lines() if lines is None else lines
         replay.feed(lines, range(1, lines.count(b"\n") + 1))
         return replay.findings.finish()
