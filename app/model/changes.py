@@ -114,7 +114,8 @@ def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, b
     if after is None and isinstance(before, Policy | Agent):  # policies of one priority are asked in order of their age
         was["createdAt"] = rfc3339(before.created_ms)
     if was and now:
-        unchanged = {name for name, value in now.items() if was[name] == value}
+        # Not compared as Python compares them: to it, 1 is true.
+        unchanged = {name for name, value in now.items() if _json({name: was[name]}) == _json({name: value})}
         was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))
     return _json(was), _json(now)
 

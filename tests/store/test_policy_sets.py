@@ -130,12 +130,15 @@ async def test_of_several_with_one_name_those_that_are_right_already_stay(sets, 
     assert sorted(shown(changed.applied.policies)) == [("p", 0, 1), ("p", 0, 1), ("p", 1, 2)]
 
 
-async def test_one_is_not_true_and_a_change_from_one_to_the_other_is_made(sets, workspace_id, agent):
-    """Python takes them for the same."""
+async def test_one_is_not_true_and_a_change_from_one_to_the_other_is_made(sets, client, workspace_id, agent):
+    """Python takes them for the same; the set and the trail do not."""
     for value in (1, True, 1.0):
         rule = ParameterConstraint(tools=["*"], parameters={"x": Constraint(enum=[value])})
         done = await sets.put(workspace_id, [entry("p", [rule])], agent.id)
     assert done.applied.policies[0].version == 3
+    page = await Changes(client).query(workspace_id, ChangeQuery(resource_id=done.applied.policies[0].id))
+    told = [msgspec.json.decode(each.after)["rules"][0]["parameters"]["x"]["enum"] for each in page.changes]
+    assert list(map(repr, told)) == ["[1.0]", "[True]", "[1]"]
 
 
 async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, workspace_id, owner):
