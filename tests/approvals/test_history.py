@@ -301,7 +301,7 @@ class World:
             as_record(fields)
             for _, fields in await self.client.call("XRANGE", Keyspace(self.workspace_id).audit_stream, "-", "+")
         ]
-        logged = [(each.get("code") or each["result"], each.get("approvalId", "")) for each in entries]
+        logged = [(each["result"] or each["code"], each.get("approvalId", "")) for each in entries]
         assert Counter(logged) == Counter(self.model.log)
         assert [each for each in logged if "expired" not in each[0] and "cancelled" not in each[0]] == [
             each for each in self.model.log if "expired" not in each[0] and "cancelled" not in each[0]
