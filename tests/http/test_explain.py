@@ -82,7 +82,8 @@ def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):
     for draft in (deny | {"id": policy["id"]}, deny, deny | {"kind": "guardrail"}):
         told = explain(tenant, agent, policies=[draft])
         assert (told["result"], told["policyName"], told["policyId"]) == ("denied", "draft", draft.get("id"))
-    told = explain(tenant, agent, policies=[policy | {"enabled": False}])
+    shown = tenant.reader.get(f"/v1/policies/{policy['id']}").json()
+    told = explain(tenant, agent, policies=[shown | {"enabled": False}])
     assert (told["result"], told["policyId"], told["policies"][0]["part"]) == ("denied", None, "off")
     assert explain(tenant, agent)["result"] == "allowed"
     assert [each["version"] for each in tenant.reader.get("/v1/policies", params={"agent_id": agent}).json()] == [1]
