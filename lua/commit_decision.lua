@@ -35,15 +35,15 @@ KEYS[#KEYS]   first_answer    hash; only with a body_digest: the answer that thi
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 ARGV[2]       arrived_us      store time at which the request arrived, as the replica estimates it
 ARGV[3]       waited_us       how long the request has been with the replica, by the replica's own clock
-ARGV[4]       holds_from_us   the plan holds at store times in
-ARGV[5]       holds_until_us  [holds_from_us, holds_until_us)
-ARGV[6]       decision_id     echoed in the reply
-ARGV[7]       action          of the entry
-ARGV[8]       tool_name       of the entry
-ARGV[9]       parameters      of the entry: JSON, passed through as bytes
-ARGV[10]      context         of the entry: JSON that the caller vouches for; "" = none
-ARGV[11]      body_digest     with an idempotency key: how many first answers the API key may have, and MACs of what is
+ARGV[4]       decision_id     echoed in the reply
+ARGV[5]       action          of the entry
+ARGV[6]       parameters      of the entry: JSON, passed through as bytes
+ARGV[7]       context         of the entry: JSON that the caller vouches for; "" = none
+ARGV[8]       body_digest     with an idempotency key: how many first answers the API key may have, and MACs of what is
                               asked, the newest first, with a space between them; "" = without
+ARGV[9]       tool_name       of the entry
+ARGV[10]      holds_from_us   the plan holds at store times in
+ARGV[11]      holds_until_us  [holds_from_us, holds_until_us); "" = always
 ARGV[12]      version         version token of the agent that the plan was made from
 ARGV[13]      shared_version  the same of the workspace and of each of the agent's groups, with a space between them;
                               none = without policies
@@ -119,9 +119,8 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local arrived_us, waited_us = tonumber(ARGV[2]), tonumber(ARGV[3])
-local holds_from_us, holds_until_us = tonumber(ARGV[4]), tonumber(ARGV[5])
-local decision_id, action, tool_name, parameters = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local context, body_digest = ARGV[10], ARGV[11]
+local decision_id, action, parameters, context, body_digest = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local tool_name, holds_from_us, holds_until_us = ARGV[9], ARGV[10], ARGV[11]
 local version, shared_version, group_fields = ARGV[12], ARGV[13], ARGV[14]
 local backlog_max, patience_us = tonumber(ARGV[15]), tonumber(ARGV[16])
 local agent_id, key_id = ARGV[17], ARGV[18]
@@ -134,11 +133,13 @@ local last_key = #KEYS - (first_answer and 2 or 0)
 local last_quota_key = last_key - (with_approval and 7 or 0) - leaves
 assert(parts <= 3 and quotas >= 0 and last_quota_key >= 4 + quotas, 'ARITY')
 local approval, approval_call, approvals, open, agent_open, events, asker
+local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
+  bound, hides, digest, agent_max, workspace_max
 if with_approval then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, last_key - 6)
+  step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
+    bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas + leaves)
 end
-local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
-  bound, hides, digest, agent_max, workspace_max = unpack(ARGV, 23 + 7 * quotas + leaves)
 
 local time_us = tonumber(ARGV[1])
 if not time_us then
@@ -190,7 +191,9 @@ if first_answer then
   end
   if answers >= tonumber(string.match(body_digest, '^%d+')) then return refuse('crowded') end
 end
-if time_us < holds_from_us or time_us >= holds_until_us then return refuse('moved') end
+if holds_until_us ~= '' and (time_us < tonumber(holds_from_us) or time_us >= tonumber(holds_until_us)) then
+  return refuse('moved')
+end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.

@@ -20,6 +20,7 @@ from app.errors import (
 )
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import (
+    FOREVER_US,
     ApprovalRef,
     AuthorizeRequest,
     Decision,
@@ -40,7 +41,7 @@ from app.redis_client.scripts import COMMIT_DECISION, Script
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
 
-_VARYING = COMMIT_DECISION.args.index("version")
+_VARYING = COMMIT_DECISION.args.index("tool_name")
 """How many arguments change from call to call; they come first."""
 _CALL_BYTES, _WORD_BYTES = 800, 8
 """What a prepared call takes, and each of its words beside its letters."""
@@ -159,11 +160,8 @@ class CommitDecision:
             "" if now_us is None else now_us,
             arrived_us,
             waited_us,
-            plan.holds_from_us,
-            plan.holds_until_us,
             decision_id,
             request.action,
-            request.tool_name,
             request.recorded_parameters,
             request.recorded_context,
             "" if request.idempotency is None else self._first_answer_of(request.idempotency),
@@ -233,6 +231,8 @@ class CommitDecision:
             keyspace.audit_stream,
         ]
         settled: list[Value] = [
+            request.tool_name,
+            *_interval(plan),
             tokens.agent,
             " ".join((tokens.workspace, *(token for _, token in tokens.groups))),
             " ".join(group_token(digest) for digest, _ in tokens.groups),
@@ -277,6 +277,12 @@ class CommitDecision:
                 "was decided now; ask again with a new one"
             )
         return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
+
+
+def _interval(plan: Plan) -> tuple[Value, Value]:
+    """When the plan holds, as the script reads it."""
+    always = plan.holds_from_us == 0 and plan.holds_until_us == FOREVER_US
+    return ("", "") if always else (plan.holds_from_us, plan.holds_until_us)
 
 
 def _bytes_of(keys: list[str], settled: list[Value]) -> int:

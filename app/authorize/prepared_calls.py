@@ -33,9 +33,15 @@ class PreparedCalls:
         return len(self._kept)
 
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
-        """The packed commit of this very plan, however long the clock lets it hold."""
+        """The packed commit of this very plan."""
         kept = self._kept.get((tool, key_id))
-        if kept is None or kept.plan.outcome is not plan.outcome or kept.plan.quotas is not plan.quotas or plan.marks:
+        if (
+            kept is None
+            or kept.plan.outcome is not plan.outcome
+            or kept.plan.quotas is not plan.quotas
+            or kept.plan.holds_from_us != plan.holds_from_us
+            or plan.marks
+        ):
             return None
         return kept.call
 

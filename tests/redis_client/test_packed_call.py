@@ -96,12 +96,21 @@ class Committing:
 
 
 async def test_what_recurs_is_prepared_once():
-    """Also where the plan is another one for every minute."""
+    """Whatever the action; and where the clock has a say, once for every minute."""
     commit = Committing()
-    for minute in range(3):
-        _, args = await commit(replace(PLAN, holds_from_us=minute), request=replace(ASKED, action=f"action {minute}"))
-        assert (args["holds_from_us"], args["action"]) == (minute, f"action {minute}")
-    assert commit.runner.prepared == 1
+    for number in range(6):
+        start = number // 3 * 60
+        plan = replace(PLAN, holds_from_us=start, holds_until_us=start + 60)
+        _, args = await commit(plan, request=replace(ASKED, action=f"action {number}"))
+        held = args["holds_from_us"], args["holds_until_us"], args["action"]
+        assert held == (start, start + 60, f"action {number}")
+    assert commit.runner.prepared == 2
+
+
+async def test_a_plan_that_always_holds_says_so_with_nothing():
+    """Most plans do, and the script has nothing to compare then."""
+    _, args = await Committing()()
+    assert (args["holds_from_us"], args["holds_until_us"]) == ("", "")
 
 
 async def test_what_does_not_recur_is_not_kept():
