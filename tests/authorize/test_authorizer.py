@@ -1,6 +1,7 @@
 """The hot path's own few lines: where a decision is made, and what happens when it is stale."""
 
 import threading
+from typing import ClassVar
 
 import pytest
 
@@ -23,6 +24,8 @@ DENIED = Outcome(Result.DENIED, None, None, "default deny")
 
 class Agent:
     """A compiled agent of which only the cost of a decision matters."""
+
+    agent_messages: ClassVar = {}
 
     def __init__(self, *, quick=True):
         self.quick = quick

@@ -72,7 +72,14 @@ async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(adm
     await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
     await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
 
-    fields = {"name": "a", "description": "what for", "status": "active", "groups": [], "version": 1}
+    fields = {
+        "name": "a",
+        "description": "what for",
+        "status": "active",
+        "groups": [],
+        "alias": None,
+        "version": 1,
+    }
     assert await admin.newest(3) == [
         (CREATED, ResourceType.AGENT, agent.id, None, fields),
         (
@@ -104,11 +111,13 @@ async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(adm
     fields = {
         "agentId": agent.id,
         "group": None,
+        "key": None,
         "kind": "grant",
         "name": "p",
         "rules": was,
         "priority": 0,
         "enabled": True,
+        "agentMessage": None,
         "version": 1,
     }
     assert await admin.newest(3) == [
