@@ -76,7 +76,7 @@ class Compiled:
     """What is compiled of an agent, as far as commits ask: these plans recur."""
 
     def __init__(self, *plans):
-        self._plans = plans
+        self._plans, self.versions = plans, {}
 
     def recurs(self, plan, _tool):
         return any(plan.outcome is each.outcome for each in self._plans)
