@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 
@@ -26,7 +25,11 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     timestamp: When it was decided, by the store's clock.
     context: What the caller vouched for in `context`, secrets redacted; left out where it gave none.
     policy_version: The version at which the policy decided; left out where no policy did, and by older releases.
-    code: Why it was decided so, for programs; it follows from the rest, and exports leave it out.
+    type: What the entry is where it is no decision: `approval` or `outcome`.
+    code: Why it was decided so, for programs; it follows from the rest, and exports leave it out. Where the entry is
+    no decision it says what happened, such as `approval_approved` or `executed`.
+    approval_id: The approval that the entry is about, or that the call asked for or used.
+    decision_id: The decision of which an `outcome` tells what became.
     """
 
     id: Id
@@ -43,7 +46,10 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     timestamp: Timestamp
     context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | UnsetType = UNSET
     policy_version: Ordinal | UnsetType = UNSET
-    code: DecisionCode | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    approval_id: Uuid | UnsetType = UNSET
+    decision_id: Uuid | UnsetType = UNSET
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):

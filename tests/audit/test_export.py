@@ -10,6 +10,7 @@ from audit_entries import AGENTS, START_MS, Writer, entry_of
 
 from app.audit import scan as audit_scan
 from app.audit.export import export
+from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditQuery
@@ -62,6 +63,16 @@ async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_i
     assert msgspec.json.decode(rows[0][-2]) == first["parameters"]
     assert len(rows) == 90
     assert end == ["#end", "", "entries=90", "firstSequence=1", "lastSequence=90"]
+
+
+@pytest.mark.parametrize("code", ["approval_approved", "executed"])
+async def test_what_is_no_decision_is_read_like_one(client, workspace_id, code):
+    """What became of an approval or a call has a code of its own."""
+    writer = Writer(client, workspace_id)
+    await writer.append(type="outcome", code=code, decisionId=AGENTS[0])
+    _, row, _ = csv.reader(io.StringIO((await exported(client, workspace_id, kind=Format.CSV)).decode(), newline=""))
+    page = await AuditLog(client).query(workspace_id, AuditQuery())
+    assert (row[0], page.entries[0].code) == (page.entries[0].id, code)
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\uff1d1"])
