@@ -21,8 +21,11 @@ from audit_entries import entry_of
 from app.audit.verifier import Verifier
 from app.redis_client.client import open_client
 
-ANSWER_ONLY = {"allowed", "retryAfterSeconds"}
+ANSWER_ONLY = {"allowed", "retryAfterSeconds", "code", "nextAction"}
 """What an answer says beyond its entry."""
+
+ENTRY_ONLY = {"keyId", "policyVersion", "session"}
+"""What an entry says beyond its answer."""
 
 
 @dataclass
@@ -135,7 +138,7 @@ def check_answers(log: Log, calls: Iterable[Call]) -> None:
         if call.answer is not None:
             held = log.by_id.get(call.answer["id"])
             assert held is not None, f"the answer to call {call.number} is not in the log: {call.answer}"
-            held = {name: value for name, value in held.items() if name != "keyId"}
+            held = {name: value for name, value in held.items() if name not in ENTRY_ONLY}
             assert held == call.entry(), f"call {call.number} was answered {call.entry()}, the log says {held}"
         most = min(call.sends, 1) if call.key is not None else call.sends
         count = entries_of[call.number]
