@@ -168,8 +168,10 @@ def test_the_greatest_cursor_is_a_cursor(tenant):
     assert tenant.reader.get("/v1/audit-logs", params={"cursor": 10**15}).status_code == 200
 
 
-def test_authorize_ignores_a_query(tenant):
-    """As it ignores fields it does not know."""
-    agent = tenant.new_agent()
-    body = {"agent_id": agent["id"], "tool_name": "t"}
-    assert tenant.reader.post("/v1/authorize?trace=1", json=body).status_code == 200
+def test_authorize_takes_no_query(tenant):
+    """`?dry_run=true` must not decide; the error names what answers without deciding."""
+    body = {"agent_id": tenant.new_agent()["id"], "tool_name": "t"}
+    answer = tenant.reader.post("/v1/authorize?dry_run=true", json=body)
+    assert answer.status_code == 400
+    assert "/v1/explain" in answer.text
+    assert tenant.reader.get("/v1/audit-logs", params={"agent_id": body["agent_id"]}).json() == []
