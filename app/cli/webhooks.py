@@ -33,10 +33,16 @@ def webhooks() -> None:
     type=click.Choice([each.value for each in WebhookEvent]),
     help="What it is told of; may be repeated.",
 )
-@click.option("--format", "kind", type=click.Choice([each.value for each in WebhookFormat]), default="standard")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([each.value for each in WebhookFormat]),
+    default="standard",
+    help="Standard Webhooks, or a message for Slack.",
+)
 @click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
 @click.option("--denied-sample", type=click.FloatRange(0, 1, min_open=True), help="Only this share of denials.")
-@click.option("--secret", help="whsec_…; one is made if left out.")
+@click.option("--secret", help="Signs what is sent, whsec_…; one is made if left out.")
 @JSON
 def create_webhook(
     workspace: str,

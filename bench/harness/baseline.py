@@ -46,6 +46,8 @@ class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_id: str | None
     rule: Rule | None
     reason: str
+    code: str
+    next_action: str
     retry_after_seconds: float | None
     latency_ms: float
     timestamp: str
@@ -58,6 +60,8 @@ CONSTANT = Answer(
     policy_id="019aa3f0-1111-7d6c-9d3e-3f6f1f2b4c5d",
     rule=Rule(0, "parameter_constraint"),
     reason='Policy "refunds" allows "payments.refund"',
+    code="allowed",
+    next_action="none",
     retry_after_seconds=None,
     latency_ms=0.217,
     timestamp="2026-11-20T12:34:56.789Z",

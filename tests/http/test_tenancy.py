@@ -84,6 +84,7 @@ BODIES = {
     ("POST", "/v1/webhooks/{webhook_id}/retry"): {},
     ("POST", "/v1/authorize"): {"tool_name": "file.read"},
     ("POST", "/v1/explain"): {"tool_name": "file.read"},
+    ("POST", "/v1/replay"): {},
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("POST", "/v1/policies/lint"): {"policies": [{"name": "smuggled", "rules": [FREE]}]},
