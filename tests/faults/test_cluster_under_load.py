@@ -59,7 +59,8 @@ def test_every_route_works_on_every_master(witnesses):
         [policy] = admin.get("/v1/policies", params={"agent_id": agent_id}).json()
         patched = admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [LIMIT], "priority": 7})
         assert patched.json()["priority"] == 7
-        assert admin.get(f"/v1/policies/{policy['id']}").json() == patched.json()
+        shown = {name: value for name, value in patched.json().items() if name != "warnings"}
+        assert admin.get(f"/v1/policies/{policy['id']}").json() == shown
         assert admin.patch(f"/v1/agents/{agent_id}", json={"description": "known"}).is_success
         assert [each["id"] for each in admin.get("/v1/agents").json()] == [agent_id]
         other = tenant.new_agent()["id"]

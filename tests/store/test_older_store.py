@@ -30,7 +30,9 @@ def replica(request, server, tmp_path):
 def test_what_an_older_release_wrote_is_read_and_continued(replica):
     """Every entry is as it was answered then, the chain goes on, and its policies decide as they did."""
     with replica.client(HELD["admin_key"]) as client:
-        assert client.get("/v1/audit-logs", params={"limit": 1000}).json() == list(map(json.loads, HELD["entries"]))
+        read = client.get("/v1/audit-logs", params={"limit": 1000}).json()
+        shown = [{name: value for name, value in each.items() if name != "code"} for each in read]
+        assert shown == list(map(json.loads, HELD["entries"]))
         verified = client.get("/v1/audit-logs/verify", params={"checkpoint": HELD["checkpoint"]}).json()
         assert (verified["intact"], verified["finding"]) == (True, None)
         assert client.get(f"/v1/agents/{HELD['agent_id']}").json()["name"] == "old agent"

@@ -273,8 +273,8 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         nonlocal overtaken
         loaded = await load(*args)
         held = await policies.get(workspace_id, policy.id)
-        edited = await policies._put(workspace_id, held, replace(held, priority=held.priority + 1), (), CONSOLE)
-        renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), CONSOLE)
+        edited = await policies._put(workspace_id, held, replace(held, priority=held.priority + 1), (), CONSOLE, "")
+        renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), CONSOLE, "")
         overtaken += (edited, renamed) != (None, None)
         return loaded
 

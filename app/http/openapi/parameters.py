@@ -129,8 +129,8 @@ PRUNE = Parameter(
 )
 CHANGE_REASON = Parameter(
     HEADER,
-    {"type": "string", "minLength": 1, "maxLength": MAX_REASON, **VISIBLE},
-    "Why this is changed, for those who read the trail of changes; in UTF-8.",
+    {"type": "string", "minLength": 1, "maxLength": MAX_REASON, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    "Why this is changed, for those who read the trail of changes. Other letters than those of ASCII are taken in UTF-8.",
 )
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
