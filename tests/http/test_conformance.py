@@ -44,6 +44,8 @@ CONFIG = {
         },
         # A checkpoint can be well-formed and of another workspace; no schema tells.
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
+        # Which addresses may be sent to, no schema tells.
+        {"include-path-regex": "^/v1/webhooks", "checks": {"positive_data_acceptance": {"enabled": False}}},
         # It leads to the page.
         {"include-path": "/", "checks": {"positive_data_acceptance": {"expected-statuses": ["302"]}}},
         # Whatever is wrong with a hook's question, its answer is 200 and a denial.

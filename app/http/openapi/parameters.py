@@ -130,7 +130,7 @@ PRUNE = Parameter(
 CHANGE_REASON = Parameter(
     HEADER,
     {"type": "string", "minLength": 1, "maxLength": MAX_REASON, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "Why this is changed, for those who read the trail of changes. Other letters than those of ASCII are taken in UTF-8.",
+    "Why this is changed, for those who read the trail of changes. Letters beyond ASCII are taken in UTF-8.",
 )
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
