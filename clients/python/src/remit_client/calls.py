@@ -21,6 +21,9 @@ from remit_client.policy_calls import (
     get_policy as get_policy,
 )
 from remit_client.policy_calls import (
+    lint_policies as lint_policies,
+)
+from remit_client.policy_calls import (
     list_policies as list_policies,
 )
 from remit_client.policy_calls import (

@@ -57,6 +57,12 @@ def put_policies(
     return Call("PUT", _owner(agent, group), as_it_is, body=body, query={"prune": "true"} if prune else {})
 
 
+def lint_policies(policies: Sequence[Json], agent: str | None = None, group: str | None = None) -> Call[Any]:
+    """What is valid in these policies and probably not meant, beside what their owner has; nothing is written."""
+    body = {"policies": list(policies), **given(agent_id=agent, group=group)}
+    return Call("POST", "/v1/policies/lint", as_it_is, body=body, repeatable=True)
+
+
 def policy_schema() -> Call[Any]:
     """The JSON Schema of a policy, for editors."""
     return Call("GET", "/v1/policies/schema.json", as_it_is, repeatable=True)
