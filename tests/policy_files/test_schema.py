@@ -37,6 +37,7 @@ LOOSER = {
     "six decimal places": "more than six decimal places",
     "whose an entry is": "is not whose policies these are",
     "an id that stands twice": "stands twice",
+    "an alias in the form of an id": "looks like a UUID",
 }
 """What only the service refuses: by what it says."""
 STRICTER = {
