@@ -21,19 +21,15 @@ _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
 _is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
-def given_request_id(headers: Iterable[Header]) -> bytes | None:
-    """The caller's id of this request if it is 1 to 128 visible ASCII characters, else None."""
-    return next((fit_request_id(value) for name, value in headers if name == REQUEST_ID_HEADER), None)
-
-
 def fit_request_id(given: bytes | None) -> bytes | None:
-    """The same of what the header holds."""
+    """What the header holds if it is 1 to 128 visible ASCII characters, else None."""
     return given if given is not None and _is_fit(given) else None
 
 
 def request_id_of(headers: Iterable[Header]) -> bytes:
     """The caller's id of this request, or a new one."""
-    return given_request_id(headers) or secrets.token_hex(16).encode()
+    given = next((value for name, value in headers if name == REQUEST_ID_HEADER), None)
+    return fit_request_id(given) or secrets.token_hex(16).encode()
 
 
 def request_id_header(request_id: bytes) -> Header:
