@@ -20,7 +20,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
 from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
-from app.pdp.escalations import approved_plan, escalations
+from app.pdp.escalations import approved_plan, distinct, escalations
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
@@ -133,7 +133,7 @@ class EscalatedCalls:
         ended = ""
         for _ in range(ATTEMPTS):
             held = await self._held(asked)
-            asking = _distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
+            asking = distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
             step = self._step(asked, held, asking, full, ended)
             plan = asked.plan
             if step.step == "use":
@@ -210,10 +210,6 @@ def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Es
     """What the full quotas of a plan ask of people."""
     asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
     return tuple(each for each in asked if each is not None)
-
-
-def _distinct(asked: tuple[Escalation, ...]) -> tuple[Escalation, ...]:
-    return tuple({each.fingerprint: each for each in asked}.values())
 
 
 def _hides(request: AuthorizeRequest) -> bool:

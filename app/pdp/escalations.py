@@ -1,6 +1,6 @@
 """What people are asked about a call, and the plan that their yes makes of it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
@@ -28,7 +28,12 @@ def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) ->
         if condition.when_failed is Result.ESCALATED
         and condition.failed(request.parameters, context, minute) is not None
     ]
-    return tuple({each.fingerprint: each for each in asked if each is not None}.values())
+    return distinct(each for each in asked if each is not None)
+
+
+def distinct(asked: Iterable[Escalation]) -> tuple[Escalation, ...]:
+    """The same without a rule that is among them already."""
+    return tuple({each.fingerprint: each for each in asked}.values())
 
 
 def approved_plan(
