@@ -9,32 +9,9 @@ from app.model.policies import Policy, PolicyKind, RateLimit, RateLimited, ToolA
 from app.model.policy_keys import is_key, require_key
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError
-from app.store.agents import Agents
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
 
 LIST = [ToolAllowlist(tools=["file.*"])]
 GUARD = [ToolDenylist(tools=["rm"])]
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
-
-
-@pytest.fixture
-def sets(client, ids):
-    return PolicySets(client, ids)
-
-
-@pytest.fixture
-async def agent(agents, workspace_id):
-    return await agents.create(workspace_id, "a", None)
 
 
 @pytest.mark.parametrize("key", ["a", "refunds.small", "x@y:z-1_", ".x", "k" * 128])

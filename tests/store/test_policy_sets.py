@@ -22,7 +22,6 @@ from app.model.policies import (
 )
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.redis_client.replies import as_record
-from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
@@ -34,26 +33,6 @@ LIST = ToolAllowlist(tools=["file.*"])
 LIMIT = RateLimited(tools=["file.*"], rate_limit=RateLimit(5, 60))
 OTHER_LIMIT = RateLimited(tools=["mail.*"], rate_limit=RateLimit(5, 60))
 GUARD = {"name": "g", "kind": PolicyKind.GUARDRAIL, "rules": [ToolDenylist(tools=["rm"])]}
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
-
-
-@pytest.fixture
-def sets(client, ids):
-    return PolicySets(client, ids)
-
-
-@pytest.fixture
-async def agent(agents, workspace_id):
-    return await agents.create(workspace_id, "a", None)
 
 
 @pytest.fixture(params=["agent", "group", "workspace"])

@@ -17,7 +17,6 @@ from app.model.policies import (
     evaluation_order,
     quota_fingerprints,
 )
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies
 
@@ -29,21 +28,6 @@ RULES = [
     LIMIT,
     TimeBased(tools=["*"], time_window=TimeWindow(allowed_hours=[9, 10], timezone="Europe/Paris")),
 ]
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
-
-
-@pytest.fixture
-async def agent(agents, workspace_id):
-    return await agents.create(workspace_id, "a", None)
 
 
 async def test_a_policy_is_read_as_it_was_created(policies, agent, workspace_id):
