@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +99,7 @@ def _answered(name: str, bench: Bench, failed: list[str]) -> list[Table]:
         print(f"{name} was not measured: {error}\n", flush=True)
         return []
     except Exception as error:  # noqa: BLE001 - whatever it was, the other questions keep their answers
+        traceback.print_exception(error)
         print(f"{name} FAILED: {type(error).__name__}: {error}\n", flush=True)
         failed.append(name)
         return []
