@@ -24,7 +24,8 @@ from app.http.bodies import Body, decode_body
 from app.http.openapi import document as openapi
 from app.http.openapi.document import all_errors, document, sentence_of
 from app.http.openapi.examples import ANSWERS, BODIES
-from app.http.openapi.operations import OPERATIONS, errors_of
+from app.http.openapi.operation import errors_of
+from app.http.openapi.operations import OPERATIONS
 from app.model.redaction import Redactor
 from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
 

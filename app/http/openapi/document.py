@@ -18,7 +18,8 @@ from app.errors import AppError
 from app.http.openapi.beyond_fields import BEYOND_FIELDS, without_terms
 from app.http.openapi.docstrings import field_lines, first_lines, structs_of
 from app.http.openapi.examples import ANSWERS, BODIES
-from app.http.openapi.operations import JSON, OPERATIONS, Operation, errors_of, headers_of
+from app.http.openapi.operation import JSON, Operation, errors_of, headers_of
+from app.http.openapi.operations import OPERATIONS
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
 from app.http.problems import ErrorBody, Problem
 from app.model.agents import CALLED

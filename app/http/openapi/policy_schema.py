@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, get
 
 from app.http.openapi.document import described
-from app.http.openapi.operations import SCHEMA
+from app.http.openapi.operation import SCHEMA
 from app.policy_files.policy_file import PolicySetFile
 
 _REF = "#/$defs/{name}"

@@ -1,0 +1,78 @@
+"""Asking for decisions, in the ways there are, and reporting what became of a call."""
+
+from app.errors import AgentNotFound, DecisionNotFound, IdempotencyConflict, IdempotencyStale, OutcomeConflict
+from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.claude_code_hook import HookAnswer, HookCall
+from app.http.api.decisions import ReportOutcome
+from app.http.api.explain import ExplainBody
+from app.http.openapi.operation import READ, Operation
+from app.http.openapi.parameters import HOOK_AGENT, IDEMPOTENCY_KEY, REPLAYED
+from app.model.explanations import Explanation
+from app.model.outcomes import CallOutcome
+from app.views.decisions import DecisionView
+
+DECISIONS = (
+    Operation(
+        "POST",
+        "/v1/authorize",
+        "Ask whether an agent may call a tool",
+        READ,
+        "Decisions",
+        body=AuthorizeBody,
+        answer=DecisionView,
+        request_headers=(IDEMPOTENCY_KEY,),
+        headers=REPLAYED,
+        errors=(AgentNotFound, IdempotencyConflict, IdempotencyStale),
+        description=(
+            "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
+            "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
+            "everything. 503 means that there is no decision: the call must not be made."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/hooks/claude-code",
+        "Answer a coding agent's hook",
+        READ,
+        "Decisions",
+        body=HookCall,
+        answer=HookAnswer,
+        request_headers=(HOOK_AGENT,),
+        always=True,
+        description=(
+            "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
+            "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
+            "that says why, because the coding agent runs the tool after any other status."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/explain",
+        "Ask what would be answered, and why",
+        READ,
+        "Policies",
+        body=ExplainBody,
+        answer=Explanation,
+        errors=(AgentNotFound,),
+        description=(
+            "What authorize would answer to this key, and what every rule of every policy has to do with it. It is the "
+            "decision itself that runs, up to the moment at which it would be written: nothing is taken, logged or "
+            "created, and no approval is asked for or used."
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/decisions/{decision_id}/outcome",
+        "Report what became of an allowed call",
+        READ,
+        "Decisions",
+        body=ReportOutcome,
+        answer=CallOutcome,
+        errors=(DecisionNotFound, OutcomeConflict),
+        description=(
+            "Once, within 24 hours, by the key that asked; reported again, the first answer comes again. The log gets "
+            "an entry. `not_executed` gives back what the call took of limits and budgets that are `refundable`; "
+            "approvals stay used, and what the session was allowed stays remembered."
+        ),
+    ),
+)
