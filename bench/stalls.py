@@ -109,7 +109,7 @@ async def _round(store_url: str, groups: dict[str, list[Request]]) -> dict[str, 
 
 
 async def _send(app: Callable[..., Awaitable[None]], request: Request) -> None:
-    """The application has answered the request; with 503 if it took too long beside the loop, which is an answer too."""
+    """The application has answered the request; a 503 because it took too long beside the loop is an answer, too."""
     path, _, query = request.path.partition("?")
     scope: dict[str, Any] = {
         "type": "http",
