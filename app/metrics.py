@@ -14,6 +14,7 @@ from app.errors import codes
 RESULTS = ("allowed", "denied", "escalated")
 CODES = (*codes(), "other")
 REASONS = ("version", "clock")
+OUTCOMES = ("executed", "failed", "not_executed")
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
 ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
 BATCH = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -89,19 +90,40 @@ _ROUND_TRIP = _Histogram(
     _MICROSECONDS,
 )
 _BATCH = _Histogram("remit_store_batch_commands", "Commands sent to the store in one write.", _ROUND_TRIP.end, BATCH)
+_REPORTED = _Family(
+    "counter", "remit_outcomes_total", "Reports of what became of allowed calls.", _BATCH.end, OUTCOMES, "status"
+)
+_REFUNDED = _Family(
+    "counter",
+    "remit_refunds_total",
+    "Limits and budgets that gave back what a call took that was not executed.",
+    _REPORTED.end,
+)
 _GAUGES = (
     ("remit_agent_cache_bytes", "Bytes of compiled policies that are kept."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are kept."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are remembered."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _BATCH.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _REFUNDED.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
-FAMILIES = (_DECISIONS, _REFUSALS, _STALE, _LATENCY, _ANSWER, _ROUND_TRIP, _BATCH, *_GAUGE_FAMILIES)
+FAMILIES = (
+    _DECISIONS,
+    _REFUSALS,
+    _STALE,
+    _LATENCY,
+    _ANSWER,
+    _ROUND_TRIP,
+    _BATCH,
+    _REPORTED,
+    _REFUNDED,
+    *_GAUGE_FAMILIES,
+)
 ROW_BYTES = FAMILIES[-1].end * _WORD
 
 _DECISION_AT = {result: _DECISIONS.start + place for place, result in enumerate(RESULTS)}
 _REFUSAL_AT = {code: _REFUSALS.start + place for place, code in enumerate(CODES)}
+_REPORTED_AT = {status: _REPORTED.start + place for place, status in enumerate(OUTCOMES)}
 _GAUGE_AT = {family.name: family.start for family in _GAUGE_FAMILIES}
 
 
@@ -152,6 +174,11 @@ class Metrics:
         own = self._own
         own[_BATCH.start + bisect_left(BATCH, commands)] += 1
         own[_BATCH.sum] += commands
+
+    def reported(self, status: str, refunded: int) -> None:
+        """What became of a call is in the log, for the first time. refunded: how many limits counted it no more."""
+        self._own[_REPORTED_AT[status]] += 1
+        self._own[_REFUNDED.start] += refunded
 
     def watch(self, name: str, read: Callable[[], int]) -> None:
         """From now on the gauge `name` is what `read` gives, as of the latest `refresh`."""

@@ -208,7 +208,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
                 pool,
             ),
             approvals=Approvals(client, ids, settings.audit_backlog_max),
-            outcomes=Outcomes(client, ids, settings.audit_backlog_max),
+            outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
             approval_follower=follower,
             webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
             delivery=Delivery(settings, Secrets(signer)),

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from app.metrics import CODES, FAMILIES, RESULTS, ROW_BYTES, Metrics, gauge_text
+from app.metrics import CODES, FAMILIES, OUTCOMES, RESULTS, ROW_BYTES, Metrics, gauge_text
 from app.model.decisions import Result
+from app.model.outcomes import CallStatus
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -96,6 +97,7 @@ def test_a_gauge_is_what_it_is_when_it_is_read():
 def test_every_result_and_every_code_has_a_place():
     """None must vanish in `other`, or fail to be counted."""
     assert set(RESULTS) == {result.value for result in Result}
+    assert set(OUTCOMES) == {status.value for status in CallStatus}
     assert {"STORE_UNAVAILABLE", "INTERNAL_ERROR", "API_KEY_EXPIRED"} < set(CODES)
 
 

@@ -1,5 +1,7 @@
 """What became of allowed calls: reported once, in the log, and limits that can be given back are."""
 
+from collections.abc import Callable
+
 from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
 from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
@@ -11,12 +13,22 @@ from app.store.keyspace import Keyspace
 
 
 class Outcomes:
-    """The reports of a workspace about calls that were allowed."""
+    """The reports of a workspace about calls that were allowed.
 
-    def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
+    reported: told each status that is in the log for the first time, and how many limits gave back what the call took.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        ids: Ids,
+        backlog_max: int,
+        reported: Callable[[str, int], None] = lambda _status, _refunded: None,
+    ) -> None:
         self._client = client
         self._ids = ids
         self._backlog_max = backlog_max
+        self._reported = reported
 
     async def record(
         self, workspace_id: str, decision: DecidedCall, status: CallStatus, *, now_us: int | None = None
@@ -52,6 +64,8 @@ class Outcomes:
         found, reported, entry_id, time_ms, given_back = reply
         if found not in {"done", "repeated"}:
             raise _refusal(found, reported)
+        if found == "done":
+            self._reported(reported, given_back)
         return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(int(time_ms)))
 
     async def _taken(self, keyspace: Keyspace, decision_id: str) -> list[tuple[str, str, str]]:

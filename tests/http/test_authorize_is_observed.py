@@ -70,3 +70,21 @@ def test_a_stale_plan_is_counted(ask, other_replica):
 
     assert answer.json()["reason"] == "Agent is suspended"
     assert count(ask.client, stale) - before == 1
+
+
+def test_an_outcome_is_counted_when_it_is_first_reported(ask):
+    """Reported again, it is the same report; what it gave back is counted with it."""
+    reports, refunds = 'remit_outcomes_total{status="not_executed"}', "remit_refunds_total"
+    agent_id = ask.client.post("/v1/agents", json={"name": "gives back"}).json()["id"]
+    limit = {"maxCalls": 2, "windowSeconds": 60, "refundable": True}
+    rules = [{"type": "rate_limit", "tools": ["*"], "rateLimit": limit}]
+    ask.client.post("/v1/policies", json={"agent_id": agent_id, "name": "two", "rules": rules})
+    decision = ask(agent_id=agent_id).json()
+    before = (count(ask.client, reports), count(ask.client, refunds))
+
+    for _ in range(2):
+        told = ask.client.post(f"/v1/decisions/{decision['id']}/outcome", json={"status": "not_executed"})
+        assert (told.status_code, told.json()["refunded"]) == (200, 1)
+
+    after = (count(ask.client, reports), count(ask.client, refunds))
+    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 1]
