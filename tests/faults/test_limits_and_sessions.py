@@ -66,6 +66,12 @@ class Callers:
             self.ask(number, tool, parameters={"user": user, "amount": 1.25}, context={"session": session})
 
 
+@pytest.fixture(params=["redis", "valkey"])
+def store(request):
+    """Both kinds: what is raced is one script, and each runs scripts in its own way."""
+    return request.getfixturevalue(f"{request.param}_store")
+
+
 @pytest.fixture
 def replicas(store, own):
     return [own(Replica(store.url, **NO_LOCK_OUT)) for _ in range(3)]
