@@ -1,7 +1,8 @@
 """JSON Schemas of 2020-12 over the parameters of a call: compiled, bounded, and without a word to the network.
 
 Patterns are those of Rust's `regex`, linear in the text. `$ref` leads to a place in the same schema and never round in
-a circle, so what a schema asks of a value is bounded by its size. `format` asks for nothing.
+a circle, so what a schema asks of a value is bounded by its size. `format` asks for nothing. The library keeps the
+interpreter's lock from begin to end, so what could take it long is not begun.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from app.model.schema_work import SchemaWork, place
+
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
 MAX_SCHEMA_PARTS = 10_000
@@ -18,6 +21,7 @@ MAX_SCHEMA_PARTS = 10_000
 
 _PATTERN_BYTES = 256 * 1024
 _LATEST = 256
+_NO_KEYWORD = "schema"
 _NESTED = (dict, list)
 _LOCAL = "#/"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -33,10 +37,14 @@ class SchemaError(ValueError):
         self.message = message
 
 
+class TooMuchWork(Exception):
+    """To hold this value against the schema could take longer than everybody else may be kept waiting."""
+
+
 class Schema:
     """A compiled schema. parts: how many places of it a value may have to be held against."""
 
-    __slots__ = ("_validator", "parts")
+    __slots__ = ("_validator", "_work", "parts")
 
     def __init__(self, schema: dict[str, Any], parts: int) -> None:
         self.parts = parts
@@ -46,14 +54,30 @@ class Schema:
             validate_formats=False,
             offline=True,
         )
+        self._work = SchemaWork(schema, parts)
 
     def first_failure(self, value: Any) -> tuple[str, str] | None:
-        """Where the value does not fit (names with dots between; "" = as a whole) and which keyword says so."""
+        """Where the value does not fit (names with dots between; "" = as a whole) and which keyword says so.
+
+        The keyword is "schema" where finding the place would be too much work. Raises TooMuchWork.
+        """
+        if self._work.is_too_much(value):
+            raise TooMuchWork
         if self._validator.is_valid(value):
             return None
-        error = next(iter(self._validator.iter_errors(value)))
-        keyword = next((step for step in reversed(error.schema_path) if isinstance(step, str)), "schema")
-        return ".".join(map(str, error.instance_path)), keyword
+        if not self._work.tells_little(value):
+            return "", _NO_KEYWORD
+        try:
+            self._validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return _told(error)
+        return "", _NO_KEYWORD
+
+
+def _told(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
+    """Place and keyword of an error."""
+    keyword = next((step for step in reversed(error.schema_path) if isinstance(step, str)), _NO_KEYWORD)
+    return ".".join(map(str, error.instance_path)), keyword
 
 
 def compile_schema(schema: dict[str, Any]) -> Schema:
@@ -107,10 +131,7 @@ def _target(root: Any, reference: str, path: tuple[str, ...]) -> Any:
     """What a `$ref` leads to."""
     if not reference.startswith(_LOCAL):
         raise SchemaError(path, f"must begin with `{_LOCAL}`: nothing is fetched from elsewhere")
-    value = root
-    for step in reference.removeprefix(_LOCAL).split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(value, dict) or name not in value:
-            raise SchemaError(path, "leads to no place in this schema")
-        value = value[name]
-    return value
+    try:
+        return place(root, reference)
+    except KeyError:
+        raise SchemaError(path, "leads to no place in this schema") from None

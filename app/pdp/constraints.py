@@ -9,7 +9,7 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.model.credentials import REDACTED
-from app.model.schemas import Schema
+from app.model.schemas import Schema, TooMuchWork
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
@@ -109,11 +109,17 @@ def _plain_check(probe: _Probe) -> Check:
     return check
 
 
+TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: too much in them is to be held against too much of the schema"
+
+
 def schema_check(schema: Schema) -> Check:
     """Whether the parameters fit; the reason names the place and the keyword, and no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
-        failure = schema.first_failure(parameters)
+        try:
+            failure = schema.first_failure(parameters)
+        except TooMuchWork:
+            return TOO_MUCH_FOR_A_SCHEMA
         if failure is None:
             return None
         path, keyword = failure

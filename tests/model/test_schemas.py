@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.model.schemas import MAX_SCHEMA_BYTES, SchemaError, compile_schema
+from app.model.schemas import MAX_SCHEMA_BYTES, SchemaError, TooMuchWork, compile_schema
 
 ORDER = {
     "type": "object",
@@ -79,3 +79,66 @@ def test_a_deep_schema_is_refused():
         schema = {"not": schema}
     with pytest.raises(SchemaError, match="nested more than"):
         compile_schema(schema)
+
+
+BRANCHES = {"anyOf": [{"required": [f"x{number}"]} for number in range(300)]}
+MANY = {"items": {"anyOf": [{"const": f"v{number}"} for number in range(3000)]}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"properties": {"a": MANY}}, {"a": ["no"] * 1000}),
+        ({"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}, {"a": "ab" * 50_000}),
+        ({"properties": {"a": {"items": {"pattern": "(a|b)*a(a|b){500}c"}}}}, {"a": ["ab" * 500] * 100}),
+        ({"patternProperties": {f"(a|b)*a(a|b){{500}}{number}": True for number in range(20)}}, {"ab" * 500: 1}),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"a": MANY}}}}, {"a": ["no"] * 1000}),
+        ({"additionalProperties": {"allOf": [MANY, {}]}}, {"any": ["no"] * 1000}),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": list(range(100_000))}),
+    ],
+    ids=["branches", "pattern", "pattern of items", "names", "reference", "nested", "unique"],
+)
+def test_what_would_keep_everybody_waiting_is_not_begun(schema, value):
+    """The library holds the interpreter's lock meanwhile, and takes seconds for these: up to twenty for a megabyte."""
+    with pytest.raises(TooMuchWork):
+        compile_schema(schema).first_failure(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"properties": {"a": {"items": {"type": "number"}}}}, {"a": [0.5] * 100_000}),
+        ({"properties": {"a": {"pattern": "^.{1,99}$"}}}, {"a": "x" * 99}),
+        ({"properties": {"a": {"pattern": "^.{1,99}$"}, "b": {"type": "string"}}}, {"a": "x", "b": "y" * 900_000}),
+        (
+            {"properties": {f"p{number}": {"type": "string"} for number in range(2_000)}},
+            {f"p{n}": "" for n in range(2_000)},
+        ),
+        ({"properties": {"a": {"enum": [f"v{number}" for number in range(4_000)]}}}, {"a": "v9"}),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": list(range(10_000))}),
+    ],
+    ids=["numbers", "pattern", "a long text beside it", "names", "enum", "unique"],
+)
+def test_what_only_looks_like_much_is_looked_at(schema, value):
+    """What counts is which place is held against which value."""
+    assert compile_schema(schema).first_failure(value) is None
+
+
+def test_where_a_large_value_does_not_fit_many_branches_is_not_looked_for():
+    """An error of each branch would hold a copy of the value: seconds for a megabyte."""
+    schema = compile_schema(BRANCHES)
+    assert schema.first_failure({"a": 1}) == ("", "anyOf")
+    assert schema.first_failure({"a": "b" * 1_000_000}) == ("", "schema")
+    assert schema.first_failure({"a": "b" * 1_000_000, "x299": 1}) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["$ref", "pattern", "patternProperties", "properties", "allOf", "dependencies", "enum"]
+)
+def test_a_reference_to_what_is_no_schema_is_refused_or_judged(name):
+    """Names of properties stand there where keywords would."""
+    try:
+        schema = compile_schema({"properties": {name: True, "b": {"$ref": "#/properties"}}})
+    except SchemaError:
+        return
+    assert schema.first_failure({"b": {"c": ["x"] * 20_000}}) is None
