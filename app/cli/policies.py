@@ -27,9 +27,9 @@ OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
 _ON_FILES = {
     "apply": "app.cli.policy_files:apply_policies",
     "diff": "app.cli.policy_files:diff_policies",
-    "export": "app.cli.policy_files:export_policies",
+    "export": "app.cli.policy_export:export_policies",
     "lint": "app.cli.policy_checks:lint_files",
-    "schema": "app.cli.policy_files:print_schema",
+    "schema": "app.cli.policy_export:print_schema",
     "test": "app.cli.policy_checks:test_policies",
 }
 

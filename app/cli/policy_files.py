@@ -1,18 +1,18 @@
-"""`remit policy export`, `diff` and `apply`: policies as files, whole sets of them."""
+"""`remit policy diff` and `apply`: what files would change, and policies as they have them."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import REASON, WORKSPACE
+from app.cli.options import REASON, WORKSPACE, Duration
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
+    from app.cli.policy_flips import Plan
     from app.cli.policy_sets import Owner, Sets
-    from app.model.policy_sets import PolicyChange, PolicySet
-    from app.policy_files.comparison import Difference
+    from app.model.replays import ReplayReport
     from app.policy_files.policy_file import ReadFile
 
 DIFFERS = 3
@@ -23,41 +23,12 @@ PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these own
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to print it."
 )
-
-
-@click.command("export")
-@WORKSPACE
-@URL
-@click.option("--agent", help="Only this agent's; printed if no folder is given.")
-@click.option("--group", help="Only this group's; printed if no folder is given.")
-@click.option("--json", "as_json", is_flag=True, help="JSON files instead of YAML.")
-@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
-def export_policies(
-    workspace: str, url: str | None, agent: str | None, group: str | None, as_json: bool, folder: Path | None
-) -> None:
-    """Write policies as files: one for each agent and group that has any, and one for the workspace.
-
-    What is in FOLDER already is replaced where it has the same name, and nothing else is touched.
-    """
-    from app.cli.policy_sets import with_sets
-    from app.policy_files.written import as_json as to_json
-    from app.policy_files.written import as_yaml
-
-    if folder is None and (agent is None) == (group is None):
-        raise click.UsageError("Give a FOLDER to write to, or one of --agent and --group to print")
-
-    async def read(sets: "Sets") -> list[tuple[str, dict[str, Any]]]:
-        return await _exported(sets, agent, group)
-
-    for name, file in with_sets(url, workspace, read):
-        text = to_json(file) if as_json else as_yaml(file)
-        if folder is None:
-            click.echo(text, nl=False)
-            continue
-        path = folder / f"{name}.{'json' if as_json else 'yaml'}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        click.echo(path)
+REPLAY = click.option(
+    "--replay", "span_ms", type=Duration(), metavar="SPAN", help="Also replay the log of SPAN (24h) and print flips."
+)
+EXIT_CODE = click.option(
+    "--exit-code", is_flag=True, help=f"End with {DIFFERS} if anything would change; with --replay, if any call flips."
+)
 
 
 @click.command("diff")
@@ -65,23 +36,15 @@ def export_policies(
 @URL
 @PRUNE
 @FORMAT
-@click.option("--exit-code", is_flag=True, help=f"End with {DIFFERS} if anything would change.")
+@REPLAY
+@EXIT_CODE
 @FILES
 def diff_policies(
-    workspace: str, url: str | None, prune: bool, form: str, exit_code: bool, paths: tuple[Path, ...]
-) -> None:
+    workspace: str, url: str | None, prune: bool, form: str, span_ms: int | None, exit_code: bool,
+    paths: tuple[Path, ...],
+) -> None:  # fmt: skip
     """Print what applying these files would change. A folder stands for all policy files in it."""
-    from app.cli.policy_sets import with_sets
-
-    files = read_files(paths)
-
-    async def compare(sets: "Sets") -> "list[Difference]":
-        return [(await _planned(sets, each, prune=prune, create=True))[3] for each in files]
-
-    found = with_sets(url, workspace, compare)
-    _print(found, form)
-    if exit_code and any(each.is_any for each in found):
-        raise click.exceptions.Exit(DIFFERS)
+    _preview(read_files(paths), workspace, url, form, span_ms, prune=prune, create=True, exit_code=exit_code)
 
 
 @click.command("apply")
@@ -90,19 +53,15 @@ def diff_policies(
 @PRUNE
 @FORMAT
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
+@REPLAY
+@EXIT_CODE
 @REASON
 @click.option("--create-agents", is_flag=True, help="Make agents that do not exist, with the groups that files name.")
 @FILES
 def apply_policies(
-    workspace: str,
-    url: str | None,
-    prune: bool,
-    form: str,
-    dry_run: bool,
-    reason: str,
-    create_agents: bool,
-    paths: tuple[Path, ...],
-) -> None:
+    workspace: str, url: str | None, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
+    reason: str, create_agents: bool, paths: tuple[Path, ...],
+) -> None:  # fmt: skip
     """Make the policies in these files current: each file at once or not at all.
 
     All files are read and compared before the first is applied. One whose owner's policies changed in between is
@@ -110,25 +69,39 @@ def apply_policies(
     """
     from app.cli.policy_sets import with_sets
 
+    if not dry_run and (span_ms is not None or exit_code):
+        raise click.UsageError("--replay and --exit-code are about what would change; give --dry-run with them")
     files = read_files(paths)
+    if dry_run:
+        _preview(files, workspace, url, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
+        return
 
-    async def apply(sets: "Sets") -> "list[Difference]":
-        planned = [await _planned(sets, each, prune=prune, create=create_agents) for each in files]
-        if dry_run:
-            return [difference for _, _, _, difference in planned]
-        for each, (owner, held, _, difference) in zip(files, planned, strict=True):
-            await _apply(sets, each, owner, held, difference, prune=prune, reason=reason)
-        return [difference for _, _, _, difference in planned]
+    async def apply(sets: "Sets") -> "list[Plan]":
+        plans = [await _planned(sets, each, prune=prune, create=create_agents) for each in files]
+        for plan in plans:
+            await _apply(sets, plan, prune=prune, reason=reason)
+        return plans
 
-    _print(with_sets(url, workspace, apply), form)
+    _print(with_sets(url, workspace, apply), form, None)
 
 
-@click.command("schema")
-def print_schema() -> None:
-    """Print the JSON Schema of policy files, for editors; a service has it at /v1/policies/schema.json."""
-    from app.http.openapi.policy_schema import schema
+def _preview(
+    files: "Sequence[ReadFile]", workspace: str, url: str | None, form: str, span_ms: int | None,
+    *, prune: bool, create: bool, exit_code: bool,
+) -> None:  # fmt: skip
+    """Print what would change and, for a span, what would flip; nothing is changed."""
+    from app.cli.policy_flips import replayed
+    from app.cli.policy_sets import with_sets
 
-    print_json(schema())
+    async def look(sets: "Sets") -> "tuple[list[Plan], dict[str, ReplayReport] | None]":
+        plans = [await _planned(sets, each, prune=prune, create=create) for each in files]
+        return plans, None if span_ms is None else await replayed(sets, plans, span_ms)
+
+    plans, reports = with_sets(url, workspace, look)
+    _print(plans, form, reports)
+    is_any = any(plan.difference.is_any for plan in plans)
+    if exit_code and (is_any if reports is None else any(report.flipped for report in reports.values())):
+        raise click.exceptions.Exit(DIFFERS)
 
 
 def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
@@ -143,10 +116,9 @@ def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
     return files
 
 
-async def _planned(
-    sets: "Sets", read: "ReadFile", *, prune: bool, create: bool
-) -> "tuple[Owner, PolicySet | None, list[PolicyChange], Difference]":
-    """Whose they are, what is there (None: the agent is not there), and what applying the file would change."""
+async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
+    """What applying the file would do."""
+    from app.cli.policy_flips import Plan
     from app.errors import AppError
     from app.model.policy_sets import KeyTaken, UnknownPolicy, settle
     from app.policy_files.comparison import compare
@@ -161,7 +133,8 @@ async def _planned(
         raise click.ClickException(f"{place}: {error.message}") from None
     except (AppError, click.ClickException) as error:
         raise click.ClickException(f"{read.path}: {error}") from None
-    return owner, held, changes, compare(read.file.owner, str(read.path), changes, len(read.file.policies))
+    difference = compare(read.file.owner, str(read.path), changes, len(read.file.policies))
+    return Plan(read, owner, held, changes, difference)
 
 
 async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
@@ -180,74 +153,33 @@ async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
         raise AgentNotFound(message) from None
 
 
-async def _apply(
-    sets: "Sets",
-    read: "ReadFile",
-    owner: "Owner",
-    held: "PolicySet | None",
-    difference: "Difference",
-    *,
-    prune: bool,
-    reason: str,
-) -> None:
+async def _apply(sets: "Sets", plan: "Plan", *, prune: bool, reason: str) -> None:
     from app.cli.policy_sets import Owner
     from app.errors import AppError, VersionConflict
 
+    file, path, owner, held = plan.read.file, plan.read.path, plan.owner, plan.held
     try:
         if held is None:
-            owner = Owner(await sets.create_agent(read.file.new_agent, reason), None)
+            owner = Owner(await sets.create_agent(file.new_agent, reason), None)
             held = await sets.get(owner)
-        if difference.is_any:
-            await sets.put(owner, list(read.file.policies), held.version, prune=prune, reason=reason)
+        if plan.difference.is_any:
+            await sets.put(owner, list(file.policies), held.version, prune=prune, reason=reason)
     except VersionConflict:
-        message = f"{read.path}: the policies of {read.file.owner} changed meanwhile, so this file was not applied"
+        message = f"{path}: the policies of {file.owner} changed meanwhile, so this file was not applied"
         raise click.ClickException(f"{message}; run `remit policy diff` again, then `apply`") from None
     except (AppError, click.ClickException) as error:
-        raise click.ClickException(f"{read.path}: {error}. This file was not applied") from None
+        raise click.ClickException(f"{path}: {error}. This file was not applied") from None
 
 
-async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """For each owner that has policies the name of its file, without the ending, and what is in it."""
-    from msgspec.structs import replace
-
-    from app.cli.policy_sets import Owner
-    from app.policy_files.policy_file import as_file, as_owner
-    from app.policy_files.written import file_name
-
-    agents = await sets.agents()
-    if agent is not None:
-        agent_id, _ = await sets.agent(agent)
-        wanted = [Owner(agent_id, None)]
-    elif group is not None:
-        wanted = [Owner(None, group)]
-    else:
-        found = {(agent_id, group) async for agent_id, group in sets.policies()}
-        wanted = [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
-    names = [each.name for _, each in agents]
-    known = dict(agents)
-    files: dict[str, dict[str, Any]] = {}
-    for owner in wanted:
-        policies = (await sets.get(owner)).policies
-        if owner.agent_id is not None:
-            found_agent = known[owner.agent_id]
-            is_unique = found_agent.alias is not None or names.count(found_agent.name) == 1
-            called = as_owner(found_agent if is_unique else replace(found_agent, name=owner.agent_id))
-            path = f"agents/{file_name(found_agent.called)}" + ("" if is_unique else f"-{owner.agent_id}")
-        elif owner.group is not None:
-            called, path = {"group": owner.group}, f"groups/{file_name(owner.group)}"
-        else:
-            called, path = {"workspace": True}, "workspace"
-        while path.lower() in (each.lower() for each in files):
-            path += "-2"
-        files[path] = as_file(policies, called)
-    return list(files.items())
-
-
-def _print(differences: "list[Difference]", form: str) -> None:
+def _print(plans: "Sequence[Plan]", form: str, reports: "dict[str, ReplayReport] | None") -> None:
+    from app.cli.policy_flips import flips_as_json, flips_as_markdown, flips_as_text
     from app.policy_files.comparison import as_markdown, as_text
 
+    differences = [plan.difference for plan in plans]
     if form == "json":
-        print_json(differences)
-    else:
-        for line in as_text(differences) if form == "text" else as_markdown(differences):
-            click.echo(line)
+        print_json(differences if reports is None else flips_as_json(differences, reports))
+        return
+    lines = as_text(differences) if form == "text" else as_markdown(differences)
+    flips = flips_as_text(reports or {}) if form == "text" else flips_as_markdown(reports or {})
+    for line in (*lines, *flips):
+        click.echo(line)

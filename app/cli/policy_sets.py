@@ -1,6 +1,7 @@
 """Where `remit policy` finds sets of policies: in the store, or in a running service over HTTP."""
 
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -13,10 +14,11 @@ from app.cli.remote import Remote
 from app.errors import AgentNotFound, Invalid
 from app.model.ids import canonical_uuid
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet
-from app.model.times import parse_time_ms
+from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
     from app.model.policies import Policy
+    from app.model.replays import ReplayReport
     from app.policy_files.policy_file import FileAgent
     from app.replica import Services
 
@@ -52,6 +54,9 @@ class Sets(Protocol):
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
     ) -> AppliedSet:
         """The entries are current, if the version is still this one."""
+
+    async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
+        """Which results of the log's calls, of the latest `span_ms`, would flip if these were all of its policies."""
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
@@ -91,6 +96,21 @@ class StoreSets:
         tags = frozenset({version})
         return await sets.put(self._workspace_id, entries, *whose, prune=prune, if_match=tags, reason=reason)
 
+    async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
+        from app.cli.replay import report_of
+        from app.model.replays import ReplayTask
+
+        to_ms = await self._services.audit.now_ms()
+        task = ReplayTask(
+            workspace_id=self._workspace_id,
+            agent_id=owner.agent_id,
+            group=owner.group,
+            from_ms=max(0, to_ms - span_ms),
+            to_ms=to_ms,
+            policies=entries,
+        )
+        return await report_of(self._services, task)
+
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         return [(each.id, _file_agent(each)) async for each in self._services.agents.each(self._workspace_id)]
 
@@ -127,15 +147,29 @@ class RemoteSets:
     async def put(
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
     ) -> AppliedSet:
-        shown = [
-            {name: value for name, value in msgspec.to_builtins(each).items() if value is not None} for each in entries
-        ]
         query = "?prune=true" if prune else ""
-        body = {"policies": shown, "version": version}
+        body = {"policies": _bodies(entries), "version": version}
         answer = self._remote.call("PUT", f"{_path(owner)}{query}", body, reason=reason)
         by_id = {each.id: each for each in _set_of(answer).policies}
         changes = [PolicyChange(None, by_id[each]) for each in answer["created"]]
         return AppliedSet(_set_of(answer), changes)
+
+    async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
+        from app.cli.replay import BROKEN_OFF, reported
+        from app.cli.session import progress_bar
+        from app.model.replays import ReplayLine
+
+        to_ms = time.time_ns() // 1_000_000
+        asked = {"agent_id": owner.agent_id, "group": owner.group, "policies": _bodies(entries)}
+        span = {"from": rfc3339(max(0, to_ms - span_ms)), "to": rfc3339(to_ms)}
+        with progress_bar("replaying") as progress:
+            for each in self._remote.lines("/v1/replay", asked | span):
+                line = msgspec.json.decode(each, type=ReplayLine)
+                if isinstance(line.error, str):
+                    raise click.ClickException(line.error)
+                if (report := reported(line, progress)) is not None:
+                    return report
+        raise click.ClickException(BROKEN_OFF)
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         from app.views.agents import AgentView
@@ -173,6 +207,10 @@ def _path(owner: Owner) -> str:
     if owner.agent_id is not None:
         return f"/v1/agents/{owner.agent_id}/policies"
     return "/v1/workspace/policies" if owner.group is None else f"/v1/groups/{quote(owner.group, safe='')}/policies"
+
+
+def _bodies(entries: list[PolicyEntry]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in msgspec.to_builtins(each).items() if value is not None} for each in entries]
 
 
 def _file_agent(agent: Any) -> "FileAgent":

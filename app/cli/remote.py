@@ -57,6 +57,11 @@ class Remote:
         with self._answer(method, path, None if body is None else json.dumps(body), extra) as answer:
             return json.loads(answer.read())
 
+    def lines(self, path: str, body: dict[str, Any]) -> Iterator[bytes]:
+        """Lines of JSON that a POST is answered with, as they come. Raises ClickException as `call` does."""
+        with self._answer("POST", path, json.dumps(body), {}) as answer:
+            yield from answer
+
     def events(self, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Names and data of server-sent events, as they come; first LISTENING, without data: none is missed now."""
         with self._answer("GET", path, None, {"Accept": "text/event-stream"}, timeout_s=None) as answer:

@@ -1,5 +1,6 @@
 """`remit policy replay`: what a draft would have changed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from app.cli.session import print_json, progress_bar, with_services
 
 if TYPE_CHECKING:
     from app.model.policy_sets import Entries
-    from app.model.replays import ReplayReport
+    from app.model.replays import ReplayLine, ReplayReport, ReplayTask
     from app.replica import Services
 
 _WEEK_MS = 604_800_000
 FLIPS = 3
 _NICENESS = 10
+BROKEN_OFF = "The replay ended before its report"
 
 
 @click.command("replay")
@@ -70,11 +72,8 @@ async def _replayed(
     services: "Services", workspace: str, agent: str | None, group: str | None, from_ms: int | None, to_ms: int | None,
     draft: "Entries | None",
 ) -> "ReplayReport":  # fmt: skip
-    import os
+    from app.model.replays import ReplayTask
 
-    from app.model.replays import ReplayReport, ReplayTask
-
-    os.nice(_NICENESS)  # decisions of replicas on this machine go first
     workspace_id = await services.workspaces.find(workspace)
     to_ms = await services.audit.now_ms() if to_ms is None else to_ms
     task = ReplayTask(
@@ -85,17 +84,27 @@ async def _replayed(
         to_ms=to_ms,
         policies=draft,
     )
+    return await report_of(services, task)
+
+
+async def report_of(services: "Services", task: "ReplayTask") -> "ReplayReport":
+    """What a replay of the store's log finds; this process steps aside for decisions. Raises AppError."""
+    import os
+
+    os.nice(_NICENESS)  # decisions of replicas on this machine go first
     await services.replayer.require_possible(task)
-    report = None
     with progress_bar("replaying") as progress:
         async for line in services.replayer.lines(task):
-            if isinstance(line.report, ReplayReport):
-                report = line.report
-            elif not isinstance(line.progress, msgspec.UnsetType):
-                progress(line.progress.done, line.progress.of)
-    if report is None:
-        raise click.ClickException("The replay ended before its report")
-    return report
+            if (report := reported(line, progress)) is not None:
+                return report
+    raise click.ClickException(BROKEN_OFF)
+
+
+def reported(line: "ReplayLine", progress: Callable[[int, int], None]) -> "ReplayReport | None":
+    """The report, if the line has it; `progress` hears of how far the replay has come."""
+    if not isinstance(line.progress, msgspec.UnsetType):
+        progress(line.progress.done, line.progress.of)
+    return None if isinstance(line.report, msgspec.UnsetType) else line.report
 
 
 def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from app.model.decisions import Result
-from app.model.replays import Decider, Flip, ReplayReport
+from app.model.replays import Decider, Flip, FlipSample, ReplayReport
+from app.policy_files.comparison import COMMENT_LENGTH, as_code, up_to
 
 _UNJUDGED = {
     "hidden": "a rule reads what the log redacts or shortens",
@@ -34,26 +35,21 @@ def terminal_lines(report: ReplayReport) -> Iterator[str]:
         yield from notes
 
 
-def markdown_lines(report: ReplayReport) -> Iterator[str]:
-    """The same for a pull request. Texts of callers stand in it as text: they make no markup and mention nobody."""
+def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator[str]:
+    """The same for a pull request, in about `most` characters.
+
+    Texts of callers stand in it as text: they make no markup and mention nobody.
+    """
     yield f"**{headline(report)}**"
     if report.flips:
         yield ""
         yield "| Calls | Was | Becomes | Tool | Decided by | Now by |"
         yield "|---:|---|---|---|---|---|"
-        for flip in report.flips:
-            becomes = f"**{flip.becomes}**" if flip.becomes is Result.ALLOWED else flip.becomes.value
-            cells = (f"{flip.count:,}", flip.was.value, becomes, _code(flip.tool_name))
-            yield f"| {' | '.join(cells)} | {_code(_decided(flip.by))} | {_code(_decided(flip.now_by))} |"
+        yield from up_to(most // 2, map(_row, report.flips))
         yield ""
         yield "<details><summary>Samples</summary>"
         yield ""
-        for flip in report.flips:
-            for sample in flip.samples:
-                yield (
-                    f"- {flip.was} → {flip.becomes}: {_code(flip.tool_name)}, entry {_code(sample.id)} at "
-                    f"{sample.timestamp}: {_code(sample.reason)} → {_code(sample.new_reason)}"
-                )
+        yield from up_to(most // 2, (_sampled(flip, sample) for flip in report.flips for sample in flip.samples))
         yield ""
         yield "</details>"
     notes = list(_notes(report))
@@ -103,6 +99,12 @@ def _calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
 
 
-def _code(text: str) -> str:
-    shown = "".join(each if each.isalnum() or each == " " else f"&#{ord(each)};" for each in text)
-    return f"<code>{shown}</code>"
+def _row(flip: Flip) -> str:
+    becomes = f"**{flip.becomes}**" if flip.becomes is Result.ALLOWED else flip.becomes.value
+    cells = (f"{flip.count:,}", flip.was.value, becomes, as_code(flip.tool_name))
+    return f"| {' | '.join(cells)} | {as_code(_decided(flip.by))} | {as_code(_decided(flip.now_by))} |"
+
+
+def _sampled(flip: Flip, sample: FlipSample) -> str:
+    what = f"{flip.was} → {flip.becomes}: {as_code(flip.tool_name)}, entry {as_code(sample.id)} at {sample.timestamp}"
+    return f"- {what}: {as_code(sample.reason)} → {as_code(sample.new_reason)}"

@@ -154,6 +154,24 @@ def settle(
     return changes + [PolicyChange(policy, None if prune else policy) for policy in left.values()]
 
 
+def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
+    """Every policy that there is after the changes, as entries of a set; those that there were say so by their ids."""
+    return [_entry(change.after) for change in changes if change.after is not None]
+
+
+def _entry(policy: Policy) -> PolicyEntry:
+    return PolicyEntry(
+        id=policy.id or None,
+        key=policy.key,
+        kind=policy.kind,
+        name=policy.name,
+        rules=list(policy.rules),
+        priority=policy.priority,
+        enabled=policy.enabled,
+        agent_message=policy.agent_message,
+    )
+
+
 def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
     """The policy that each entry means, taken out of those that are left; None where it means a new one."""
     found: list[Policy | None] = [None] * len(entries)

@@ -13,6 +13,8 @@ from app.policy_files.policy_file import plain
 
 _MARKS = {"created": "+", "updated": "~", "deleted": "-"}
 _encode = msgspec.json.encode
+COMMENT_LENGTH = 30_000
+"""Characters of the diff in a comment, and as many of what is said beside it."""
 
 
 class ValueChange(Struct, frozen=True):
@@ -67,21 +69,38 @@ def as_text(differences: Sequence[Difference]) -> Iterator[str]:
 
 
 def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
-    """The same as a comment on a pull request."""
+    """The same as a comment on a pull request; of a long one the beginning, since a comment holds 65,536 characters."""
     yield "### Policies"
     yield ""
-    for each in differences:
-        if not each.is_any:
-            continue
-        yield f"**{_plain(each.owner)}** (`{_plain(each.file)}`)"
+    changing = [each for each in differences if each.is_any]
+    for each in changing:
+        yield f"**{as_code(each.owner)}** ({as_code(each.file)})"
         yield ""
         yield "````diff"
-        for policy in each.policies:
-            for line in _policy_lines(policy):
-                yield line.replace("~ ", "! ", 1) if line.startswith("~ ") else line
+        lines = (line for policy in each.policies for line in _policy_lines(policy))
+        shown = (line.replace("~ ", "! ", 1) if line.startswith("~ ") else line for line in lines)
+        yield from up_to(COMMENT_LENGTH // len(changing), shown)
         yield "````"
         yield ""
     yield _summary(differences)
+
+
+def up_to(most: int, lines: Iterable[str]) -> Iterator[str]:
+    """The lines as long as they have `most` characters together, and how many more there are."""
+    left, more = most, 0
+    for line in lines:
+        left -= len(line) + 1
+        if left >= 0:
+            yield line
+        more += left < 0
+    if more:
+        yield f"… and {more:,} line{'s' if more > 1 else ''} more"
+
+
+def as_code(text: str) -> str:
+    """Text that stands in Markdown as it is: it makes no markup, and mentions nobody."""
+    shown = with_hidden_shown(text)
+    return f"<code>{''.join(each if each.isalnum() or each == ' ' else f'&#{ord(each)};' for each in shown)}</code>"
 
 
 def _summary(differences: Sequence[Difference]) -> str:
@@ -128,8 +147,3 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _leaves(f"{path}[{index}]", inner)
     else:  # a list of names is read as a whole
         yield path, _encode(value).decode()
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown takes as it is."""
-    return "".join("'" if each in "`*<>[]|\\" else each for each in with_hidden_shown(text))

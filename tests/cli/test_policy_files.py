@@ -45,7 +45,7 @@ def tenant(store, replica):
 @pytest.fixture(params=["store", "service"])
 def remit(request, tenant, replica, tmp_path):
     """Runs the console on the workspace of a tenant: on the store itself, or on the service over HTTP."""
-    key = tenant.new_key(["policies"])["key"]
+    key = tenant.new_key(["policies", "audit"])["key"]
     where = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": key} if request.param == "service" else {}
 
     def run(*words, **env):
@@ -106,6 +106,43 @@ def test_files_become_current_and_are_shown_before(remit, folder, tenant):
     assert done(remit("diff", "policies")) == "Nothing changes.\n"
     change = tenant.admin.get("/v1/changes").json()[0]
     assert (change["actorName"], change["reason"]) == ("a key" if remit.is_remote else "console", "größer")
+
+
+def test_a_dry_run_replays_the_log_by_what_would_be_current(remit, folder, tenant):
+    """Only what changes, with what stays; as text, as JSON and as Markdown, with an exit code for flips."""
+    done(remit("apply", "policies"))
+    [agent] = tenant.admin.get("/v1/agents").json()
+    for amount in (400, 800):
+        tenant.authorize(agent["id"], "refund.create", parameters={"amount": amount})
+    (folder / "agents/refund-bot.yaml").write_text(REFUNDS.format(agent="refund-bot", most=900))
+    replay = ("apply", "--dry-run", "--replay", "24h", "policies")
+
+    def heard(ran, code=0):
+        assert (ran.returncode, ran.stderr) == (code, "replaying\n")
+        return ran.stdout
+
+    lines = heard(remit(*replay)).splitlines()
+    replayed = lines.index("agent refund-bot, replayed:")
+    assert lines[replayed - 2] == "1 updated"
+    assert lines[replayed + 1].startswith("  2 calls judged from ")
+    assert lines[replayed + 1].endswith(": 1 call flips")
+    assert lines[replayed + 3 : replayed + 5] == ["  denied → allowed: 1 call", "           1  refund.create"]
+    assert "replayed:" not in "".join(lines[replayed + 1 :])
+
+    told = {each["owner"]: each for each in json.loads(heard(remit(*replay, "--format", "json")))}
+    assert told["agent refund-bot"]["replay"]["flipped"] == 1
+    assert told["workspace"]["replay"] is None
+    markdown = heard(remit(*replay, "--format", "markdown", "--exit-code"), 3)
+    assert "### Replay\n\n<code>agent refund&#45;bot</code>:\n**2 calls judged" in markdown
+    assert heard(remit("diff", "--replay", "24h", "policies")).splitlines()[replayed + 2 :] == lines[replayed + 2 :]
+
+    bounded = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"amount": {"max": 500}}}
+    tenant.new_policy(agent["id"], bounded, kind="guardrail", name="it stays unless it is pruned")
+    assert heard(remit(*replay, "--exit-code")).splitlines()[-1].endswith(": nothing flips")
+    heard(remit(*replay, "--prune", "--exit-code"), 3)
+    done(remit("apply", "--dry-run", "--exit-code", "policies"), 3)
+    assert remit("apply", "--replay", "24h", "policies").returncode == 2
+    assert tenant.admin.get(f"/v1/agents/{agent['id']}/policies").json()["policies"][0]["version"] == 1
 
 
 def test_what_is_not_in_the_file_stays_unless_it_is_pruned(remit, folder, tenant):

@@ -1,0 +1,93 @@
+"""`remit policy export` and `schema`: what a workspace has, as files, and what editors know of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.options import WORKSPACE
+from app.cli.policy_files import URL
+from app.cli.session import print_json
+
+if TYPE_CHECKING:
+    from app.cli.policy_sets import Sets
+
+
+@click.command("export")
+@WORKSPACE
+@URL
+@click.option("--agent", help="Only this agent's; printed if no folder is given.")
+@click.option("--group", help="Only this group's; printed if no folder is given.")
+@click.option("--json", "as_json", is_flag=True, help="JSON files instead of YAML.")
+@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+def export_policies(
+    workspace: str, url: str | None, agent: str | None, group: str | None, as_json: bool, folder: Path | None
+) -> None:
+    """Write policies as files: one for each agent and group that has any, and one for the workspace.
+
+    What is in FOLDER already is replaced where it has the same name, and nothing else is touched.
+    """
+    from app.cli.policy_sets import with_sets
+    from app.policy_files.written import as_json as to_json
+    from app.policy_files.written import as_yaml
+
+    if folder is None and (agent is None) == (group is None):
+        raise click.UsageError("Give a FOLDER to write to, or one of --agent and --group to print")
+
+    async def read(sets: "Sets") -> list[tuple[str, dict[str, Any]]]:
+        return await _exported(sets, agent, group)
+
+    for name, file in with_sets(url, workspace, read):
+        text = to_json(file) if as_json else as_yaml(file)
+        if folder is None:
+            click.echo(text, nl=False)
+            continue
+        path = folder / f"{name}.{'json' if as_json else 'yaml'}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        click.echo(path)
+
+
+@click.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of policy files, for editors; a service has it at /v1/policies/schema.json."""
+    from app.http.openapi.policy_schema import schema
+
+    print_json(schema())
+
+
+async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """For each owner that has policies the name of its file, without the ending, and what is in it."""
+    from msgspec.structs import replace
+
+    from app.cli.policy_sets import Owner
+    from app.policy_files.policy_file import as_file, as_owner
+    from app.policy_files.written import file_name
+
+    agents = await sets.agents()
+    if agent is not None:
+        agent_id, _ = await sets.agent(agent)
+        wanted = [Owner(agent_id, None)]
+    elif group is not None:
+        wanted = [Owner(None, group)]
+    else:
+        found = {(agent_id, group) async for agent_id, group in sets.policies()}
+        wanted = [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
+    names = [each.name for _, each in agents]
+    known = dict(agents)
+    files: dict[str, dict[str, Any]] = {}
+    for owner in wanted:
+        policies = (await sets.get(owner)).policies
+        if owner.agent_id is not None:
+            found_agent = known[owner.agent_id]
+            is_unique = found_agent.alias is not None or names.count(found_agent.name) == 1
+            called = as_owner(found_agent if is_unique else replace(found_agent, name=owner.agent_id))
+            path = f"agents/{file_name(found_agent.called)}" + ("" if is_unique else f"-{owner.agent_id}")
+        elif owner.group is not None:
+            called, path = {"group": owner.group}, f"groups/{file_name(owner.group)}"
+        else:
+            called, path = {"workspace": True}, "workspace"
+        while path.lower() in (each.lower() for each in files):
+            path += "-2"
+        files[path] = as_file(policies, called)
+    return list(files.items())

@@ -1,0 +1,72 @@
+"""What applying policy files would do: to the policies, and to the answers that calls of the log got."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from app.cli.policy_sets import Owner, Sets
+from app.cli.replay_report import markdown_lines, terminal_lines
+from app.model.policy_sets import PolicyChange, PolicySet, entries_after
+from app.model.text import with_hidden_shown
+from app.policy_files.comparison import COMMENT_LENGTH, Difference, as_code
+
+if TYPE_CHECKING:
+    from app.model.replays import ReplayReport
+    from app.policy_files.policy_file import ReadFile
+
+
+class Plan(NamedTuple):
+    """What applying one file would do. held: what is there; None = the agent is not there."""
+
+    read: "ReadFile"
+    owner: Owner
+    held: PolicySet | None
+    changes: Sequence[PolicyChange]
+    difference: Difference
+
+
+async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
+    """For each file that changes anything, by its owner, which answers of the latest `span_ms` would flip.
+
+    Each file by itself, beside the policies that the others' owners have now. A new agent has no calls to be replayed.
+    Raises ClickException that names the file.
+    """
+    from app.errors import AppError
+
+    reports = {}
+    for plan in plans:
+        if plan.difference.is_any and not plan.owner.is_new:
+            try:
+                report = await sets.replay(plan.owner, entries_after(plan.changes), span_ms)
+            except (AppError, click.ClickException) as error:
+                raise click.ClickException(f"{plan.read.path}: cannot be replayed: {error}") from None
+            reports[plan.difference.owner] = report
+    return reports
+
+
+def flips_as_text(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
+    """Lines for a terminal, below those of the differences."""
+    for owner, report in reports.items():
+        yield ""
+        yield f"{with_hidden_shown(owner)}, replayed:"
+        yield from (f"  {line}".rstrip() for line in terminal_lines(report))
+
+
+def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
+    """The same for a pull request."""
+    if reports:
+        yield ""
+        yield "### Replay"
+    for owner, report in reports.items():
+        yield ""
+        yield f"{as_code(owner)}:"
+        yield from markdown_lines(report, COMMENT_LENGTH // len(reports))
+
+
+def flips_as_json(differences: Sequence[Difference], reports: "Mapping[str, ReplayReport]") -> list[dict[str, Any]]:
+    """The differences, each with the report of its `replay`; null where nothing was to be replayed."""
+    import msgspec
+
+    plain = [(each.owner, msgspec.to_builtins(each)) for each in differences]
+    return [shown | {"replay": msgspec.to_builtins(reports.get(owner))} for owner, shown in plain]
