@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from app.errors import Overloaded
+from app.wanted import asking
 
 _Result = TypeVar("_Result")
 _THREADS_MIN, _THREADS_MAX = 2, 4
@@ -30,13 +31,18 @@ class _Work:
     def __init__(self, workspace_id: str, call: Callable[[], Any], result: asyncio.Future[Any]) -> None:
         self.workspace_id, self.call, self.result = workspace_id, call, result
 
+    def do(self) -> Any:
+        """In the thread: what the call gives, or Unwanted once its caller has gone."""
+        with asking(lambda: not self.result.done()):
+            return self.call()
+
 
 class FairPool:
     """Runs functions in `threads` threads. Workspaces take turns, however much one of them has waiting.
 
     No workspace has all the threads, so work of another waits for a turn and never for the end of what is long.
     Who waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. Who goes away
-    leaves the queue; what already runs cannot be stopped, and keeps its thread until it ends.
+    leaves the queue; what already runs keeps its thread until it next asks whether it is wanted (`app/wanted.py`).
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class FairPool:
         while self._running.total() < self._threads and (work := self._next()) is not None:
             self._running[work.workspace_id] += 1
             loop = work.result.get_loop()
-            self._executor.submit(work.call).add_done_callback(partial(self._tell, loop, work))
+            self._executor.submit(work.do).add_done_callback(partial(self._tell, loop, work))
 
     def _next(self) -> _Work | None:
         """The oldest work of the workspace whose turn it is; it goes to the end of the row."""

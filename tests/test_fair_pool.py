@@ -9,6 +9,7 @@ import pytest
 
 from app.errors import Overloaded
 from app.fair_pool import FairPool
+from app.wanted import Unwanted, require_wanted
 
 APP = Path(__file__).parents[1] / "app"
 
@@ -120,6 +121,31 @@ async def test_who_has_waited_too_long_is_refused_and_the_thread_is_used_again(g
     patient = FairPool(threads=1)
     assert await patient.run("w", str.upper, "done") == "DONE"
     assert gate.order == ["held"]
+
+
+async def test_what_nobody_waits_for_any_more_stops_when_it_asks(gate):
+    """Its thread is free again, whatever there was left to do; work that is waited for goes on."""
+    ended = threading.Event()
+
+    def work():
+        try:
+            gate.wait()
+            require_wanted()
+            gate.order.append("went on")
+        except Unwanted:
+            gate.order.append("stopped")
+            raise
+        finally:
+            ended.set()
+
+    impatient = FairPool(threads=1, patience_s=0.01)
+    with pytest.raises(Overloaded):
+        await impatient.run("w", work)
+    gate.opened.set()
+    await asyncio.to_thread(ended.wait)
+    assert gate.order == ["held", "stopped"]
+    await FairPool(threads=1).run("w", work)
+    assert gate.order[2:] == ["held", "went on"]
 
 
 def test_nothing_in_the_service_takes_a_thread_of_everybody():

@@ -10,6 +10,10 @@ MAX_REGEX_LENGTH = 512
 REGEX_MEMORY_BYTES = 256 * 1024
 """What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
+MAX_SEARCH_STEPS = 1 << 29
+"""Bytes that are searched, times the pattern's instructions: as many take up to three seconds, 64 KiB never more."""
+
+_FEW_STEPS = 1 << 15
 _LATEST = 256
 
 
@@ -18,14 +22,17 @@ class Pattern:
 
     search: takes bytes of UTF-8, or a text; None if nothing in it matches. Linear time, whatever the pattern.
     program_size: instructions. A byte of text costs no more steps, however the engine searches.
+    quick_bytes: so much is searched in no time. max_bytes: so much is searched at all; a search cannot be interrupted.
     """
 
-    __slots__ = ("__weakref__", "program_size", "regexp", "search")
+    __slots__ = ("__weakref__", "max_bytes", "program_size", "quick_bytes", "regexp", "search")
 
     def __init__(self, regexp: Any) -> None:
         self.regexp = regexp
         self.search = regexp.search
         self.program_size = int(regexp.programsize)
+        self.max_bytes = MAX_SEARCH_STEPS // max(1, self.program_size)
+        self.quick_bytes = _FEW_STEPS // max(1, self.program_size)
 
 
 def compile_regex(text: str) -> Pattern:

@@ -13,6 +13,7 @@ from app.model.schemas import Schema, TooMuchWork
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
+from app.wanted import require_wanted
 
 Check = Callable[[Json, Json], str | None]
 """Takes parameters and context; None if they satisfy the constraint, else the reason why not."""
@@ -22,6 +23,7 @@ Verdict = bool | str
 """Whether a rule applies to a call; or, where that cannot be judged, why the rule fails."""
 
 Judge = Callable[[Json, Json], Verdict]
+_MANY_VALUES = 100
 
 
 class _Probe:
@@ -42,7 +44,10 @@ class _Probe:
 
     def find(self, parameters: Json, context: Json) -> tuple[list[Any], bool]:
         """The values that the name can mean, and whether one is missing. Raises Ambiguous."""
-        return self.path.find(context if self.of_context else parameters)
+        found = self.path.find(context if self.of_context else parameters)
+        if len(found[0]) > _MANY_VALUES:
+            require_wanted()
+        return found
 
     def all_tests(self, parameters: Json, context: Json) -> Sequence[Test]:
         """Every test, those against other values of this call with them."""
@@ -116,6 +121,7 @@ def schema_check(schema: Schema) -> Check:
     """Whether the parameters fit; the reason names the place and the keyword, and no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
+        require_wanted()
         try:
             failure = schema.first_failure(parameters)
         except TooMuchWork:

@@ -10,6 +10,7 @@ from app.model.constraints import Constraint, JsonType, Scalar
 from app.model.patterns import compile_regex
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 from app.pdp.meaning_tests import meaning_tests
+from app.wanted import require_wanted
 
 _encode = msgspec.json.encode
 
@@ -50,11 +51,18 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
 def _regex_test(pattern: str, *, secret: bool) -> Test:
     compiled = compile_regex(pattern)
     failure = "which does not match the pattern" + ("" if secret else f" {clipped(pattern)}")
+    quick_bytes = compiled.quick_bytes
+    too_long = Unjudged(f"longer than the {compiled.max_bytes} bytes in which this pattern is looked for")
 
     def test(value: Any) -> str | None:
         # As bytes, because the engine's Python side takes three times as long over where in a text it found what.
         if type(value) is str:
-            return None if compiled.search(value.encode()) else failure
+            text = value.encode()
+            if len(text) > quick_bytes:
+                require_wanted()
+                if len(text) > compiled.max_bytes:
+                    return too_long
+            return None if compiled.search(text) else failure
         if type(value) in (int, float, bool):
             return None if compiled.search(_encode(value)) else failure
         return _NO_TEXT
@@ -68,7 +76,7 @@ def _not_regex_test(pattern: str, *, secret: bool) -> Test:
 
     def test(value: Any) -> str | None:
         said = found(value)
-        return failure if said is None else said if said is _NO_TEXT else None
+        return failure if said is None else said if type(said) is Unjudged else None
 
     return test
 

@@ -5,10 +5,11 @@ import pytest
 
 from app.http.api.authorize_body import decode_tool_call
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest
+from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Policy, PolicyRule
 from app.model.redaction import Redactor
-from app.pdp import compile_agent
+from app.pdp import compile_agent, decide
+from app.wanted import Unwanted, asking
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
@@ -133,3 +134,48 @@ def test_an_agent_without_patterns_is_always_quick():
     """The usual case asks for one multiplication."""
     agent = compiled({"type": "tool_allowlist", "tools": ["*"]})
     assert agent.is_quick(call("t", secret="a" * 60_000))
+
+
+LARGEST = ".{1000}$"
+
+
+@pytest.mark.parametrize("word", ["regex", "notRegex"])
+def test_a_text_too_long_for_its_pattern_fails_closed(word):
+    """A search cannot be interrupted, so how long it may take is settled before; 64 KiB are always searched."""
+    agent = compiled(constraint_of({"text": {word: LARGEST}}))
+
+    def outcome(length):
+        return decide(agent, call("t", text="\n" * length), 0).outcome
+
+    assert (outcome(64 * 1024).result is Result.ALLOWED) is (word == "notRegex")
+    assert "the pattern" in outcome(64 * 1024).reason or word == "notRegex"
+    assert outcome(70_000).result is Result.DENIED
+    assert outcome(70_000).reason.endswith("longer than the 67075 bytes in which this pattern is looked for")
+
+
+@pytest.mark.parametrize("word", ["when", "unless"])
+def test_where_a_text_is_too_long_to_say_whether_a_rule_applies_the_rule_fails(word):
+    """Neither yes nor no: denied, as all that cannot be judged."""
+    rule = constraint_of({"text": {"minLength": 1}}) | {word: {"parameters": {"text": {"regex": LARGEST}}}}
+    outcome = decide(compiled(rule), call("t", text="\n" * 70_000), 0).outcome
+    assert outcome.result is Result.DENIED
+    assert f'this rule\'s "{word}" can judge' in outcome.reason
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        constraint("t", **{f"p{number}": LARGEST for number in range(9)}),
+        constraint_of({"each[*]": {"regex": "x"}}),
+        constraint_of({"t": {"minLength": 1}}) | {"when": {"parameters": {"each[*]": {"enum": ["x"]}}}},
+        {"type": "parameter_schema", "tools": ["*"], "schema": {"type": "object"}},
+    ],
+    ids=["patterns", "elements", "when", "schema"],
+)
+def test_what_takes_long_asks_whether_it_is_still_wanted(rule):
+    """Between two searches, and before it looks through many values."""
+    texts = {f"p{number}": "\n" * 100 for number in range(9)}
+    agent, request = compiled(rule), call("t", each=["x"] * 1_000, **texts)
+    with asking(lambda: False), pytest.raises(Unwanted):
+        decide(agent, request, 0)
+    decide(agent, request, 0)
