@@ -11,10 +11,11 @@ from typing import Self
 
 from app.metrics import ROW_BYTES
 from app.serve.embedded_store import die_with_parent
-from app.serve.worker import DRAIN_SECONDS
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
+DRAIN_SECONDS = 20
+"""How long requests under way may take once a replica has been told to stop."""
 _RESPAWN_SECONDS = 1.0
 _KILL_SECONDS = DRAIN_SECONDS + 5.0
 

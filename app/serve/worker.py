@@ -21,12 +21,10 @@ from app.http.protocol.connections import Connections
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
+from app.serve.children import DRAIN_SECONDS
 from app.serve.listeners import last_to_come, let_in
 from app.serve.tracing import traced
 from app.settings import Settings
-
-DRAIN_SECONDS = 20
-"""How long requests under way may take once the worker has been told to stop."""
 
 
 class Worker(uvicorn.Server):

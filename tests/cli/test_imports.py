@@ -57,6 +57,15 @@ def test_what_talks_to_a_store_loads_no_server():
     assert not [name for name in modules if name.startswith("app.http")]
 
 
+def test_what_starts_the_replicas_loads_no_server():
+    """It answers no request: the replicas are processes of their own."""
+    program = "import app.serve.supervisor, json, sys; print(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", program], env=clean_env(), capture_output=True, text=True, check=True)
+    modules = set(json.loads(ran.stdout))
+    assert "app.serve.children" in modules
+    assert {name.split(".")[0] for name in modules} & {"litestar", "uvicorn", "httptools"} == set()
+
+
 def test_a_command_that_is_not_there_is_a_misuse():
     """The group looks the name up before it imports anything."""
     ran = subprocess.run([sys.executable, "-m", "app.cli", "nonsense"], capture_output=True, text=True)
