@@ -44,11 +44,11 @@ def pytest_collection_modifyitems(items):
 
 
 def _needs_more(item):
-    """It needs the Redis of this machine, or another program that does not come with the service."""
+    """It runs on another store than the embedded one, or needs a program that does not come with the service."""
     parameters = getattr(item, "callspec", None)
     values = parameters.params.values() if parameters else ()
-    on_redis = any(str(value).split()[:1] == ["redis"] for value in values)
-    return on_redis or not {"program", "redis_store"}.isdisjoint(item.fixturenames)
+    elsewhere = any(str(value).split()[:1] in (["redis"], ["fakeredis"]) for value in values)
+    return elsewhere or not {"program", "redis_store"}.isdisjoint(item.fixturenames)
 
 
 def _patient(test):

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,12 @@ def imports(path):
             yield from (f"app.{name.name}" for name in node.names) if node.module == "app" else (node.module,)
 
 
-IMPORTS = [(path, name) for path in sorted(APP.rglob("*.py")) for name in imports(path)]
+@cache
+def all_imports():
+    """Every import of app/ with the file that has it."""
+    return [(path, name) for path in sorted(APP.rglob("*.py")) for name in imports(path)]
+
+
 PROCESSES = {layer_of(path) for path in APP.rglob("*.py")} - MAY_IMPORT.keys() - {"__init__"}
 
 
@@ -47,7 +53,7 @@ def test_a_layer_imports_only_what_the_page_lets_it(layer):
     """The arrows are those of the table, and it draws none that is not there."""
     imported = {
         name.split(".")[1]
-        for path, name in IMPORTS
+        for path, name in all_imports()
         if layer_of(path) == layer and name.startswith("app.") and name.split(".")[1] != layer
     }
     assert imported <= MAY_IMPORT[layer]
@@ -72,7 +78,7 @@ def test_the_page_names_every_layer_and_process():
 @pytest.mark.parametrize("library", IMPORTED_BY)
 def test_a_library_is_imported_where_the_page_says(library):
     """There and nowhere else."""
-    assert {layer_of(path) for path, name in IMPORTS if name.split(".")[0] == library} == IMPORTED_BY[library]
+    assert {layer_of(path) for path, name in all_imports() if name.split(".")[0] == library} == IMPORTED_BY[library]
 
 
 def test_every_file_that_the_page_names_exists():

@@ -4,10 +4,10 @@ from servers import Replica
 from tenants import Tenant
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def replicas(store):
-    """Two replicas with one secret: without it nothing can be bound."""
-    running = [Replica(store.url, REMIT_SECRET=SECRET) for _ in range(2)]
+    """Two replicas with one secret: without it nothing can be bound. No compactor ends approvals."""
+    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false") for _ in range(2)]
     yield running
     for each in running:
         each.stop()

@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from asking import ALLOW, ASK, SECRET, approve, ask
-from servers import Replica
+from asking import ALLOW, ASK, approve, ask
 
 from app.approvals.endings import Endings
 from app.model.agents import AgentStatus
@@ -13,15 +12,6 @@ from app.redis_client.client import open_client
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.policies import Policies
-
-
-@pytest.fixture(scope="module")
-def replicas(store):
-    """Two without a compactor: nothing happens but what a test does."""
-    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false") for _ in range(2)]
-    yield running
-    for each in running:
-        each.stop()
 
 
 class Scene:

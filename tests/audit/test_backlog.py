@@ -100,6 +100,7 @@ def samples(service: Service) -> dict[str, str]:
     return dict(line.rsplit(" ", 1) for line in httpx.get(f"{service.base_url}/metrics").text.splitlines())
 
 
+@pytest.mark.slow
 async def test_a_full_backlog_is_seen_by_balancer_and_monitor(tmp_path, valkey_store):
     """/readyz says why not, the start says what it waits for, /metrics shows how much and how old."""
     store = Store(valkey_store.binary, tmp_path / "store")

@@ -11,6 +11,8 @@ from bench.harness.population import hot_call, hot_place
 from bench.harness.processes import Baseline, free_port
 from bench.harness.replay import Wire, ask, commit_of, send_many
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def baseline():

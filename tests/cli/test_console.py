@@ -141,6 +141,7 @@ def test_a_misused_command_ends_with_2_and_says_how_it_is_used(arguments):
     assert "Error: " in told.output
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_ends_every_command_with_1(remit):
     """The sentence is the one that stops a start."""
     ran = remit("workspace", "list", REMIT_PROT="1")
@@ -148,6 +149,7 @@ def test_a_wrong_setting_ends_every_command_with_1(remit):
     assert ran.stderr == "Error: REMIT_PROT is not a setting; did you mean REMIT_PORT?\n"
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_is_named_without_its_password(remit):
     """Which store it was, and not how to get in."""
     ran = remit("workspace", "list", REMIT_REDIS_URL="redis://remit:hunter2@127.0.0.1:1/0?password=hunter2")
@@ -156,6 +158,7 @@ def test_a_store_that_is_away_is_named_without_its_password(remit):
     assert "hunter2" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids_of_module):
     """The key works at once, on a replica that was running before."""
     name = f"for people {ids_of_module}"
@@ -170,6 +173,7 @@ def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids
     assert {"id": shown[1], "name": name} in json.loads(remit("workspace", "list", "--json").stdout)
 
 
+@pytest.mark.slow
 def test_a_name_that_is_taken_is_refused(remit, workspace):
     """Names are how the console finds workspaces."""
     again = remit("workspace", "create", workspace["name"])
@@ -177,6 +181,7 @@ def test_a_name_that_is_taken_is_refused(remit, workspace):
     assert again.stderr == f'Error: There is a workspace "{workspace["name"]}" already, {workspace["id"]}\n'
 
 
+@pytest.mark.slow
 def test_an_unknown_workspace_is_answered_with_those_that_exist(remit, workspace):
     """Whoever mistyped it sees the right one."""
     ran = remit("key", "list", "-w", "nowhere")
@@ -208,6 +213,7 @@ def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
     assert (again.returncode, again.stderr) == (1, f"Error: {message}\n")
 
 
+@pytest.mark.slow
 def test_a_key_without_options_says_who_made_it(remit, workspace):
     """It may read and ask, and nothing more."""
     made = json.loads(remit("key", "create", "-w", workspace["id"], "--json").stdout)
@@ -215,6 +221,7 @@ def test_a_key_without_options_says_who_made_it(remit, workspace):
     assert made["name"].endswith("with remit")
 
 
+@pytest.mark.slow
 def test_a_name_that_two_keys_have_is_answered_with_their_ids(remit, workspace):
     """Nothing is revoked by guess."""
     twins = [json.loads(remit("key", "create", "-w", workspace["id"], "--name", "twin", "--json").stdout) for _ in "12"]

@@ -57,6 +57,7 @@ def test_the_readme_shows_every_replay_with_its_output():
     assert len(SHOWN) == README.count("\npython3 examples/replay.py") > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SHOWN, ids=lambda command: command.partition("--policies ")[2][:60])
 def test_the_readme_shows_what_its_command_prints(replica, command):
     """Run by a shell exactly as printed."""
@@ -73,6 +74,7 @@ def test_the_readme_shows_what_its_command_prints(replica, command):
     assert (done.returncode, without_latencies(done.stdout)) == (0, without_latencies(SHOWN[command])), done.stderr
 
 
+@pytest.mark.slow
 def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
     """Its tables and sentences, from the service's own answers; what an attacker gets are reads."""
     together = Counter()
@@ -103,6 +105,7 @@ def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
     assert f"of the users' {users} calls {asked} wait for a person" in README
 
 
+@pytest.mark.slow
 def test_many_calls_at_a_time_give_the_same_counts(replica):
     """A quota has room for as many calls, whichever came first; which of them those are may differ."""
     one, many = (summary_of(replica, *AIRLINE, "--concurrency", n) for n in (1, 16))
@@ -115,6 +118,7 @@ def without_order(counts):
     return counts | {"denied": counts["denied"] + counts["escalated"], "escalated": None}
 
 
+@pytest.mark.slow
 def test_the_log_holds_what_the_report_says(replica):
     """Each decision once, under the agent that the report names."""
     summary = summary_of(replica, *AIRLINE)
@@ -130,6 +134,7 @@ def test_the_log_holds_what_the_report_says(replica):
     assert Counter(entry["result"] for entry in entries) == summary["results"]
 
 
+@pytest.mark.slow
 def test_latencies_of_both_sides_are_in_the_report(replica):
     """What this command saw, and what the service says of itself."""
     latency = summary_of(replica, *AIRLINE)["latency"]
@@ -156,6 +161,7 @@ def test_a_percentile_is_one_of_the_values(monkeypatch, values, wanted):
     assert report.percentiles(values) == wanted
 
 
+@pytest.mark.slow
 def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
     """A tool name that the service refuses leaves one call unanswered, and the others are answered."""
     calls = tmp_path / "calls.jsonl"
@@ -167,6 +173,7 @@ def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
     assert "VALIDATION_ERROR" in summary["reasons"][-1]["first"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("calls", "policies", "options", "says"),
     [
@@ -194,6 +201,7 @@ def test_what_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path, calls, 
     assert says in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "says"), [("svc_" + "0" * 32, "401 UNAUTHORIZED"), ("svc_…", "--key"), ("", "--key")])
 def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
     """In the service's own words where it could be asked."""
@@ -202,6 +210,7 @@ def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
     assert says in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://127.0.0.1:eighty"])
 def test_where_no_service_is_it_ends_with_2_naming_the_address(replica, url):
     """Whether nothing listens there or it is no address at all."""
@@ -210,6 +219,7 @@ def test_where_no_service_is_it_ends_with_2_naming_the_address(replica, url):
     assert url.removeprefix("http://") in done.stderr
 
 
+@pytest.mark.slow
 def test_the_key_can_come_from_a_file(replica, tmp_path):
     """So that it is in no process list."""
     file = tmp_path / "key"
@@ -217,6 +227,7 @@ def test_the_key_can_come_from_a_file(replica, tmp_path):
     assert run(replica, *AIRLINE, key=f"@{file}").returncode == 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_reports_the_calls_until_then(replica, tmp_path):
     """Ctrl-C ends with 130, and what was decided is not thrown away."""
     calls = tmp_path / "calls.jsonl"

@@ -1,4 +1,6 @@
 import pytest
+from asking import SECRET
+from servers import Replica
 from tenants import Tenant
 
 
@@ -16,3 +18,11 @@ def stranger(store, replica):
     made = Tenant(store.url, replica)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def asking_replica(store):
+    """A replica that can ask people and keeps three versions of a policy; nothing seals what it writes."""
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_POLICY_VERSIONS_MAX="3", REMIT_COMPACT="false")
+    yield running
+    running.stop()

@@ -181,6 +181,7 @@ def test_a_stream_ends_when_its_key_is_revoked(tenant):
         assert not [line for line in lines if line.startswith("data: ")]
 
 
+@pytest.mark.slow
 def test_a_replica_that_stops_ends_its_streams(store):
     """It does not wait for those who would listen for ever."""
     replica = Replica(store.url)

@@ -1,7 +1,6 @@
 """Agents are called by their alias wherever they may be called by their id, and never by one that has moved."""
 
 import pytest
-from servers import Replica
 from tenants import Tenant
 
 REFUSED = {"type": "tool_denylist", "tools": ["*"]}
@@ -186,10 +185,9 @@ def test_the_same_idempotency_key_after_the_alias_moved_is_stale(tenant):
     assert (stale.status_code, stale.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
 
 
-def test_an_approval_asked_for_by_alias_is_used_by_id(store):
+def test_an_approval_asked_for_by_alias_is_used_by_id(store, asking_replica):
     """It is bound to the agent, whatever it was called."""
-    replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2)
-    made = Tenant(store.url, replica)
+    made = Tenant(store.url, asking_replica)
     agent = made.new_agent(alias="asks")
     made.new_policy(agent["id"], {"type": "approval_required", "tools": ["*"]})
     approval = made.authorize("asks")["approval"]["id"]
@@ -198,4 +196,3 @@ def test_an_approval_asked_for_by_alias_is_used_by_id(store):
     assert made.admin.post(f"/v1/approvals/{approval}/approve", json={}).status_code == 200
     assert made.authorize("asks")["result"] == "allowed"
     made.close()
-    replica.stop()

@@ -99,6 +99,7 @@ def test_an_agent_that_is_not_active_says_so(tenant, status):
     assert (f"agent_{status}", "denied") in {row[:2] for row in ROWS}
 
 
+@pytest.mark.slow
 def test_too_many_approvals_are_worth_another_try_later(store):
     """Nobody can be asked now."""
     replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1")

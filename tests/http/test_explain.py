@@ -1,7 +1,6 @@
 """POST /v1/explain: what authorize would answer, and why, over HTTP."""
 
 import pytest
-from servers import Replica
 from tenants import FREE, Tenant
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -15,13 +14,11 @@ ALIKE = ("allowed", "result", "policyId", "rule", "reason")
 
 
 @pytest.fixture(scope="module")
-def tenant(store):
+def tenant(store, asking_replica):
     """A workspace on a replica that can ask people."""
-    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2)
-    made = Tenant(store.url, replica)
+    made = Tenant(store.url, asking_replica)
     yield made
     made.close()
-    replica.stop()
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ async def test_scripts_that_the_store_has_lost_are_loaded_again(own_client):
     assert await own_client.call("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS)) == [1] * len(SCRIPTS)
 
 
+@pytest.mark.slow
 def test_without_its_store_a_replica_lives_but_is_not_ready(own_store):
     """A balancer takes it out; nothing starts it again, since that would not help; it recovers by itself."""
     replica = Replica(own_store.url, REMIT_COMPACT="false")

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+from asking import SECRET
 from servers import Replica
 from tenants import Tenant
 
@@ -19,22 +20,13 @@ from app.model.signer import Purpose, Signer
 from app.settings import Settings
 from app.throttling.large_calls import LargeCalls
 
-SECRET = "s" * 32
 BEYOND = "413 PAYLOAD_TOO_LARGE"
 
 
-@pytest.fixture(scope="module")
-def signed(store):
-    """A replica with a secret."""
-    running = Replica(store.url, REMIT_SECRET=SECRET)
-    yield running
-    running.stop()
-
-
 @pytest.fixture
-def writer(store, signed):
+def writer(store, asking_replica):
     """A workspace whose one agent may write files that end well."""
-    tenant = Tenant(store.url, signed)
+    tenant = Tenant(store.url, asking_replica)
     tenant.agent = tenant.new_agent()["id"]
     rules = [{"type": "parameter_constraint", "tools": ["file.write"], "parameters": {"content": {"regex": "end$"}}}]
     tenant.new_policy(tenant.agent, *rules)
@@ -75,6 +67,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
     assert writer.log() == []
 
 
+@pytest.mark.slow
 def test_the_setting_bounds_the_body(store):
     """Who wants less takes less."""
     small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024))
@@ -181,9 +174,9 @@ def test_a_workspace_has_its_share_and_others_have_theirs():
     assert (room.held, len(room._held)) == (0, 0)
 
 
-def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(writer, store, signed):
+def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(writer, store, asking_replica):
     """Sixteen of them fill the workspace's share: its next is 503 and nothing is decided; others go on."""
-    other = Tenant(store.url, signed)
+    other = Tenant(store.url, asking_replica)
     other.agent = other.new_agent()["id"]
     body, _ = body_of(writer, MAX_CALL_BYTES)
     head = (
@@ -193,11 +186,12 @@ def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(wr
     writer.authorize(writer.agent, "file.read")  # the replica knows the key, so it waits for the bodies
     with ExitStack() as stack:
         stack.callback(other.close)
-        senders = [stack.enter_context(socket.create_connection(("127.0.0.1", signed.port), 10)) for _ in range(16)]
+        address = ("127.0.0.1", asking_replica.port)
+        senders = [stack.enter_context(socket.create_connection(address, 10)) for _ in range(16)]
         for each in senders:
             each.sendall(head + body[:-1])
 
-        refused = stack.enter_context(socket.create_connection(("127.0.0.1", signed.port), 10))
+        refused = stack.enter_context(socket.create_connection(address, 10))
         refused.sendall(head + body[: 40 * 1024])
         answer = refused.recv(4096)
         assert answer.startswith(b"HTTP/1.1 503 ")
@@ -211,12 +205,12 @@ def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(wr
     assert writer.reader.post("/v1/authorize", content=body).status_code == 200
 
 
-def test_a_stranger_is_refused_before_a_megabyte_has_come(writer, signed):
+def test_a_stranger_is_refused_before_a_megabyte_has_come(writer, asking_replica):
     """Not a byte of its body is kept."""
     head = (
         f"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer svc_{'0' * 32}\r\n"
         f"Content-Length: {MAX_CALL_BYTES}\r\n\r\n"
     ).encode()
-    with socket.create_connection(("127.0.0.1", signed.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", asking_replica.port), timeout=10) as connection:
         connection.sendall(head)
         assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")

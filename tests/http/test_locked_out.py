@@ -50,6 +50,7 @@ def use_up(call, **how):
     assert [call(**how).status_code for _ in range(PER_MINUTE)] == [401] * PER_MINUTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [UNKNOWN, "nonsense", None], ids=["unknown", "malformed", "missing"])
 def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
     """Whatever was wrong with the keys."""
@@ -62,12 +63,14 @@ def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
     assert answer.headers["X-Request-ID"]
 
 
+@pytest.mark.slow
 def test_failures_on_the_hot_path_count_as_everywhere(call):
     """It authenticates by itself, and notes who failed by itself."""
     use_up(call, method="POST", path="/v1/authorize")
     assert call("POST", "/v1/authorize").status_code == call().status_code == 429
 
 
+@pytest.mark.slow
 def test_others_go_on_as_before(call, strict):
     """Another address with a wrong key gets the 401 that it deserves, one with a good key its answer."""
     use_up(call)
@@ -77,6 +80,7 @@ def test_others_go_on_as_before(call, strict):
     assert call(sent_from=other, key=strict.env["REMIT_BOOTSTRAP_KEY"]).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict):
     """Many callers can have one address: who misbehaves does not lock out those beside."""
     good = strict.env["REMIT_BOOTSTRAP_KEY"]
@@ -86,18 +90,21 @@ def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict)
     assert call(key=good).status_code == 200
 
 
+@pytest.mark.slow
 def test_who_has_a_whole_network_is_one_caller(call, address):
     """The next address of the same 64 bits of IPv6 is no fresh start."""
     use_up(call)
     assert call(sent_from=address.replace("::1", "::2")).status_code == 429
 
 
+@pytest.mark.slow
 def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
     """What the caller itself put into the header stands left of what the proxy added."""
     use_up(call, sent_from=f"198.51.100.1, {address}")
     assert call(sent_from=f"198.51.100.2, {address}").status_code == 429
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"])
 def test_what_needs_no_key_is_not_refused(call, path):
     """A balancer that asks whether we live asks from the same address as its callers."""
@@ -105,6 +112,7 @@ def test_what_needs_no_key_is_not_refused(call, path):
     assert call(path=path, key=None).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "operation",
     [each for each in OPERATIONS if each.scope is not None and not each.always],
@@ -117,6 +125,7 @@ def test_every_operation_that_needs_a_key_refuses_who_is_locked_out(call, operat
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "LOCKED_OUT")
 
 
+@pytest.mark.slow
 def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
     """A valid key that asks for what it may not have, or for nonsense, is authenticated."""
     good = strict.env["REMIT_BOOTSTRAP_KEY"]
@@ -126,6 +135,7 @@ def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
     assert call().status_code == 401
 
 
+@pytest.mark.slow
 def test_a_key_that_was_revoked_is_known_no_longer(call, strict, store):
     """Or whoever goes on with it would cost the store a commit each time, and lock the address of its successor."""
     with closing(Tenant(store.url, strict)) as tenant:

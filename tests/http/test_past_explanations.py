@@ -1,7 +1,6 @@
 """GET /v1/audit-logs/{id}/explanation: why a decision of the past was made, with the policies of its time."""
 
 import pytest
-from servers import Replica
 from tenants import FREE, Tenant
 
 LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
@@ -12,14 +11,11 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture(scope="module")
-def tenant(store):
+def tenant(store, asking_replica):
     """A workspace on a replica that can ask people and keeps three versions of a policy."""
-    env = {"REMIT_COMPACT": "false", "REMIT_SECRET": "0123456789abcdef" * 2, "REMIT_POLICY_VERSIONS_MAX": "3"}
-    replica = Replica(store.url, **env)
-    made = Tenant(store.url, replica)
+    made = Tenant(store.url, asking_replica)
     yield made
     made.close()
-    replica.stop()
 
 
 @pytest.fixture

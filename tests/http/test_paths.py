@@ -61,12 +61,14 @@ def asked(slow, store):
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", OTHERS)
 def test_another_spelling_leads_nowhere(asked, target):
     """404, with a key or without."""
     assert [asked(target), asked(target, "none")] == [404, 404]
 
 
+@pytest.mark.slow
 def test_what_reads_the_same_is_checked_the_same(asked):
     """Letters may be written as their codes (RFC 3986, section 6.2.2.2) and a path as a URL: one rate for all."""
     statuses = [asked(SAME[number % len(SAME)]) for number in range(30)]

@@ -117,6 +117,7 @@ class Session:
             self.answers.append((method, path, answer.text))
 
 
+@pytest.mark.slow
 def test_the_store_is_sent_digests_only(session):
     """MONITOR and SLOWLOG show the words of every command to whoever may look."""
     assert len(session.commands) > 100
@@ -125,6 +126,7 @@ def test_the_store_is_sent_digests_only(session):
     assert [key for key in session.keys if key in sent] == []
 
 
+@pytest.mark.slow
 def test_nothing_at_rest_is_a_raw_key(session):
     """Neither in a name of a key nor in any value: the log, the trail, the records."""
     stored = dump(session.store)
@@ -133,6 +135,7 @@ def test_nothing_at_rest_is_a_raw_key(session):
     assert [key for key in session.keys if key in stored] == []
 
 
+@pytest.mark.slow
 def test_no_line_that_is_logged_holds_one(session):
     """At level debug, with everything that was refused; the paths that were asked for are in it."""
     written = session.replica.written
@@ -140,6 +143,7 @@ def test_no_line_that_is_logged_holds_one(session):
     assert RAW.findall(written) == []
 
 
+@pytest.mark.slow
 def test_no_answer_holds_one_but_the_one_that_makes_it(session):
     """What an error quotes, it quotes without the key."""
     assert len(session.answers) > 200
@@ -148,6 +152,7 @@ def test_no_answer_holds_one_but_the_one_that_makes_it(session):
     assert any("svc_deadbeef..." in text for _, _, text in session.answers)
 
 
+@pytest.mark.slow
 def test_the_reason_of_a_denial_quotes_the_value_without_the_key(session):
     """Even where it is cut short: half a key is most of a key."""
     reasons = [entry["reason"] for entry in session.tenant.log(tool_name="t")]

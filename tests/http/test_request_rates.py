@@ -4,6 +4,8 @@ import pytest
 from servers import Replica
 from tenants import Tenant
 
+pytestmark = pytest.mark.slow
+
 RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 
 

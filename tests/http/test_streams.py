@@ -41,6 +41,7 @@ def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):
     return answer, lines
 
 
+@pytest.mark.slow
 def test_a_key_has_so_many_streams_and_no_more(tenant):
     """429 with a sentence; another key is not concerned, and whoever closes one can open another."""
     with ExitStack() as all_streams:
@@ -64,11 +65,13 @@ def until(claim):
         assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 def test_an_export_gives_its_place_back(tenant):
     """However often."""
     assert {tenant.reader.get("/v1/audit-logs/export").status_code for _ in range(6)} == {200}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/v1/audit-logs/stream", "/v1/approvals/stream"])
 def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
     """Nothing has to happen for it to be noticed."""
@@ -79,6 +82,7 @@ def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
         assert [line for line in lines if line.startswith(("data", ":"))] == []
 
 
+@pytest.mark.slow
 def test_a_key_has_so_many_streams_of_approvals_and_no_more(tenant):
     """They count with those of the log; one that is closed gives its place back."""
     with ExitStack() as two:

@@ -189,6 +189,7 @@ def send(client, method, path, place, value):
     return answer.status_code, headers, content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "place", "whose"), PROBES)
 def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs, method, path, place, whose):
     """Same status, same headers, same body: nobody learns that it exists. And nothing of theirs has changed."""
@@ -202,6 +203,7 @@ def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs,
     assert theirs.state() == held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "place", "whose"), [each for each in PROBES if each[:2] not in ENDLESS])
 def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, theirs, method, path, place, whose):
     """The same commands in the same order: the time an answer takes says nothing either."""
@@ -217,6 +219,7 @@ def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, thei
     assert costs[0]
 
 
+@pytest.mark.slow
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """Every operation that answers with a list, asked without a filter."""
     names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook)

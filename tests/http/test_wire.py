@@ -232,6 +232,7 @@ def misbehaved(store, tmp_path_factory):
     return answers, path.read_text(), (tenant.admin_key, tenant.read_key)
 
 
+@pytest.mark.slow
 def test_no_error_repeats_a_raw_key(misbehaved):
     """Wherever it was put, and however it was refused."""
     answers, _, keys = misbehaved
@@ -240,6 +241,7 @@ def test_no_error_repeats_a_raw_key(misbehaved):
         assert not any(key in answer.text for key in keys), answer.text
 
 
+@pytest.mark.slow
 def test_no_line_of_the_log_holds_a_raw_key(misbehaved):
     """At level debug, with every request logged."""
     _, log, keys = misbehaved
@@ -247,6 +249,7 @@ def test_no_line_of_the_log_holds_a_raw_key(misbehaved):
     assert not any(key in log for key in keys)
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_away_leaves_no_traceback(misbehaved):
     """It is no failure of ours; the next request is served."""
     _, log, _ = misbehaved

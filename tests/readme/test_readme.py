@@ -39,6 +39,7 @@ def newcomer(tmp_path):
     assert "admin key svc_" in said
 
 
+@pytest.mark.slow
 def test_the_session_prints_what_the_readme_says(newcomer):
     """Every block of shell and Python of the first session, in one shell, followed by the answer printed below it."""
     folder, port = newcomer

@@ -71,6 +71,7 @@ async def client_of(store_url, provider):
             yield client
 
 
+@pytest.mark.slow
 def test_where_traces_are_off_nothing_of_them_is_imported():
     """The application is handed to the server as it is."""
     script = (
@@ -81,6 +82,7 @@ def test_where_traces_are_off_nothing_of_them_is_imported():
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_start_stops_and_says_what_to_install(tmp_path):
     """Before anything is started; where traces are off nobody misses it."""
     (tmp_path / "sitecustomize.py").write_text(HIDDEN)
@@ -208,6 +210,7 @@ class Collector:
         return [each for body in self.bodies for each in ExportTraceServiceRequest.FromString(body).resource_spans]
 
 
+@pytest.mark.slow
 def test_a_replica_that_stops_has_sent_its_last_spans(store, tenant):
     """Over OTLP, to where the OTEL_* variables say, as the service `remit`; health checks are no traces."""
     collector = Collector()
@@ -232,6 +235,7 @@ def test_a_replica_that_stops_has_sent_its_last_spans(store, tenant):
     assert not any(each.encode() in sent for each in (SECRET, tenant.read_key, agent_id))
 
 
+@pytest.mark.slow
 def test_without_a_collector_a_replica_answers_and_stops_as_ever(store, tenant):
     """It waits for one a moment, and not until somebody kills it."""
     nowhere = f"http://127.0.0.1:{free_port()}"

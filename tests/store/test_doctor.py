@@ -164,6 +164,7 @@ async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
     assert "s ahead of this machine's" in finding.sentence
 
 
+@pytest.mark.slow
 def test_the_doctor_ends_with_0_where_nothing_is_broken(own_store):
     """A risk is for a person to weigh; a line each, `--json` for scripts."""
     ran = doctor(own_store.url)
@@ -175,6 +176,7 @@ def test_the_doctor_ends_with_0_where_nothing_is_broken(own_store):
     assert {"subject": "eviction", "severity": "ok", "sentence": "nothing is evicted"} in read
 
 
+@pytest.mark.slow
 async def test_the_doctor_ends_with_1_where_something_is_broken(own_store, set_up):
     """So that a deployment can stop there."""
     await set_up(maxmemory_policy="allkeys-random")

@@ -11,6 +11,8 @@ import pytest
 import redis
 from servers import Replica, Store
 
+pytestmark = pytest.mark.slow
+
 HELD = json.loads((Path(__file__).parent / "older" / "before_guardrails.json").read_text())
 
 
