@@ -15,6 +15,7 @@ from app.cli.tables import counted, print_record, print_table
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
+    from app.lint import PolicyWarning
     from app.model.policies import Policy
     from app.replica import Services
 
@@ -22,15 +23,16 @@ _LOWEST, _HIGHEST = 0, 1_000_000
 FILE = click.File("rb")
 OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
 OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
+STRICT = click.option("--strict", is_flag=True, help="Write nothing and end with 3 if there is a warning.")
 
 
 _ON_FILES = {
     "apply": "app.cli.policy_files:apply_policies",
     "diff": "app.cli.policy_files:diff_policies",
     "export": "app.cli.policy_export:export_policies",
-    "lint": "app.cli.policy_checks:lint_files",
+    "lint": "app.cli.policy_lint:lint",
     "schema": "app.cli.policy_export:print_schema",
-    "test": "app.cli.policy_checks:test_policies",
+    "test": "app.cli.policy_tests:test_policies",
 }
 
 
@@ -39,7 +41,7 @@ def policies() -> None:
     """Policies of agents. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
 
     Keys and names of policies are looked up among all, or among those of --agent or --group. `create` and `update` take
-    a file with what POST /v1/policies takes but for agent_id: name, rules, and if wanted key, priority and enabled.
+    a file with what POST /v1/policies takes but for whom it governs: name, rules, and if wanted kind, priority, ….
     `export`, `diff` and `apply` are about files with all policies of an agent, of a group or of the workspace.
     """
 
@@ -110,36 +112,45 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
 
 @policies.command("create")
 @WORKSPACE
-@click.argument("agent")
+@click.argument("agent", required=False)
+@click.option("--group", help="Whose policy it is, instead of an agent's: a group's.")
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
+@STRICT
 @QUIET
 @JSON
 @REASON
-def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_json: bool, reason: str) -> None:
-    """Make a policy of an agent; it governs the agent from the next decision on."""
-    from app.cli.policy_file import PolicyFile, read_file
+def create_policy(
+    workspace: str, agent: str | None, group: str | None, file: BinaryIO, strict: bool, quiet: bool, as_json: bool,
+    reason: str,
+) -> None:  # fmt: skip
+    """Make a policy of AGENT or of a group; it governs from the next decision on.
 
+    With neither it is a guardrail of the whole workspace, and the file says so: "kind": "guardrail". What is valid and
+    probably not meant is said on stderr.
+    """
+    from msgspec.structs import asdict
+
+    from app.cli.policy_file import PolicyFile, new_policy, read_file
+    from app.cli.policy_lint import bearable
+
+    if agent is not None and group is not None:
+        raise click.UsageError("Give AGENT or --group, not both")
     given = read_file(file, PolicyFile)
 
-    async def create(services: "Services") -> "Policy":
+    async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
-        return await services.policies.create(
-            workspace_id,
-            (await find_agent(services, workspace_id, agent)).id,
-            name=given.name,
-            rules=given.rules,
-            priority=given.priority,
-            enabled=given.enabled,
-            reason=reason,
-            key=given.key,
-            agent_message=given.agent_message,
-        )
+        agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
+        draft = new_policy(file.name, given, agent_id, group)
+        warnings = await bearable(services, workspace_id, draft, strict=strict)
+        policies = services.policies
+        return await policies.create(workspace_id, agent_id, group=group, **asdict(given), reason=reason), warnings
 
-    made = with_services(create)
+    made, warnings = with_services(create)
     if as_json:
-        _print_json(made)
+        _print_written(made, warnings)
     else:
         click.echo(made.id if quiet else f"policy {made.id}")
+        _tell(warnings, quiet=quiet)
 
 
 @policies.command("update")
@@ -151,48 +162,37 @@ def create_policy(workspace: str, agent: str, file: BinaryIO, quiet: bool, as_js
 @click.option("--name", type=Name(), help="Its new name.")
 @click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it decides.")
+@STRICT
 @JSON
 @REASON
 def update_policy(
-    workspace: str,
-    policy: str,
-    agent: str | None,
-    group: str | None,
-    file: BinaryIO | None,
-    name: str | None,
-    priority: int | None,
-    enabled: bool | None,
-    as_json: bool,
-    reason: str,
-) -> None:
+    workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
+    priority: int | None, enabled: bool | None, strict: bool, as_json: bool, reason: str,
+) -> None:  # fmt: skip
     """Change a policy; what is not given stays. Rate limits keep their calls where tools and window stay."""
     if file is None and name is None and priority is None and enabled is None:
         raise click.UsageError("Say what to change: --file, --name, --priority, --enable or --disable")
-    from msgspec import UNSET
+    from msgspec.structs import asdict, replace
 
-    from app.cli.policy_file import PolicyChanges, read_file
+    from app.cli.policy_file import PolicyChanges, changed_policy, read_file
+    from app.cli.policy_lint import bearable
 
+    options = {"name": name, "priority": priority, "enabled": enabled}
     given = PolicyChanges() if file is None else read_file(file, PolicyChanges)
+    given = replace(given, **{field: value for field, value in options.items() if value is not None})
 
-    async def update(services: "Services") -> "Policy":
+    async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
-        return await services.policies.update(
-            workspace_id,
-            (await find_policy(services, workspace_id, policy, agent, group)).id,
-            name=given.name if name is None else name,
-            rules=UNSET if given.rules is UNSET else given.rules,
-            priority=given.priority if priority is None else priority,
-            enabled=given.enabled if enabled is None else enabled,
-            reason=reason,
-            key=given.key,
-            agent_message=given.agent_message,
-        )
+        held = await find_policy(services, workspace_id, policy, agent, group)
+        warnings = await bearable(services, workspace_id, changed_policy(held, given), strict=strict)
+        return await services.policies.update(workspace_id, held.id, **asdict(given), reason=reason), warnings
 
-    changed = with_services(update)
+    changed, warnings = with_services(update)
     if as_json:
-        _print_json(changed)
+        _print_written(changed, warnings)
     else:
         click.echo(f"policy {changed.id} is at version {changed.version}")
+        _tell(warnings)
 
 
 @policies.command("delete")
@@ -211,6 +211,19 @@ def delete_policy(workspace: str, policy: str, agent: str | None, group: str | N
         return found.id
 
     click.echo(f"deleted {with_services(delete)}")
+
+
+def _tell(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
+    from app.cli.policy_lint import told
+
+    for line in () if quiet else told(warnings):
+        click.echo(line, err=True)
+
+
+def _print_written(policy: "Policy", warnings: "list[PolicyWarning]") -> None:
+    from app.views.policies import WrittenPolicyView
+
+    print_json(WrittenPolicyView.written(policy, warnings))
 
 
 policies.add_command(list_versions)

@@ -60,7 +60,7 @@ async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[
     """For each owner that has policies the name of its file, without the ending, and what is in it."""
     from msgspec.structs import replace
 
-    from app.cli.policy_sets import Owner
+    from app.cli.policy_sets import Owner, owners_in
     from app.policy_files.policy_file import as_file, as_owner
     from app.policy_files.written import file_name
 
@@ -71,8 +71,7 @@ async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[
     elif group is not None:
         wanted = [Owner(None, group)]
     else:
-        found = {(agent_id, group) async for agent_id, group in sets.policies()}
-        wanted = [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
+        wanted = await owners_in(sets)
     names = [each.name for _, each in agents]
     known = dict(agents)
     files: dict[str, dict[str, Any]] = {}

@@ -1,15 +1,17 @@
-"""Policies in files: what POST and PATCH /v1/policies take, but for the agent."""
+"""Policies in files: what POST and PATCH /v1/policies take, but for whom they govern."""
 
 from typing import BinaryIO, TypeVar
 
 import click
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict, replace
 
 from app.model.fields import AgentMessage, DisplayName
-from app.model.policies import Priority, Rules
+from app.model.policies import Policy, PolicyKind, Priority, Rules
 from app.model.policy_keys import PolicyKey, require_key
-from app.model.text import require_visible
+from app.model.policy_sets import PolicyEntry, require_entries, settle
+from app.model.text import FieldError, require_visible
 from app.validation_messages import explain
 
 
@@ -18,6 +20,7 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     name: DisplayName
     rules: Rules
+    kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
     key: PolicyKey | None = None
@@ -35,6 +38,7 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What to change of one."""
 
     name: DisplayName | UnsetType = UNSET
+    kind: PolicyKind | UnsetType = UNSET
     rules: Rules | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -64,3 +68,22 @@ def read_file(file: BinaryIO, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         detail = explain(error, kind, value)
         raise click.ClickException(f"{file.name}: {detail.path}: {detail.message}") from None
+
+
+def new_policy(file: str, given: PolicyFile, agent_id: str | None, group: str | None) -> Policy:
+    """The policy that it would become. Raises ClickException if it cannot be one of theirs."""
+    try:
+        entry = PolicyEntry(**asdict(given))
+        require_entries([entry], agent_id, group)
+    except FieldError as error:
+        message = f"{error.message}. Give AGENT or --group" if agent_id is None and group is None else error.message
+        raise click.ClickException(f"{file}: $.{error.field.removeprefix('policies[0].')}: {message}") from None
+    [change] = settle([], [entry], agent_id, group, prune=False)
+    return change.policy
+
+
+def changed_policy(held: Policy, given: PolicyChanges) -> Policy:
+    """The policy that it would become."""
+    changes = {name: value for name, value in asdict(given).items() if value is not UNSET}
+    changed = replace(held, **changes)
+    return replace(changed, rules=tuple(changed.rules))

@@ -13,10 +13,11 @@ from msgspec import Struct
 from app.cli.remote import Remote
 from app.errors import AgentNotFound, Invalid
 from app.model.ids import canonical_uuid
-from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet
+from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet, entry_of
 from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
+    from app.lint import PolicyWarning
     from app.model.policies import Policy
     from app.model.replays import ReplayReport
     from app.policy_files.policy_file import FileAgent
@@ -57,6 +58,9 @@ class Sets(Protocol):
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         """Which results of the log's calls, of the latest `span_ms`, would flip if these were all of its policies."""
+
+    async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
+        """For each of the owner's policies what is probably not meant, beside all that governs the same agents."""
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
@@ -110,6 +114,11 @@ class StoreSets:
             policies=entries,
         )
         return await report_of(self._services, task)
+
+    async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
+        from app.linting import warnings_about
+
+        return await warnings_about(self._services, self._workspace_id, policies, owner.agent_id, owner.group)
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         return [(each.id, _file_agent(each)) async for each in self._services.agents.each(self._workspace_id)]
@@ -171,6 +180,16 @@ class RemoteSets:
                     return report
         raise click.ClickException(BROKEN_OFF)
 
+    async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
+        from app.lint import PolicyWarning
+
+        found: list[list[PolicyWarning]] = [[] for _ in policies]
+        body = {"agent_id": owner.agent_id, "group": owner.group, "policies": _bodies(list(map(entry_of, policies)))}
+        for each in self._remote.call("POST", "/v1/policies/lint", body)["warnings"]:
+            place, path = _placed(each["path"])
+            found[place].append(msgspec.convert(each | {"path": path}, PolicyWarning))
+        return found
+
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         from app.views.agents import AgentView
 
@@ -207,6 +226,18 @@ def _path(owner: Owner) -> str:
     if owner.agent_id is not None:
         return f"/v1/agents/{owner.agent_id}/policies"
     return "/v1/workspace/policies" if owner.group is None else f"/v1/groups/{quote(owner.group, safe='')}/policies"
+
+
+async def owners_in(sets: Sets) -> list[Owner]:
+    """Everybody who has a policy, the workspace first."""
+    found = {each async for each in sets.policies()}
+    return [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
+
+
+def _placed(path: str) -> tuple[int, str]:
+    """`$.policies[2].rules[0]` as the policy's place and what is below it."""
+    place, _, below = path.removeprefix("$.policies[").partition("]")
+    return int(place), f"${below}"
 
 
 def _bodies(entries: list[PolicyEntry]) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from app.errors import Detail, Invalid
 from app.http.queries import Query
-from app.lint import PolicyWarning, lint_written
+from app.lint import PolicyWarning
+from app.linting import warnings_about
 from app.model.keys import Caller
 from app.model.policies import Policy
 from app.replica import Services
@@ -16,28 +17,9 @@ _SHOWN = 20
 """Details that a refusal has at most."""
 
 
-async def warnings_about(
-    services: Services,
-    caller: Caller,
-    written: Sequence[Policy],
-    agent_id: str | None,
-    group: str | None,
-    gone: Sequence[Policy] = (),
-) -> list[list[PolicyWarning]]:
-    """For each policy of the agent, the group or, with neither, the workspace its warnings, as things stand now.
-
-    What is stored of them, and of those that are gone then, does not count besides. Raises AgentNotFound, Overloaded.
-    """
-    written = [replace(policy, id=policy.id or f"new {index}") for index, policy in enumerate(written)]
-    ids = {policy.id for policy in (*written, *gone)}
-    held = await _governing(services, caller.workspace_id, agent_id, group)
-    beside = [policy for policy in held if policy.id not in ids]
-    return await services.pool.run(caller.workspace_id, lint_written, written, beside)
-
-
 async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
     """The warnings about one policy as it is to be. Raises Invalid if it is strict and there are some."""
-    [warnings] = await warnings_about(services, caller, [draft], draft.agent_id, draft.group)
+    [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.agent_id, draft.group)
     if strict:
         require_none(warnings)
     return warnings
@@ -63,14 +45,3 @@ def in_set(warnings: Sequence[Sequence[PolicyWarning]]) -> list[PolicyWarning]:
         for index, about in enumerate(warnings)
         for each in about
     ]
-
-
-async def _governing(
-    services: Services, workspace_id: str, agent_id: str | None, group: str | None
-) -> Sequence[Policy]:
-    if agent_id is not None:
-        return (await services.agents.load(workspace_id, agent_id)).policies
-    everywhere = (await services.policy_sets.get(workspace_id)).policies
-    if group is None:
-        return everywhere
-    return [*(await services.policy_sets.get(workspace_id, None, group)).policies, *everywhere]

@@ -156,10 +156,11 @@ def settle(
 
 def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
     """Every policy that there is after the changes, as entries of a set; those that there were say so by their ids."""
-    return [_entry(change.after) for change in changes if change.after is not None]
+    return [entry_of(change.after) for change in changes if change.after is not None]
 
 
-def _entry(policy: Policy) -> PolicyEntry:
+def entry_of(policy: Policy) -> PolicyEntry:
+    """The policy as an entry of a set, by its id if it has one."""
     return PolicyEntry(
         id=policy.id or None,
         key=policy.key,

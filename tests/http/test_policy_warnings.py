@@ -1,6 +1,7 @@
 """Warnings about policies, in every answer to a write and in `POST /v1/policies/lint`."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from sessions import BLOCKS, commands, require_printed, run, shell_in
 from app.lint import Code, lint_written
 from app.model.policies import Policy, ToolAllowlist
 
-PAGE = (Path(__file__).parents[2] / "docs/policy-warnings.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/policy-warnings.md").read_text()
 CAP = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 5, "windowSeconds": 60}}
 READS = {"type": "tool_allowlist", "tools": ["file.read"]}
 NAMED = {"type": "tool_allowlist", "tools": ["refund.*"]}
@@ -148,7 +150,12 @@ def test_the_pages_session_prints_what_it_shows(tenant, program, tmp_path):
     for name in ("curl", "jq"):
         program(name, "the session of docs/policy-warnings.md")
     tenant.new_agent(alias="team/booking")
+    remit = tmp_path / "remit"
+    remit.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@" --workspace {tenant.id}\n')
+    remit.chmod(0o755)
     environment = clean_env() | {"REMIT_URL": tenant.replica.base_url, "REMIT_API_KEY": tenant.read_key}
+    environment |= {"REMIT_REDIS_URL": tenant.store_url, "PYTHONPATH": str(ROOT)}
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
         for block in BLOCKS.findall(PAGE):
             for command, wanted in commands(block):

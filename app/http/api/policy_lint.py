@@ -11,9 +11,10 @@ from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, called_agent
-from app.http.policy_warnings import STRICT, in_set, is_strict, require_none, warnings_about
+from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
+from app.linting import warnings_about
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
@@ -81,7 +82,7 @@ async def lint_policies(
     except KeyTaken as error:
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
     written = [change.policy for change in changes[: len(data.policies)]]
-    warnings = in_set(await warnings_about(services, caller, written, agent_id, data.group))
+    warnings = in_set(await warnings_about(services, caller.workspace_id, written, agent_id, data.group))
     if strict:
         require_none(warnings)
     return PolicyWarnings(warnings)

@@ -13,9 +13,10 @@ from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header
-from app.http.policy_warnings import STRICT, in_set, is_strict, require_none, warnings_about
+from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
+from app.linting import warnings_about
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, require_entries, settle
@@ -167,7 +168,7 @@ async def _warnings(
         return []
     gone = [change.policy for change in changes if change.kind == "deleted"]
     written = [change.policy for change in changes[: len(data.policies)]]
-    found = await warnings_about(services, caller, written, agent_id, group, gone)
+    found = await warnings_about(services, caller.workspace_id, written, agent_id, group, gone)
     return in_set(found)
 
 

@@ -1,4 +1,4 @@
-"""`remit policy lint` and `remit policy test`: files by themselves, without a store and without a service."""
+"""`remit policy test`: files by themselves, without a store and without a service."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,35 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import JSON
-from app.cli.policy_files import FILES, read_files
+from app.cli.policy_files import FILES
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
     from app.policy_files.test_run import TestOutcome
 
 NOT_SO = 3
-
-
-@click.command("lint")
-@click.option("--strict", is_flag=True, help=f"End with {NOT_SO} if there is a warning.")
-@JSON
-@FILES
-def lint_files(strict: bool, as_json: bool, paths: tuple[Path, ...]) -> None:
-    """Say what is valid in policy files and probably not meant. A folder stands for all policy files in it.
-
-    Each agent's and group's file is judged together with the workspace's, if that is among them.
-    """
-    from app.policy_files.linting import lint_files
-
-    found = lint_files(read_files(paths))
-    if as_json:
-        print_json(found)
-    else:
-        for each in found:
-            click.echo(f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}")
-        click.echo("No warnings." if not found else f"{len(found)} warning{'s' if len(found) > 1 else ''}")
-    if strict and found:
-        raise click.exceptions.Exit(NOT_SO)
 
 
 @click.command("test")

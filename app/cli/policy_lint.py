@@ -1,0 +1,123 @@
+"""`remit policy lint`, and the warnings of commands that write: what is valid in policies and probably not meant."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from app.cli.options import JSON, WORKSPACE
+from app.cli.policy_files import DIFFERS as NOT_SO
+from app.cli.policy_files import URL, read_files
+from app.cli.session import print_json
+
+if TYPE_CHECKING:
+    from app.cli.policy_sets import Owner, Sets
+    from app.lint import PolicyWarning
+    from app.model.policies import Policy
+    from app.replica import Services
+
+
+class StoredWarning(Struct, frozen=True, rename="camel"):
+    """Something that a policy of a store does and that is probably not meant."""
+
+    owner: str
+    policy_id: str
+    policy_name: str
+    code: str
+    path: str
+    message: str
+
+
+@click.command("lint")
+@WORKSPACE
+@URL
+@click.option("--agent", help="The policies that are stored of this agent: its id, alias or name.")
+@click.option("--group", help="The policies that are stored of this group.")
+@click.option("--strict", is_flag=True, help=f"End with {NOT_SO} if there is a warning.")
+@JSON
+@click.argument("paths", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+def lint(
+    workspace: str, url: str | None, agent: str | None, group: str | None, strict: bool, as_json: bool,
+    paths: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Say what is valid in policies and probably not meant. A folder stands for all policy files in it.
+
+    Files are judged without a store: each agent's and group's together with the workspace's, if that is among them.
+    Without a file it is about the policies that are stored, each beside all that governs the same agents: those of
+    --agent or --group, or all of --workspace.
+    """
+    if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
+        raise click.UsageError("Give one of FILE, --agent and --group")
+    found = _in_files(paths) if paths else _in_store(workspace, url, agent, group)
+    if as_json:
+        print_json([warning for warning, _ in found])
+    else:
+        for _, line in found:
+            click.echo(line)
+        click.echo("No warnings." if not found else f"{len(found)} warning{'s' if len(found) > 1 else ''}")
+    if strict and found:
+        raise click.exceptions.Exit(NOT_SO)
+
+
+async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, strict: bool) -> "list[PolicyWarning]":
+    """The warnings about the policy as it is to be; if it is strict and there are some, they are told and that is all.
+
+    Raises Exit then.
+    """
+    from app.linting import warnings_about
+
+    [warnings] = await warnings_about(services, workspace_id, [draft], draft.agent_id, draft.group)
+    if strict and warnings:
+        for line in (*told(warnings), "Nothing was written"):
+            click.echo(line, err=True)
+        raise click.exceptions.Exit(NOT_SO)
+    return warnings
+
+
+def told(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
+    """A line for each, in which nothing can move the cursor."""
+    from app.model.text import with_hidden_shown
+
+    yield from (with_hidden_shown(f"Warning: {each.path}: {each.code}: {each.message}") for each in warnings)
+
+
+def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
+    from app.policy_files.linting import lint_files
+
+    found = lint_files(read_files(paths))
+    return [(each, f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}") for each in found]
+
+
+def _in_store(workspace: str, url: str | None, agent: str | None, group: str | None) -> list[tuple[Struct, str]]:
+    from app.cli.policy_sets import Owner, owners_in, with_sets
+    from app.model.text import with_hidden_shown
+
+    async def look(sets: "Sets") -> list[StoredWarning]:
+        if agent is not None:
+            owners = [Owner((await sets.agent(agent))[0], None)]
+        else:
+            owners = await owners_in(sets) if group is None else [Owner(None, group)]
+        called = {agent_id: each.called for agent_id, each in await sets.agents()}
+        return [each for owner in owners for each in await _about(sets, owner, called)]
+
+    found = with_sets(url, workspace, look)
+    return [
+        (each, with_hidden_shown(f'{each.owner}: "{each.policy_name}" {each.path}: {each.code}: {each.message}'))
+        for each in found
+    ]
+
+
+async def _about(sets: "Sets", owner: "Owner", called: dict[str, str]) -> list[StoredWarning]:
+    """called: what people call each agent, by its id."""
+    policies = (await sets.get(owner)).policies
+    name = "workspace" if owner.group is None else f"group {owner.group}"
+    if owner.agent_id is not None:
+        name = f"agent {called.get(owner.agent_id, owner.agent_id)}"
+    warnings = await sets.warnings(owner, policies)
+    return [
+        StoredWarning(name, policy.id, policy.name, each.code.value, each.path, each.message)
+        for policy, about in zip(policies, warnings, strict=True)
+        for each in about
+    ]
