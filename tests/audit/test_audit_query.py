@@ -192,8 +192,7 @@ async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(smal
     other = open_client(store.url, 250)
     client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(other, workspace_id), Sealer(other, 4, 100)
-    for number in range(60):
-        await writer.append(agentId=AGENTS[number % 2])
+    await writer.append_each({"agentId": AGENTS[number % 2]} for number in range(60))
     query = AuditQuery(agent_id=agent_id, limit=1000)
     expected = writer.expected(query)
 
@@ -215,8 +214,7 @@ async def test_an_offset_skips_whole_segments_unread(store, workspace_id):
     """Where the index says how many entries match, bodies that the offset passes over are not fetched."""
     client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
-    for number in range(160):
-        await writer.append(agentId=AGENTS[number % 2])
+    await writer.append_each({"agentId": AGENTS[number % 2]} for number in range(160))
     while await sealer.seal_next(workspace_id):
         pass
     fetched = []
@@ -254,8 +252,7 @@ async def test_entries_look_the_same_before_and_after_they_are_sealed(client, wo
 async def test_names_past_the_cap_take_no_further_keys(client, workspace_id):
     """A caller who invents tool names costs readers time, and the store no memory."""
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 3)
-    for number in range(64):
-        await writer.append(toolName=f"invented.{number}")
+    await writer.append_each({"toolName": f"invented.{number}"} for number in range(64))
     while await sealer.seal_next(workspace_id):
         pass
 

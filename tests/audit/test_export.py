@@ -22,9 +22,11 @@ from app.model.exports import COLUMNS, Format, harmless
 async def writer(client, workspace_id):
     """Five segments of 16 and 10 entries in the stream; agents, results and times vary."""
     writer = Writer(client, workspace_id)
-    for number in range(90):
-        result = list(Result)[number % 3].value
-        await writer.append(agentId=AGENTS[number % 4], result=result, timeMs=START_MS + number)
+    results = [each.value for each in Result]
+    await writer.append_each(
+        {"agentId": AGENTS[number % 4], "result": results[number % 3], "timeMs": START_MS + number}
+        for number in range(90)
+    )
     sealer = Sealer(client, 16, 100)
     for _ in range(5):
         await sealer.seal_next(workspace_id)

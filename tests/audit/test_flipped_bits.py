@@ -4,6 +4,7 @@ import random
 
 import pytest
 from audit_entries import AGENTS, Writer, decoded
+from profiles import examples
 
 from app.audit.export import export
 from app.audit.log import AuditLog
@@ -12,7 +13,7 @@ from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery
 from app.model.exports import Format
 
-FLIPS = 120
+FLIPS = examples(120)
 FIELDS = ("frames", "digests", "sha256", "previous")
 
 
@@ -20,8 +21,9 @@ FIELDS = ("frames", "digests", "sha256", "previous")
 async def writer(request, client, workspace_id):
     """Three segments of 160 entries in three frames each."""
     writer = Writer(client, workspace_id)
-    for number in range(480):
-        await writer.append(agentId=AGENTS[number % 4], parameters=f'{{"n":{number}}}')
+    await writer.append_each(
+        {"agentId": AGENTS[number % 4], "parameters": f'{{"n":{number}}}'} for number in range(480)
+    )
     for number in range(1, 4):
         await Sealer(client, 160, 100).seal_next(workspace_id)
         if request.param != "with digests":
@@ -64,7 +66,7 @@ async def test_a_flipped_bit_of_what_entries_are_checked_by_is_never_a_wrong_ans
     log, chance, query = AuditLog(client), random.Random(7), AuditQuery(agent_id=AGENTS[1], limit=1000)
     key = writer.keyspace.audit_segment(2)
     value = await client.call_bytes("HGET", key, field) or b""
-    for _ in range(30 if value else 0):
+    for _ in range(FLIPS // 4 if value else 0):
         bit = chance.randrange(8 * len(value))
         broken = bytearray(value)
         broken[bit // 8] ^= 1 << bit % 8

@@ -32,8 +32,7 @@ async def writer(client, workspace_id, monkeypatch):
     """Eight segments of 16 entries in parts of three segments, and five entries in the stream."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 3)
-    for number in range(133):
-        await writer.append(agentId=AGENTS[number % 4], toolName=f"tool.{number % 7}")
+    await writer.append_each({"agentId": AGENTS[n % 4], "toolName": f"tool.{n % 7}"} for n in range(133))
     for _ in range(8):
         await sealer.seal_next(workspace_id)
     return writer

@@ -254,8 +254,7 @@ async def test_who_takes_over_in_the_middle_of_a_part_counts_its_names_as_who_be
     client, writer, workspace_id, sealers
 ):
     """However many take turns, a name has one key, and there are no more of them than may be."""
-    for number in range(64):
-        await writer.append(toolName=f"tool.{number // 8 % 5}")
+    await writer.append_each({"toolName": f"tool.{number // 8 % 5}"} for number in range(64))
     taking_turns = [Sealer(client, 8, 4) for _ in range(sealers)]
     for number in range(8 + 8 * sealers):
         await taking_turns[number % sealers].seal_next(workspace_id)

@@ -28,13 +28,15 @@ class Log:
         self.keyspace = self.writer.keyspace
 
     async def write(self, names_max):
-        for number in range(128):
-            await self.writer.append(
-                agentId=AGENTS[number % 4],
-                toolName=f"tool.{number % 7}",
-                action=["authorize", "read"][number % 2],
-                result="no result" if number == 50 else RESULTS[number % 3],
-            )
+        await self.writer.append_each(
+            {
+                "agentId": AGENTS[number % 4],
+                "toolName": f"tool.{number % 7}",
+                "action": ["authorize", "read"][number % 2],
+                "result": "no result" if number == 50 else RESULTS[number % 3],
+            }
+            for number in range(128)
+        )
         sealer = Sealer(self.client, 16, names_max)
         for _ in range(8):
             await sealer.seal_next(self.workspace_id)

@@ -23,8 +23,7 @@ async def writer(redis_store, workspace_id):
     client = open_client(redis_store.url, 250)
     await client.call("HSET", WORKSPACES, workspace_id, workspace_id)
     writer = Writer(client, workspace_id)
-    for number in range(40):
-        await writer.append(agentId=AGENTS[number % 4])
+    await writer.append_each({"agentId": AGENTS[number % 4]} for number in range(40))
     sealer = Sealer(client, 16, 100)
     for _ in range(2):
         await sealer.seal_next(workspace_id)

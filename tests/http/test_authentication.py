@@ -96,7 +96,13 @@ def anonymous(replica):
         yield client
 
 
-@pytest.mark.parametrize(("headers", "message"), HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        pytest.param(*case, id=name, marks=() if name in {"missing", "short"} else pytest.mark.slow)
+        for name, case in HEADERS.items()
+    ],
+)
 @EVERYWHERE
 def test_a_header_that_names_no_valid_key_is_401(anonymous, method, path, headers, message):
     """The same sentence on every endpoint; what was sent is never repeated."""

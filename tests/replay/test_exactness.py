@@ -176,6 +176,7 @@ def test_a_draft_gives_what_the_real_commit_gives_of_it(fake, bodies, draft, cal
     half=st.integers(0, 25),
     how=st.tuples(st.integers(0, 2), st.sampled_from(EDITS[:3])),
 )
+@pytest.mark.slow
 def test_windows_are_as_full_as_they_were_when_the_span_begins(fake, bodies, calls, half, how):
     """Half of the calls, then the draft is really applied in one log and replayed over the other."""
     client, runner = fake

@@ -6,13 +6,14 @@ from contextlib import AsyncExitStack
 
 import httpx
 import pytest
+from profiles import examples
 
 from app.model.ids import Ids
 from app.redis_client.client import open_client
 from app.store.api_keys import ApiKeys
 from app.store.workspaces import Workspaces
 
-ROUNDS = 12
+ROUNDS = examples(12, least=4)
 CALLERS_PER_REPLICA = 3
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 BLOCKED = {"type": "tool_denylist", "tools": ["*"]}

@@ -1,5 +1,9 @@
 """What audit tests share: entries as the commit writes them, and the answers of a brute-force filter."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TypeVar
+
 import msgspec
 
 from app.model.audit import AuditQuery
@@ -13,9 +17,26 @@ START_MS = 1_800_000_000_000
 OPTIONAL = ("type", "code", "session", "policyVersion", "heardOfLater")
 """Further fields of which the API shows what the stream holds."""
 APPEND = """
-redis.call('XADD', KEYS[1], ARGV[1] .. '-0', unpack(ARGV, 2))
-redis.call('HSET', KEYS[2], 'sequence', ARGV[1])
+local at = 1
+while ARGV[at] do
+  local sequence, size = ARGV[at], tonumber(ARGV[at + 1])
+  redis.call('XADD', KEYS[1], sequence .. '-0', unpack(ARGV, at + 2, at + 1 + size))
+  redis.call('HSET', KEYS[2], 'sequence', sequence)
+  at = at + 2 + size
+end
 """
+"""ARGV: for each entry its sequence, how many arguments its fields take, and these."""
+AT_ONCE = 64
+
+
+T = TypeVar("T")
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The values in their order, `size` at a time."""
+    left = iter(values)
+    while some := list(islice(left, size)):
+        yield some
 
 
 def fields_of(sequence: int, **given: object) -> dict[str, object]:
@@ -65,15 +86,24 @@ class Writer:
 
     async def append(self, count: int = 1, **given: object) -> None:
         """`count` more entries, with these stream fields."""
-        for _ in range(count):
-            await self.append_fields(fields_of(len(self.written) + 1, **given))
+        await self.append_each([given] * count)
+
+    async def append_each(self, entries: Iterable[dict[str, object]]) -> None:
+        """An entry more for each of these, which has these stream fields."""
+        for some in batched(enumerate(entries, len(self.written) + 1), AT_ONCE):
+            await self._append([fields_of(sequence, **given) for sequence, given in some])
 
     async def append_fields(self, fields: dict[str, object]) -> None:
-        sequence = len(self.written) + 1
-        self.written.append(fields)
-        flat = [part for pair in fields.items() for part in pair]
+        """One more entry, with these stream fields and no others."""
+        await self._append([fields])
+
+    async def _append(self, entries: list[dict[str, object]]) -> None:
+        arguments: list[object] = []
+        for sequence, fields in enumerate(entries, len(self.written) + 1):
+            arguments += [sequence, 2 * len(fields), *chain.from_iterable(fields.items())]
+        self.written += entries
         keys = (self.keyspace.audit_stream, self.keyspace.commits)
-        await self.client.call("EVAL", APPEND, len(keys), *keys, sequence, *flat)
+        await self.client.call("EVAL", APPEND, len(keys), *keys, *arguments)
 
     def expected(self, query: AuditQuery) -> list[dict[str, object]]:
         """What a filter over everything that was written gives."""

@@ -16,6 +16,6 @@ def register_profiles() -> None:
     settings.load_profile("search" if SEARCHED else "full")
 
 
-def examples(full: int) -> int:
-    """What a test that needs `full` examples looks at in this run."""
-    return max(10, full // 5) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)
+def examples(full: int, least: int = 10) -> int:
+    """What a test that needs `full` examples looks at in this run: a fifth in the brief one, but not below `least`."""
+    return max(least, full // 5) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)
