@@ -1,6 +1,5 @@
 """Approvals end: by their time, or because what they rest on is gone. The log says so for each."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -16,6 +15,7 @@ from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 log = logging.getLogger(__name__)
 _CHUNK = 100
@@ -95,7 +95,7 @@ class Endings:
                 if ended == at_most:
                     return ended
                 ended += await self._end(workspace_id, each, why)
-            await asyncio.sleep(0)
+            await pause()
         return ended
 
     async def _end_after(self, workspace_id: str, mark: str) -> None:

@@ -1,6 +1,5 @@
 """A file of the log, in pieces."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 
 from app.audit.head import read_head
@@ -9,6 +8,7 @@ from app.model.audit import AuditQuery
 from app.model.exports import End, Format, Writer
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 Progress = Callable[[int, int], None]
 _PIECE_BYTES = 32 * 1024
@@ -34,7 +34,7 @@ async def export(
         for lines in _pieces(stretch.body):
             # CSV, and gzip after it, hold the loop for as long as a piece takes.
             yield writer.body(lines)
-            await asyncio.sleep(0)
+            await pause()
         if progress is not None:
             progress(stretch.up_to - head.first_sequence + 1, newest - head.first_sequence + 1)
     yield writer.end(End(entries, head.first_sequence, newest))

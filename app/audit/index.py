@@ -9,7 +9,6 @@ action and result. Past `names_max` values of a dimension in a part, new ones sh
 segments are scanned, so a caller that invents names costs time but no memory.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -21,6 +20,7 @@ from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
 OTHER = "other"
@@ -111,7 +111,7 @@ class Lookup:
             replies = iter(await client.read_pipelined(commands))
             for place, group in enumerate(keys):
                 named[place] = self._intersected([next(replies) for _ in group])
-                await asyncio.sleep(0)
+                await pause()
         wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
         commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
         rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
@@ -121,7 +121,7 @@ class Lookup:
             # A row that was put into another part would make its segment's entries appear twice.
             found = [each for each in found if part_of(each.row.number) == part]
             candidates.append(sorted(found, key=lambda each: -each.row.number))
-            await asyncio.sleep(0)
+            await pause()
         return candidates
 
     def _keys(self, part: int) -> list[str]:

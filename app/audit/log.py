@@ -27,6 +27,7 @@ from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 from app.store.watch import Watched
+from app.turns import Shares
 
 Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
@@ -43,6 +44,7 @@ class AuditLog:
     def __init__(self, client: Client, *, drops_unarchived: bool = False) -> None:
         self._client = client
         self._drops_unarchived = drops_unarchived
+        self._shares = Shares()
 
     async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
         """The page that `query` asks for; every decision answered before this call is in its scope.
@@ -69,6 +71,10 @@ class AuditLog:
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 
     async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
+        async with self._shares.share(workspace_id):
+            return await self._searched(workspace_id, query)
+
+    async def _searched(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
         below = END if query.before is None else query.before
         floor = None

@@ -1,6 +1,5 @@
 """The log from old to new, in pieces of bounded size: for exports, and for those who follow it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from app.errors import AppError, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 _TAIL_CHUNK = 128
 _SEGMENTS_AT_ONCE = 4
@@ -116,7 +116,7 @@ class Scan:
                     chunk = self._search(candidate, record, data, position, until)
                     reached = candidate.row.first_sequence + candidate.row.entries - 1
                     yield chunk
-                    await asyncio.sleep(0)
+                    await pause()
         if self._whole and reached < min(head.sequence, until):
             raise AuditLogDamaged(f"Entries {reached + 1} to {head.sequence} are missing")
 

@@ -1,6 +1,5 @@
 """A query's way through the sealed part of the log: newest first, and only the frames that may hold a match."""
 
-import asyncio
 from collections.abc import Sequence
 
 from app.audit.entry_filter import EntryFilter
@@ -12,6 +11,7 @@ from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 _PARTS_AT_ONCE = 16
 _SEGMENTS_AT_ONCE = 64
@@ -144,7 +144,7 @@ class SealedSearch:
         for group in [[each] for each in reversed(blocks)] if stored.digests else [blocks]:
             if self._held >= _HELD_BYTES:
                 self._held = 0
-                await asyncio.sleep(0)
+                await pause()
             for place, before, body in reversed(checked_bodies(number, stored, group)):
                 self._held += len(body)
                 first = first_sequence + before

@@ -1,6 +1,5 @@
 """Verification: the chains recomputed from what they cover, from genesis, floor or checkpoint to the newest entry."""
 
-import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from app.model.checkpoints import Checkpoint, Fault, Finding, Rest, Verification
 from app.model.times import parse_time_ms
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 Progress = Callable[[int, int], None]
 
@@ -130,7 +130,7 @@ class Verifier:
             link = await self._check(link, segment, head)
             if progress is not None:
                 progress(link.number - self._first, head.segment - self._first + 1)
-            await asyncio.sleep(0)
+            await pause()
         return link
 
     def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
@@ -206,7 +206,7 @@ class Verifier:
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
-        await asyncio.sleep(0)
+        await pause()
         self._index.add(row, entries, frames)
         self._segments += 1
         self._entries += len(lines)

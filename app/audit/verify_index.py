@@ -1,6 +1,5 @@
 """Verification of the index: what it says of the segments of a part, made again from their bodies and compared."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from app.audit.segments import Frame, part_of
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 _KEYS_AT_ONCE = 16
 """Sorted sets that are read and compared in one step: a millisecond."""
@@ -97,7 +97,7 @@ class IndexCheck:
                         others[number] = merged(others.get(number, 0), wanted[number])
                         continue
                     faults.append(_fault(dimension, value, number, stored, wanted))
-            await asyncio.sleep(0)
+            await pause()
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
             faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)

@@ -1,6 +1,5 @@
 """Verification of what is stored beside the entries: which segments there are, and how each is built upon another."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from app.model.checkpoints import Checkpoint, Fault, Finding
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 BEYOND = 4
 """Segments after the head that are looked for."""
@@ -73,7 +73,7 @@ class LinkCheck:
                         raise await self.missing(link.number, now)
                     return  # retention dropped it in the meantime
                 link = self._follow(link, fields, size, rows)
-            await asyncio.sleep(0)
+            await pause()
         await self._check_rows(rows)
 
     def _follow(self, link: ChainPosition, fields: Sequence[str], size: int, rows: list[Row]) -> ChainPosition:

@@ -1,6 +1,5 @@
 """Verification of the entries that are not sealed yet: none is missing, added or unreadable."""
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from app.audit.stream import sequence_of
 from app.model.checkpoints import Fault, Part
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 _CHUNK = 256
 
@@ -60,7 +60,7 @@ async def check_unsealed(
             if following > newest:
                 break
             await _require_more(client, keyspace, segment, following)
-        await asyncio.sleep(0)
+        await pause()
     if digest.newest > newest:
         message = f"The newest entry is {newest}; the checkpoint has seen entry {digest.newest}"
         raise _broken(Fault.TRUNCATED, segment, message)

@@ -1,12 +1,13 @@
 """Lists as answers, encoded in small steps, so that a long one delays no other request."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 import msgspec
 from litestar import MediaType, Response
 from litestar.response import Stream
+
+from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
 """How much of an answer one step of the loop encodes, in less than a millisecond."""
@@ -28,7 +29,7 @@ async def answer_list(items: AsyncIterator[_Item], view: Callable[[_Item], Any])
         if len(piece) >= _STEP_BYTES:
             pieces.append(bytes(piece))
             piece.clear()
-            await asyncio.sleep(0)
+            await pause()
     if piece:
         pieces.append(bytes(piece))
     pieces[-1] = pieces[-1].removesuffix(b",") + b"]"

@@ -1,6 +1,5 @@
 """What a replay needs from the store, and the replay of a log in pieces."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 
@@ -18,6 +17,7 @@ from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.optimistic import ATTEMPTS, contended
 from app.store.policies import Policies
+from app.turns import pause
 
 _LONGEST_MS = 31 * SPAN_MS["d"]
 """No window is longer."""
@@ -78,7 +78,7 @@ class Replayer:
             if time.monotonic() - told_s >= _PROGRESS_S:
                 told_s = time.monotonic()
                 yield ReplayLine(progress=ReplayProgress(entries=entries, done=at, of=of))
-            await asyncio.sleep(0)
+            await pause()
         yield ReplayLine(progress=ReplayProgress(entries=entries, done=of, of=of))
         yield ReplayLine(report=replay.findings.finish())
 

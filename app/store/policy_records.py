@@ -1,6 +1,5 @@
 """Policies as the store keeps them: what a record holds, and where the buckets of its limits are."""
 
-import asyncio
 from collections.abc import Iterable
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 from app.fair_pool import FairPool
 from app.model.policies import MANY_PATTERNS, Policy, PolicyKind, PolicyRule, quota_fingerprints
 from app.store.keyspace import Keyspace
+from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
@@ -53,7 +53,7 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
         bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES
         if bytes_read > _STEP_BYTES:
             bytes_read = 0
-            await asyncio.sleep(0)
+            await pause()
     return policies
 
 

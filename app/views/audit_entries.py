@@ -1,10 +1,16 @@
 """Audit entries as API and console show them: as the log keeps them, and with the code that follows from them."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
 from app.model.decision_codes import code_from
 from app.model.decisions import Result, RuleRef
+from app.turns import pause
+
+_STEP_ENTRIES = 64
+"""As many take half a millisecond."""
 
 
 class _Decided(Struct, frozen=True):
@@ -26,3 +32,12 @@ def with_code(line: bytes) -> bytes:
         return line
     code = code_from(decided.result, None if decided.rule is None else decided.rule.type, decided.reason)
     return b'%b,"code":"%b"}' % (line[:-1], code.encode())
+
+
+async def with_codes(lines: Sequence[bytes]) -> list[bytes]:
+    """The same for many, a few at a time."""
+    shown: list[bytes] = []
+    for start in range(0, len(lines), _STEP_ENTRIES):
+        await pause()
+        shown += map(with_code, lines[start : start + _STEP_ENTRIES])
+    return shown

@@ -1,6 +1,5 @@
 """One webhook's way through the log, the trail and the notices: what is next, and what has become of it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_of
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
+from app.turns import pause
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
 from app.webhooks.tries import Tries, tries_of
@@ -94,7 +94,7 @@ class Outbox:
                 if found is not None:
                     yield found.event(self._workspace_id, await self._approval(found.approval_id)), str(sequence)
             yield None, str(chunk.up_to)
-            await asyncio.sleep(0)
+            await pause()
 
     async def _after(self, stream: str, place: str) -> list[tuple[str, dict[str, str]]]:
         found: Any = await self._client.call("XRANGE", stream, f"({place}", "+", "COUNT", _AT_ONCE)

@@ -18,7 +18,7 @@ from app.model.decisions import Result
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
-from app.views.audit_entries import with_code
+from app.views.audit_entries import with_code, with_codes
 from app.views.verification import VerificationView
 from app.webhooks.notices import note_finding
 
@@ -48,7 +48,8 @@ async def query_audit_log(
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
     # The log keeps entries as the lines they are sent as, so nothing is encoded again; the code alone is added.
-    return Response(b"[" + b",".join(map(with_code, page.lines)) + b"]", headers=headers, media_type=MediaType.JSON)
+    lines = await with_codes(page.lines)
+    return Response(b"[" + b",".join(lines) + b"]", headers=headers, media_type=MediaType.JSON)
 
 
 @get("/v1/audit-logs/{entry_id:str}", guards=[requires(Scope.READ, Scope.AUDIT)])

@@ -19,7 +19,7 @@ from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
-from app.views.audit_entries import with_code
+from app.views.audit_entries import with_codes
 
 
 @get("/v1/audit-logs/stream", guards=[requires(Scope.READ, Scope.AUDIT)])
@@ -66,9 +66,10 @@ async def _messages(
             if known.error is not None:
                 return
             if chunk is not None:
+                events = await _events(chunk)
                 if await is_revoked(services, raw_key):
                     return
-                yield _events(chunk)
+                yield events
                 continue
             before = newest.value
             with suppress(TimeoutError):
@@ -80,11 +81,9 @@ async def _messages(
             wake.clear()
 
 
-def _events(chunk: EntryChunk) -> bytes:
-    messages = [
-        b"id: %d\ndata: %b\n\n" % each
-        for each in zip(chunk.sequences, map(with_code, chunk.body.splitlines()), strict=True)
-    ]
+async def _events(chunk: EntryChunk) -> bytes:
+    lines = await with_codes(chunk.body.splitlines())
+    messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(chunk.sequences, lines, strict=True)]
     if not messages or chunk.sequences[-1] != chunk.up_to:
         # An id without data moves only the place from which a reader comes back.
         messages.append(b"id: %d\n\n" % chunk.up_to)

@@ -1,0 +1,79 @@
+"""Turns on the loop for what goes on for long: one in each pass, so that short work waits for one at most."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
+
+from app.errors import Overloaded
+
+
+class _Turns:
+    """Who waits for a turn, in the order in which they came."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._giving = False
+
+    async def wait(self) -> None:
+        turn = self._loop.create_future()
+        self._waiting.append(turn)
+        if not self._giving:
+            self._giving = True
+            self._loop.call_soon(self._give)
+        await turn
+
+    def _give(self) -> None:
+        """The next has its turn in the next pass, and the one after it in a later one."""
+        turn = self._waiting.popleft()
+        if not turn.done():
+            turn.set_result(None)
+        self._giving = bool(self._waiting)
+        if self._giving:
+            self._loop.call_soon(self._give)
+
+
+_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary()
+
+
+async def pause() -> None:
+    """Everybody else has had the loop when this returns, and nobody else who pauses gets it in the same pass.
+
+    With `sleep(0)` all that go on for long go on in every pass: a decision would wait for a step of each of them, and
+    for as many again each time that it waits itself.
+    """
+    loop = asyncio.get_running_loop()
+    turns = _of_loops.get(loop)
+    if turns is None:
+        turns = _of_loops[loop] = _Turns(loop)
+    await turns.wait()
+
+
+class Shares:
+    """Of each workspace at most `most` at a time go on; up to `waiting_max` more wait, in the order in which they came.
+
+    For work in whose waits the store is busy: there everybody stands in one row, and nobody's place in it is kept.
+    """
+
+    def __init__(self, most: int = 2, waiting_max: int = 64) -> None:
+        self._most, self._waiting_max = most, waiting_max
+        self._rooms: dict[str, asyncio.Semaphore] = {}
+        self._inside: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def share(self, workspace_id: str) -> AsyncIterator[None]:
+        """Inside, it is one of those that go on. Raises Overloaded if too many wait."""
+        inside = self._inside.get(workspace_id, 0)
+        if inside >= self._most + self._waiting_max:
+            raise Overloaded("This replica has too much of this workspace to read already")
+        room = self._rooms.setdefault(workspace_id, asyncio.Semaphore(self._most))
+        self._inside[workspace_id] = inside + 1
+        try:
+            async with room:
+                yield
+        finally:
+            self._inside[workspace_id] -= 1
+            if not self._inside[workspace_id]:
+                del self._inside[workspace_id], self._rooms[workspace_id]

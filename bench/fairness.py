@@ -1,0 +1,131 @@
+"""What does a workspace that means to be in the way cost another one on the same replica?"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import msgspec
+
+from bench.harness.arrivals import Phase
+from bench.harness.audit_data import append_and_seal, run_on
+from bench.harness.bench import ALLOWED, Bench
+from bench.harness.hostile_load import HostileJob, request_of, under
+from bench.harness.open_loop import Job, run
+from bench.harness.population import HOT_RULES, Place, PolicySketch, hot_call, hot_place, make_place
+from bench.harness.processes import Replica
+from bench.harness.table import KEPT_WAITING, Goal, Row, Sample, Table
+
+ALONE, ALL = "nobody else", "all of it at once"
+RATE, CONNECTIONS = 500, 64
+HOSTILE_CONNECTIONS = 12
+ENTRIES = 50_000
+MOST_TIMES = 3.0
+_PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
+_SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
+_SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
+_RULES = [
+    {"type": "parameter_constraint", "tools": ["search"], "parameters": {"text": {"regex": each}}} for each in _PATTERNS
+]
+
+
+def measure(bench: Bench) -> Table:
+    """A quiet workspace at a steady rate, alone and beside each kind of load, in turns."""
+    with bench.running_store("fairness") as store:
+        quiet = hot_place(store.url, "quiet")
+        hostile = make_place(store.url, "hostile", [PolicySketch(HOT_RULES), *map(_sketch, _RULES), *_schemas()])
+        run_on(store.url, lambda client: append_and_seal(client, hostile.workspace_id, ENTRIES))
+        with bench.replica(store) as replica:
+            kinds = _kinds(hostile)
+            rows = [Row(label=label) for label in (ALONE, *kinds, ALL)]
+            kinds[ALL] = [request for requests in kinds.values() for request in requests]
+            for _ in range(bench.rounds):
+                for row in rows:
+                    row.samples.append(_sample(bench, replica, quiet, kinds.get(row.label, [])))
+    worst = max((row.ratio("p99 ms", rows[0]) or 0.0 for row in rows[1:]), default=0.0)
+    return Table(
+        name="fairness",
+        question="what does a workspace that means to be in the way cost another one on the same replica?",
+        command=bench.command,
+        columns={"p50 ms": ".2f", "p99 ms": ".2f", "max ms": ".1f", "refused": ".0f", "generator lag p99 ms": ".2f"},
+        rows=rows,
+        baseline=ALONE,
+        compared="p99 ms",
+        first_column="Beside it",
+        goals=[Goal(wanted="p99 beside the worst, times its own", bound=MOST_TIMES, at_least=False, measured=worst)],
+        left_out=[
+            f"The quiet workspace asks for {RATE} decisions a second, in an open loop.",
+            f"The other one sends what it can over {HOSTILE_CONNECTIONS} connections, each of them new.",
+            "Store, both loads and their memory share one core, and the replica has the other.",
+            "`refused`: answers 503 to the quiet one. No bound on requests per second is set.",
+        ],
+    )
+
+
+def _sample(bench: Bench, replica: Replica, quiet: Place, requests: list[bytes]) -> Sample:
+    job = Job(
+        port=replica.port,
+        calls=[hot_call(quiet)],
+        expected=ALLOWED,
+        connections=CONNECTIONS,
+        phases=[Phase(RATE, bench.seconds + 1.0)],
+        skip_seconds=1.0,
+    )
+    beside: AbstractContextManager[None] = nullcontext()
+    if requests:
+        others = HostileJob(port=replica.port, requests=requests, connections=HOSTILE_CONNECTIONS)
+        beside = under(others, bench.cores.others)
+    waited_us, spent_us = replica.waited_us(), replica.cpu_us()
+    with beside:
+        phase = run(job, bench.cores.others).phases[0]
+    waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
+    return {
+        "p50 ms": phase.p50_us / 1000,
+        "p99 ms": phase.p99_us / 1000,
+        "max ms": phase.max_us / 1000,
+        "refused": phase.shed,
+        "generator lag p99 ms": phase.lag_p99_us / 1000,
+        KEPT_WAITING: 0.0 if requests else 100 * waited_us / (waited_us + spent_us),
+    }
+
+
+def _kinds(place: Place) -> dict[str, list[bytes]]:
+    """Who asks what, by rows of the table."""
+
+    def call(tool: str, parameters: Mapping[str, Any], path: str = "/v1/authorize") -> bytes:
+        body = {"agent_id": place.agent_id, "tool_name": tool, "parameters": parameters}
+        return request_of("POST", path, place.raw_key, msgspec.json.encode(body))
+
+    text = {"text": "ab\u00e9" * 20_000}
+    policies = [{"name": f"p{number}", "rules": _RULES * 10} for number in range(20)]
+    lint = msgspec.json.encode({"agent_id": place.agent_id, "policies": policies})
+    replay = msgspec.json.encode({"agent_id": place.agent_id, "policies": policies[:1]})
+    return {
+        "ordinary calls": [call("payments.refund", {"amount": 120, "currency": "EUR"})],
+        "large patterns in long texts": [call("search", text), call("search", {"text": "\n" * 1_000_000})],
+        "schemas": [
+            call("schema", {"a": ["no"] * 1_000}),
+            call("schema", {"a": ["v249"] * 1_000}),
+            call("pattern", {"a": "ab" * 1_000}),
+            call("pattern", {"a": "ab" * 400_000}),
+        ],
+        "calls of 1 MiB": [call("none", {f"t{number}": "x" * 100_000 for number in range(10)})],
+        "lints": [request_of("POST", "/v1/policies/lint", place.admin_key, lint)],
+        "explains": [call("search", text, "/v1/explain")],
+        "replays": [request_of("POST", "/v1/replay", place.admin_key, replay)],
+        "queries": [
+            request_of("GET", "/v1/audit-logs?limit=1000", place.admin_key),
+            request_of("GET", "/v1/audit-logs?limit=1000&tool=group0.action_0&result=escalated", place.admin_key),
+        ],
+        "exports": [
+            request_of("GET", f"/v1/audit-logs/export?format={form}", place.admin_key) for form in ("csv", "ndjson")
+        ],
+    }
+
+
+def _sketch(rule: dict[str, Any]) -> PolicySketch:
+    return PolicySketch([rule])
+
+
+def _schemas() -> list[PolicySketch]:
+    rules = (("schema", _SCHEMA), ("pattern", _SEARCHING))
+    return [PolicySketch([{"type": "parameter_schema", "tools": [tool], "schema": schema}]) for tool, schema in rules]

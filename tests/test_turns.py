@@ -1,0 +1,73 @@
+"""Turns on the loop: what goes on for long takes one in each pass, and of a workspace only so much goes on at once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from app.errors import Overloaded
+from app.turns import Shares, pause
+
+
+async def in_steps(steps, said, name):
+    """Work of some steps, each of which says its name."""
+    for _ in range(steps):
+        said.append(name)
+        await pause()
+
+
+async def test_of_all_that_go_on_for_long_one_has_a_turn_in_each_pass():
+    """So what is short waits for one step of one of them, however many there are."""
+    said = []
+    works = [asyncio.create_task(in_steps(5, said, name)) for name in "abcdefgh"]
+    await asyncio.sleep(0)
+    said.clear()
+    passes = 0
+    while said.count("h") < 2:
+        before = len(said)
+        await asyncio.sleep(0)
+        passes += 1
+        assert len(said) - before <= 1
+    assert said[:16] == list("abcdefgh") * 2
+    assert passes >= 16
+    await asyncio.gather(*works)
+
+
+async def test_who_goes_away_keeps_nobody_from_a_turn():
+    """Cancelled while it waits; those behind it have theirs."""
+    said = []
+    works = [asyncio.create_task(in_steps(3, said, name)) for name in "abc"]
+    await asyncio.sleep(0)
+    works[0].cancel()
+    await asyncio.gather(*works, return_exceptions=True)
+    assert (said.count("a"), said.count("b"), said.count("c")) == (1, 3, 3)
+    await pause()
+
+
+async def test_of_a_workspace_so_many_go_on_at_once_and_others_do_not_wait_for_it():
+    """The rest waits in order, up to a bound; then 503 and try again."""
+    shares, opened, inside = Shares(most=2, waiting_max=1), asyncio.Event(), []
+
+    async def read(workspace_id, name):
+        async with shares.share(workspace_id):
+            inside.append(name)
+            await opened.wait()
+
+    hostile = [asyncio.create_task(read("hostile", f"h{number}")) for number in range(3)]
+    other = asyncio.create_task(read("other", "o"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert inside == ["h0", "h1", "o"]
+    with pytest.raises(Overloaded):
+        await read("hostile", "one too many")
+    opened.set()
+    await asyncio.gather(*hostile, other)
+    assert inside == ["h0", "h1", "o", "h2"]
+    await read("hostile", "again")
+
+
+def test_what_goes_on_for_long_pauses_in_no_other_way():
+    """`sleep(0)` lets all of them go on in every pass."""
+    app = Path(__file__).parents[1] / "app"
+    named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
+    assert named == {"http/protocol/exchange.py", "turns.py"}
