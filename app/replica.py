@@ -33,7 +33,7 @@ from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client, open_client
 from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
-from app.redis_client.scripts import COMMIT_DECISION
+from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
 from app.redis_client.urls import MasterLocator, StoreUrl
 from app.replaying.processes import ReplayProcesses
 from app.replaying.reading import Replayer
@@ -120,7 +120,8 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         runner: Runner = prompt
         if where.topology != "cluster":
             server = MasterLocator(where) if where.topology == "sentinel" else url
-            link = PipelinedClient(server, settings.store_timeout_ms, [COMMIT_DECISION], written=metrics.sent)
+            scripts = (COMMIT_DECISION, COMMIT_WITH_PARTS)
+            link = PipelinedClient(server, settings.store_timeout_ms, scripts, written=metrics.sent)
             stack.push_async_callback(link.close)
             await link.open()
             if isinstance(server, MasterLocator):

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
-from app.authorize.quota_part import Versions, add_quotas, final_outcome, outcome_args
+from app.authorize.commit_words import VARYING, CommitWords
+from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import (
     ApiKeyExpired,
@@ -37,14 +38,9 @@ from app.pdp import CompiledAgent
 from app.redis_client.client import Value, is_reply
 from app.redis_client.packed_call import ScriptCall
 from app.redis_client.replies import as_record
-from app.redis_client.scripts import COMMIT_DECISION, Script
+from app.redis_client.scripts import COMMIT_WITH_PARTS, Script
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
-
-_VARYING = COMMIT_DECISION.args.index("tool_name")
-"""How many arguments change from call to call; they come first."""
-_CALL_BYTES, _WORD_BYTES = 800, 8
-"""What a prepared call takes, and each of its words beside its letters."""
 
 
 class Runner(Protocol):
@@ -120,7 +116,7 @@ class CommitDecision:
         self._runner = runner
         self._answered = answered
         self._clock = clock
-        self._backlog_max = backlog_max
+        self._backlog = f"room:{backlog_max}"
         self._first_answers_max = first_answers_max
         self._patience_us = patience_us
         self._done = "committed" if patience_us is not None else "explained"
@@ -157,17 +153,16 @@ class CommitDecision:
         call = self._prepared(caller, request, tokens, plan, decision_id, held, approval)
         sent_us = monotonic_us()
         reply = await call(
-            "" if now_us is None else now_us,
             arrived_us,
-            waited_us,
+            waited_us if now_us is None else f"{waited_us} {now_us}",
             decision_id,
             request.action,
             request.recorded_parameters,
             request.recorded_context,
-            "" if request.idempotency is None else self._first_answer_of(request.idempotency),
+            plan.outcome.reason,
         )
         # Replies that are one off would hand this caller another's answer, and go on doing so.
-        if not is_reply(COMMIT_DECISION, reply) or reply[1] != decision_id:
+        if not is_reply(COMMIT_WITH_PARTS, reply) or reply[1] != decision_id:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
         status, _, time_text, latency_us, full, retry_us, approval_text = reply
@@ -186,9 +181,6 @@ class CommitDecision:
             return await self._first_decision(caller, request.idempotency)
         return _without_decision(status, time_us, approval_text)
 
-    def _first_answer_of(self, idempotency: Idempotency) -> str:
-        return " ".join((str(self._first_answers_max), idempotency.body_digest, *idempotency.former_digests))
-
     def _prepared(
         self,
         caller: Caller,
@@ -200,16 +192,15 @@ class CommitDecision:
         approval: ApprovalStep | None,
     ) -> ScriptCall:
         """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
-        if held is None or request.idempotency is not None or approval is not None:
-            versions = {} if held is None else held.compiled.versions
-            keys, settled = self._words(caller, request, tokens, plan, decision_id, versions, approval)
-            return self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
-        call = held.calls.get(request.tool_name, caller.key_id, plan)
-        if call is None:
-            keys, settled = self._words(caller, request, tokens, plan, decision_id, held.compiled.versions)
-            call = self._runner.prepare(COMMIT_DECISION, keys, _VARYING, settled)
-            if held.compiled.recurs(plan, request.tool_name):
-                held.calls.keep(request.tool_name, caller.key_id, plan, call, _bytes_of(keys, settled))
+        may_recur = request.idempotency is None and approval is None
+        if may_recur and held is not None:
+            kept = held.calls.get(request.tool_name, caller.key_id, plan)
+            if kept is not None:
+                return kept
+        words = self._words(caller, request, tokens, plan, decision_id, held, approval)
+        call = self._runner.prepare(words.complete(), words.keys, VARYING, words.settled)
+        if may_recur and held is not None and held.compiled.recurs(plan, request.tool_name):
+            held.calls.keep(request.tool_name, caller.key_id, plan, call, words.bytes_held())
         return call
 
     def _words(
@@ -219,37 +210,38 @@ class CommitDecision:
         tokens: Tokens,
         plan: Plan,
         decision_id: str,
-        versions: Versions,
-        approval: ApprovalStep | None = None,
-    ) -> tuple[list[str], list[Value]]:
+        held: CachedAgent[CompiledAgent] | None,
+        approval: ApprovalStep | None,
+    ) -> CommitWords:
         """The call's keys, and the arguments that neither time nor the question changes."""
+        versions = {} if held is None else held.compiled.versions
         keyspace = keyspace_of(caller.workspace_id)
-        keys = [
-            keyspace.key(caller.key_id),
-            keyspace.agent(request.agent_id),
-            keyspace.commits,
-            keyspace.audit_stream,
-        ]
-        settled: list[Value] = [
-            request.tool_name,
-            *_interval(plan),
-            tokens.agent,
-            " ".join((tokens.workspace, *(token for _, token in tokens.groups))),
-            " ".join(group_token(digest) for digest, _ in tokens.groups),
-            self._backlog_max,
-            "" if self._patience_us is None else self._patience_us,
-            request.agent_id,
-            caller.key_id,
-            *outcome_args(plan.outcome, versions),
-        ]
-        add_quotas(keyspace, request.agent_id, plan, decision_id, versions, keys, settled)
+        result, policy, rule, _ = outcome_args(plan.outcome, versions)
+        words = CommitWords(
+            [keyspace.key(caller.key_id), keyspace.agent(request.agent_id), keyspace.commits, keyspace.audit_stream],
+            [
+                request.tool_name,
+                f"{tokens.agent} {tokens.workspace}",
+                self._backlog,
+                self._patience_us or 0,
+                *(request.agent_id, caller.key_id, result, policy, rule),
+            ],
+        )
+        add_quotas(words, keyspace, request.agent_id, plan, decision_id, versions)
+        if tokens.groups:
+            versions_of_groups = (f"{group_token(digest)} {token or '-'} " for digest, token in tokens.groups)
+            words.add_part("groups", (), ("".join(versions_of_groups),))
+        if plan.holds_from_us or plan.holds_until_us != FOREVER_US:
+            words.add_part("interval", (), (plan.holds_from_us, plan.holds_until_us))
         if approval is not None:
-            keys += approval_keys(keyspace, request.agent_id, approval)
-            settled += approval_args(approval)
-        if request.idempotency is not None:
-            keys.append(keyspace.answer_counts(caller.key_id))
-            keys.append(keyspace.first_answer(caller.key_id, request.idempotency.key_digest))
-        return keys, settled
+            words.add_part("approvals", approval_keys(keyspace, request.agent_id, approval), approval_args(approval))
+        if (asked := request.idempotency) is not None:
+            kept = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))
+            digests = " ".join((str(self._first_answers_max), asked.body_digest, *asked.former_digests))
+            words.add_part("first_answers", kept, (digests,))
+        if self._patience_us is None:
+            words.add_part("explained", (), ())
+        return words
 
     async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:
         """The decision that a request with the same Idempotency-Key got."""
@@ -277,17 +269,6 @@ class CommitDecision:
                 "was decided now; ask again with a new one"
             )
         return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
-
-
-def _interval(plan: Plan) -> tuple[Value, Value]:
-    """When the plan holds, as the script reads it."""
-    always = plan.holds_from_us == 0 and plan.holds_until_us == FOREVER_US
-    return ("", "") if always else (plan.holds_from_us, plan.holds_until_us)
-
-
-def _bytes_of(keys: list[str], settled: list[Value]) -> int:
-    """As how many bytes a prepared call counts."""
-    return _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*keys, *settled))
 
 
 def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:

@@ -7,9 +7,14 @@ from msgspec import Struct
 from app.model.decisions import Plan
 from app.redis_client.packed_call import ScriptCall
 
+_Name = tuple[str, str, str, int]
+
 
 class _Kept(Struct, frozen=True):
-    """A packed commit of this plan. It holds the plan, so that what is compared with its parts can be no other."""
+    """A packed commit of this plan but for the reason, which varies.
+
+    It holds the plan, so that what is compared with its parts can be no other.
+    """
 
     plan: Plan
     call: ScriptCall
@@ -17,7 +22,7 @@ class _Kept(Struct, frozen=True):
 
 
 class PreparedCalls:
-    """Packed commits by tool and API key; those made first leave when there are too many.
+    """Packed commits by tool, API key and deciding rule; those made first leave when there are too many.
 
     They live as long as the agent's cache entry: any change to the agent drops them.
     grown: told by how many bytes this is larger than before.
@@ -26,18 +31,19 @@ class PreparedCalls:
     def __init__(self, grown: Callable[[int], None] = lambda _bytes: None, max_bytes: int = 256 * 1024) -> None:
         self._grown = grown
         self._max_bytes = max_bytes
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[_Name, _Kept] = {}
         self.bytes_held = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
-        """The packed commit of this very plan."""
-        kept = self._kept.get((tool, key_id))
+        """The packed commit of this very plan, whatever the reason says this time."""
+        outcome = plan.outcome
+        kept = self._kept.get((tool, key_id, outcome.result, id(outcome.rule)))
         if (
             kept is None
-            or kept.plan.outcome is not plan.outcome
+            or kept.plan.outcome.policy_id != outcome.policy_id
             or kept.plan.quotas is not plan.quotas
             or kept.plan.holds_from_us != plan.holds_from_us
             or plan.marks
@@ -46,16 +52,17 @@ class PreparedCalls:
         return kept.call
 
     def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> None:
-        """`get` gives this call for this plan, and none that was kept before for the tool and the key."""
-        before = self.bytes_held
-        self._drop((tool, key_id))
-        self._kept[tool, key_id] = _Kept(plan, call, size)
+        """`get` gives this call for this plan, and none that was kept before for the tool, the key and the rule."""
+        # What is kept holds the rule, so that no other has its id.
+        before, name = self.bytes_held, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
+        self._drop(name)
+        self._kept[name] = _Kept(plan, call, size)
         self.bytes_held += size
         while self.bytes_held > self._max_bytes:
             self._drop(next(iter(self._kept)))
         self._grown(self.bytes_held - before)
 
-    def _drop(self, name: tuple[str, str]) -> None:
+    def _drop(self, name: _Name) -> None:
         kept = self._kept.pop(name, None)
         if kept is not None:
             self.bytes_held -= kept.size

@@ -1,9 +1,10 @@
 """The part of a commit that is about limits and sessions: its keys and arguments, and what the reply says of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from app.authorize.commit_words import CommitWords
 from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result
 from app.model.marks import MAX_SESSIONS
 from app.model.quotas import MAX_LIVE
@@ -20,38 +21,47 @@ MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the age
 
 
 def add_quotas(
-    keyspace: Keyspace,
-    agent_id: str,
-    plan: Plan,
-    decision_id: str,
-    versions: Versions,
-    keys: list[str],
-    settled: list[Value],
+    words: CommitWords, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
 ) -> None:
-    """The keys and arguments of the plan's quotas and marks are added, in the order of the script's header."""
-    live: list[str] = []
-    for quota in plan.quotas:
+    """The plan's quotas and marks are added, with the parts that some of them need."""
+    limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
+    for number, quota in enumerate(plan.quotas, 1):
         if isinstance(quota, HistoryCheck):
-            keys.append(_history_key(keyspace, agent_id, quota))
-            settled += (0, quota.window_us, _asks(quota), *outcome_args(quota.when_full, versions))
-            continue
-        if quota.bucket:
-            keys.append(keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket))
-            live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id))
+            checks.append((number, quota))
+            words.keys.append(_history_key(keyspace, agent_id, quota))
+            newest_spared = 0
         else:
-            keys.append(keyspace.quota(quota.policy_id, quota.fingerprint))
-        settled += (quota.max_calls, quota.window_us, _takes(quota), *outcome_args(quota.when_full, versions))
-    keys += live
-    refundable = [n for n, each in enumerate(plan.quotas, 1) if isinstance(each, Quota) and each.refundable]
+            limits.append((number, quota))
+            words.keys.append(_bucket_key(keyspace, quota))
+            newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
+        words.settled += (newest_spared, quota.window_us, *outcome_args(quota.when_full, versions))
+    if limits:
+        _add_limits(words, keyspace, agent_id, limits, decision_id)
+    if checks:
+        words.add_part("sequences", (), [f"{number} {_asks(check)}" for number, check in checks])
     if plan.marks:
-        keys += (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
-        keys += (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
+        sessions = (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
+        live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
+        leaves = (f"{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
+        words.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
+
+
+def _add_limits(
+    words: CommitWords, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
+) -> None:
+    """The parts for those that are no list of calls of the rule's only bucket, and for those that are refundable."""
+    live, takes, refundable = list[str](), list[Value](), ""
+    for number, quota in limits:
+        if quota.bucket:
+            live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id))
+        if quota.bucket or quota.amount is not None:
+            takes.append(f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket}")
+        if quota.refundable:
+            refundable += f"{number} {'-' if quota.amount is None else quota.amount} "
+    if takes:
+        words.add_part("limits", live, takes)
     if refundable:
-        keys.append(keyspace.taken(decision_id))
-    if plan.marks or refundable:
-        marks = (f"{each.name} {each.shared_us} {each.own_us}" for each in plan.marks)
-        numbers = ",".join(map(str, refundable))
-        settled.append(" ".join((numbers or "-", plan.session or "-", *marks)))
+        words.add_part("refunds", (keyspace.taken(decision_id),), (refundable,))
 
 
 def final_outcome(plan: Plan, full: int) -> Outcome:
@@ -66,18 +76,18 @@ def final_outcome(plan: Plan, full: int) -> Outcome:
 
 def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, str]:
     """Result, policy, rule and reason as the script reads them. versions: of policies by their id, as far as known."""
-    policy_id = outcome.policy_id or ""
-    rule = "" if outcome.rule is None else f"{outcome.rule.index} {outcome.rule.type}"
-    if rule and policy_id in versions:
-        rule += f" v{versions[policy_id]}"
-    return outcome.result, policy_id, rule, outcome.reason
+    policy = outcome.policy_id or ""
+    if outcome.rule is None:
+        return outcome.result, policy, "", outcome.reason
+    if policy in versions:
+        policy = f"{policy} {versions[policy]}"
+    return outcome.result, policy, f"{outcome.rule.index} {outcome.rule.type}", outcome.reason
 
 
-def _takes(quota: Quota) -> str:
-    """How much of which bucket; "" = one call of the only one."""
-    if quota.amount is None and not quota.bucket:
-        return ""
-    return f"{'' if quota.amount is None else quota.amount} {quota.bucket}"
+def _bucket_key(keyspace: Keyspace, quota: Quota) -> str:
+    if quota.bucket:
+        return keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket)
+    return keyspace.quota(quota.policy_id, quota.fingerprint)
 
 
 def _asks(check: HistoryCheck) -> str:

@@ -153,11 +153,19 @@ class CompiledAgent:
         return frozenset(name for rule in rules for name in names_in_context(msgspec.to_builtins(rule)))
 
     def recurs(self, plan: Plan, tool: str) -> bool:
-        """Whether calls of the tool get this outcome and these quotas again and again, as the same objects."""
-        usual = self.view(tool).when_all_pass if self.active else self.refusal
-        alike = plan.outcome is usual.outcome and plan.quotas is usual.quotas and not plan.marks
-        # What such a call took is kept under its own id.
-        return alike and not any(isinstance(quota, Quota) and quota.refundable for quota in plan.quotas)
+        """Whether calls of the tool get this rule's outcome and these quotas, as the same objects, again and again.
+
+        The reason may be another each time: it says what a parameter was.
+        """
+        if plan.marks:
+            return False
+        if not plan.quotas:
+            return True
+        usual = self.view(tool).when_all_pass
+        # What a call took of a refundable limit is kept under its own id.
+        return plan.quotas is usual.quotas and not any(
+            isinstance(quota, Quota) and quota.refundable for quota in plan.quotas
+        )
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them."""

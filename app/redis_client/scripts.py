@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from app.redis_client.script_parts import Part, read_parts, with_parts
+
 _APP = Path(__file__).resolve().parent.parent
 LUA = next(folder for folder in (_APP / "lua", _APP.parent / "lua") if folder.is_dir())
 """In a wheel the scripts lie inside the package, in a checkout beside it."""
@@ -17,7 +19,7 @@ _STATUS = re.compile(r"^  (\w+) ", re.MULTILINE)
 
 
 class Script(Struct, frozen=True):
-    """One file of `lua/`, as its header declares it.
+    """One file of `lua/`, as its header declares it, or one with its parts in it.
 
     keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
     times; last_keys and last_args come at the end, in this order, those that come at all.
@@ -45,8 +47,11 @@ class Script(Struct, frozen=True):
         return "changes" in self.keys
 
 
-def parse_script(name: str, text: str) -> Script:
-    """The script that the header declares. Raises ValueError where the header is not of the form of lua/README.md."""
+def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
+    """The script that the header declares, with what those of its parts declare.
+
+    Raises ValueError where the header is not of the form of lua/README.md.
+    """
     file, returns = _FILE.match(text), _RETURNS.search(text)
     if file is None or file["name"] != name or returns is None:
         raise ValueError(f"lua/{name}.lua: the file begins with `#!lua`, `--[[`, `{name}: …` and has RETURNS")
@@ -58,11 +63,11 @@ def parse_script(name: str, text: str) -> Script:
         flags=file["flags"] or "",
         keys=keys,
         repeated_keys=repeated_keys,
-        last_keys=last_keys,
+        last_keys=(*last_keys, *(word for part in parts for word in part.words("KEYS"))),
         args=args,
         repeated_args=repeated_args,
-        last_args=last_args,
-        replies=tuple(_STATUS.findall(returns["statuses"])),
+        last_args=(*last_args, *(word for part in parts for word in part.words("ARGV"))),
+        replies=(*_STATUS.findall(returns["statuses"]), *(status for part in parts for status in part.replies)),
         width=len(returns["elements"].split(",")),
         text=text,
         sha=hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(),
@@ -85,11 +90,19 @@ def _numbered(name: str, kind: str, words: list[tuple[str, str, str]]) -> tuple[
 
 
 _BY_NAME = {path.stem: parse_script(path.stem, path.read_text()) for path in sorted(LUA.glob("*.lua"))}
+COMMIT_PARTS = read_parts(LUA / "commit_decision", _BY_NAME["commit_decision"].text)
+"""What a commit can have besides; `commit_with_parts` is the script for those that have some of it."""
+_BY_NAME["commit_with_parts"] = parse_script(
+    "commit_with_parts",
+    with_parts("commit_with_parts", _BY_NAME["commit_decision"].text, COMMIT_PARTS),
+    tuple(COMMIT_PARTS.values()),
+)
 SCRIPTS = tuple(_BY_NAME.values())
 
 ADVANCE_OUTBOX = _BY_NAME["advance_outbox"]
 CHECK_KEY = _BY_NAME["check_key"]
 COMMIT_DECISION = _BY_NAME["commit_decision"]
+COMMIT_WITH_PARTS = _BY_NAME["commit_with_parts"]
 DECIDE_APPROVAL = _BY_NAME["decide_approval"]
 DELETE_AGENT = _BY_NAME["delete_agent"]
 DELETE_POLICY = _BY_NAME["delete_policy"]

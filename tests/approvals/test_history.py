@@ -29,6 +29,7 @@ from app.model.signer import Signer
 from app.pdp import compile_agent
 from app.redis_client.client import open_client
 from app.redis_client.replies import as_record
+from app.redis_client.scripts import COMMIT_DECISION
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
@@ -64,7 +65,8 @@ class Clocked:
 
     def prepare(self, script, keys, varying, settled):
         call = self._client.prepare(script, keys, varying, settled)
-        return lambda now_us, *rest: call(self._clock.now_ms * 1000 if now_us == "" else now_us, *rest)
+        at = COMMIT_DECISION.args.index("waited_us")
+        return lambda *given: call(*given[:at], f"{given[at]} {self._clock.now_ms * 1000}", *given[at + 1 :])
 
     def __getattr__(self, name):
         return getattr(self._client, name)

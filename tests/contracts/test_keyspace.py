@@ -78,7 +78,7 @@ def test_every_key_of_a_workspace_carries_its_tag():
 
 def test_key_names_are_made_nowhere_else():
     """I12: no other module and no script has the prefix in it."""
-    texts = {path: path.read_text() for path in [*(ROOT / "app").rglob("*.py"), *LUA.glob("*.lua")]}
+    texts = {path: path.read_text() for path in [*(ROOT / "app").rglob("*.py"), *LUA.rglob("*.lua")]}
     assert [path.name for path, text in texts.items() if re.search(r"[\"']remit:", text)] == ["keyspace.py"]
 
 

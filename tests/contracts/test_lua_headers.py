@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.redis_client.scripts import LUA, SCRIPTS, parse_script
+from app.redis_client.script_parts import parse_part, read_parts
+from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS, LUA, SCRIPTS, parse_script
 
 FILES = sorted(LUA.glob("*.lua"))
 INVARIANTS = (Path(__file__).parents[2] / "docs/invariants.md").read_text()
@@ -21,7 +22,7 @@ def header(text):
 
 def body(text):
     """The code, without comments."""
-    code = text.split("\n]]\n", 1)[1]
+    code = re.sub(r"--\[\[\n.*?\n\]\]\n", "", text, flags=re.DOTALL)
     return re.sub(r"--[^\n]*", "", code)
 
 
@@ -36,8 +37,8 @@ scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.n
 
 
 def test_every_script_of_the_folder_is_read():
-    """Nothing in lua/ that nobody can run."""
-    assert [script.name for script in SCRIPTS] == [path.stem for path in FILES]
+    """Nothing in lua/ that nobody can run; parts of a script are in a folder, and it is there with and without."""
+    assert [script.name for script in SCRIPTS if script is not COMMIT_WITH_PARTS] == [path.stem for path in FILES]
     assert all(script.replies and script.width for script in SCRIPTS)
 
 
@@ -101,7 +102,7 @@ def test_every_argument_is_named_before_its_first_use(script):
 def test_the_body_gives_the_replies_that_the_header_names(script):
     """No status is given that is not declared, and none declared that is never given."""
     code = body(script.text)
-    given = set(re.findall(r"(?:return \{|refuse\()'(\w+)'", code))
+    given = set(re.findall(r"(?:return \{|refuse\(|refusal = )'(\w+)'", code))
     assert given <= set(script.replies)
     assert set(script.replies) <= set(re.findall(r"'(\w+)'", code))
 
@@ -134,7 +135,7 @@ def test_keys_are_taken_from_keys_and_never_made(script):
 def test_one_module_calls_a_script(script):
     """It is the only place that knows the order of keys and arguments and what a reply means."""
     name = script.name.upper()
-    calls = re.compile(rf"\b(run|prepare)\(\s*{name}\b")
+    calls = re.compile(rf"\b(run|prepare)\(\s*{name}\b|\breturn {name}\b")
     modules = [path for path in (LUA.parent / "app").rglob("*.py") if calls.search(path.read_text())]
     assert len(modules) == 1
     assert modules[0].parent.name in {"store", "audit", "authorize", "approvals", "webhooks", "redis_client"}
@@ -163,6 +164,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
     reading = {"XLEN", "XRANGE"}
     assert {each for each in touching if each[1] not in reading} == {
         ("commit_decision", "XADD"),
+        ("commit_with_parts", "XADD"),  # the same line
         ("decide_approval", "XADD"),
         ("end_approval", "XADD"),
         ("record_outcome", "XADD"),
@@ -174,3 +176,78 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
     written = re.compile(r'"(XADD|XDEL|XTRIM|XSETID)"')
     found = {path.name: set(written.findall(path.read_text())) for path in (LUA.parent / "app").rglob("*.py")}
     assert {name: commands for name, commands in found.items() if commands} == {}
+
+
+PART = """--[[
+look_twice: see whether it has changed.
+
+KEYS[p+1]     before          string
+KEYS[p+1+i]   others          strings
+
+ARGV[p+1]     wanted          what it was
+
+RETURNS
+  changed     it is another
+]]
+--@ names
+local wanted = ARGV[arg_before.look_twice + 1]
+--@ judge
+if wanted ~= first then return {'changed', 0} end
+"""
+
+
+def test_a_part_says_what_it_adds_to_its_script():
+    """Keys, arguments and statuses of its own, and code for each place where it has some."""
+    part = parse_part("look_twice", PART)
+
+    assert (part.words("KEYS"), part.words("ARGV"), part.replies) == (("before", "others"), ("wanted",), ("changed",))
+    assert part.sections["names"] == "local wanted = ARGV[arg_before.look_twice + 1]\n"
+    assert [*part.sections] == ["names", "judge"]
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ("look_twice:", "look:"),
+        ("p+1] ", "p+2] "),
+        ("p+1+i]", "p+2+i]"),
+        ("ARGV[p+1]", "ARGV[p+0]"),
+        ("--@ names\n", ""),
+    ],
+)
+def test_a_part_whose_header_counts_wrong_is_refused(was, is_now):
+    """As with a script's."""
+    with pytest.raises(ValueError, match=r"look_twice\.lua: "):
+        parse_part("look_twice", PART.replace(was, is_now, 1))
+
+
+@pytest.mark.parametrize(
+    ("parts", "place", "found"),
+    [
+        ("look_twice", "judge", True),
+        ("look_twice other", "judge", False),
+        ("", "judge", False),
+        ("look_twice", "x", False),
+    ],
+    ids=["as it is", "one has no file", "it is not named", "it has a section for no place"],
+)
+def test_a_scripts_parts_are_the_files_of_its_folder(tmp_path, parts, place, found):
+    """A file that nobody named would never run, nor would a section for a place that is not there."""
+    (tmp_path / "look_twice.lua").write_text(PART)
+    text = f"--[[\nPARTS         {parts}\n]]\n--@ names: of things\n--@ {place}: says no\n"
+    if found:
+        assert [*read_parts(tmp_path, text)] == ["look_twice"]
+    else:
+        with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
+            read_parts(tmp_path, text)
+
+
+def test_every_line_of_the_script_with_parts_stands_in_one_file():
+    """It is the script without them, line by line, and each part's code; nothing is written twice."""
+    plain = [line for line in body(COMMIT_DECISION.text).splitlines() if line.strip()]
+    whole = [line for line in body(COMMIT_WITH_PARTS.text).splitlines() if line.strip()]
+    of_parts = [line for part in COMMIT_PARTS.values() for each in part.sections.values() for line in each.splitlines()]
+    of_parts = [line for line in (re.sub(r"--.*", "", each) for each in of_parts) if line.strip()]
+    assert sorted(whole) == sorted(plain + of_parts)
+    left = iter(whole)
+    assert all(line in left for line in plain)

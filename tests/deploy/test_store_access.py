@@ -166,7 +166,7 @@ def test_the_rights_are_those_that_the_code_needs(guarded):
     """Every command that a script or `app/` names is granted, rarely run ones too, and none that nobody names."""
     known = {name.upper() for name in guarded.as_user("root").command_list()}
     in_scripts = {
-        name for path in (ROOT / "lua").glob("*.lua") for name in re.findall(r"call\('([A-Z]+)'", path.read_text())
+        name for path in (ROOT / "lua").rglob("*.lua") for name in re.findall(r"call\('([A-Z]+)'", path.read_text())
     }
     in_code = {
         node.value

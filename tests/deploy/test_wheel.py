@@ -46,7 +46,7 @@ def test_the_wheel_holds_every_module_and_every_script(wheel):
     """`lua/` lies inside the package, where a checkout has it beside."""
     inside = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*.py")}
-    scripts = {f"app/lua/{path.name}" for path in (ROOT / "lua").glob("*.lua")}
+    scripts = {f"app/{path.relative_to(ROOT)}" for path in (ROOT / "lua").rglob("*.lua")}
     assert scripts
     assert modules | scripts <= inside
     assert not any(name.startswith(("tests/", "bench/", "lua/")) for name in inside)

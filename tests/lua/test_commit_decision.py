@@ -290,3 +290,50 @@ async def test_last_use_follows_a_clock_that_steps_back(scene):
 
     held = await scene.client.call("HGET", scene.keyspace.key(scene.key.id), "last_used_ms")
     assert held == str(START // MS - 600_000)
+
+
+async def test_a_backlog_that_is_known_to_have_room_is_not_counted_again(scene):
+    """The stream grows by one with each sequence number: how long there is room for certain stands beside it."""
+    await scene.commit(WIDE)
+    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
+
+    await scene.commit(WIDE)
+
+    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
+    # Where many may wait, it is counted every thousand entries anyway.
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000_000)
+    await scene.commit(WIDE)
+    assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000000") == "1002"
+
+
+async def test_a_bound_that_was_lowered_binds_the_next_commit(scene):
+    """What another replica's bound left room for is no room under this one's."""
+    await scene.commit(WIDE)
+    await scene.commit(WIDE)
+    lower, higher = (CommitDecision(scene.runner, scene.clock, most) for most in (2, 1_000))
+    before = await scene.everything()
+
+    scene.committing = lower
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+    assert await scene.everything() == before
+
+    scene.committing = higher
+    await scene.commit(WIDE)
+
+
+async def test_room_that_sealing_makes_is_seen_when_the_known_room_is_used_up(path, workspace_id):
+    """Exactly as many entries as may wait, before and after."""
+    scene = await Scene(*path, workspace_id, backlog_max=3).enter()
+    for _ in range(3):
+        await scene.commit(WIDE)
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+    await scene.client.call("XTRIM", scene.keyspace.audit_stream, "MINID", "3-0")
+
+    for _ in range(2):
+        await scene.commit(WIDE)
+
+    with pytest.raises(StoreUnavailable, match="backlog"):
+        await scene.commit(WIDE)
+    assert [entry["stream_id"] for entry in await scene.entries()] == ["3-0", "4-0", "5-0"]

@@ -1,6 +1,7 @@
 """Script calls that are packed once: every call has the words that it would have had otherwise."""
 
-from deciding import ALLOWED, POLICY, quota
+from commit_calls import named
+from deciding import ALLOWED, DENIED, POLICY, quota
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
@@ -8,7 +9,7 @@ from app.authorize.commit import CommitDecision
 from app.authorize.prepared_calls import PreparedCalls
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, Tokens
+from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
 from app.model.keys import Caller, Scope
 from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY
@@ -66,7 +67,7 @@ class Runner:
 
         async def call(*given):
             assert len(given) == varying
-            self.called.append((keys, dict(zip(script.args, [*given, *settled], strict=False))))
+            self.called.append((keys, named(script, keys, [*given, *settled])))
             return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0, ""]
 
         return call
@@ -79,7 +80,7 @@ class Compiled:
         self._plans, self.versions = plans, {}
 
     def recurs(self, plan, _tool):
-        return any(plan.outcome is each.outcome for each in self._plans)
+        return any(plan.quotas is each.quotas for each in self._plans)
 
 
 class Committing:
@@ -110,14 +111,40 @@ async def test_what_recurs_is_prepared_once():
 async def test_a_plan_that_always_holds_says_so_with_nothing():
     """Most plans do, and the script has nothing to compare then."""
     _, args = await Committing()()
-    assert (args["holds_from_us"], args["holds_until_us"]) == ("", "")
+    assert not {"holds_from_us", "holds_until_us"} & args.keys()
+
+
+async def test_a_denial_is_prepared_once_and_says_each_time_what_was_wrong():
+    """A reason that quotes a parameter is another each time; all else that it takes to commit it is not."""
+    rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
+    for reason in ("is 900", "is 901"):
+        _, args = await commit(Plan(Outcome(Result.DENIED, POLICY, rule, reason)))
+        assert (args["reason"], args["result"], args["rule"]) == (reason, "denied", "1 parameter_constraint")
+    assert commit.runner.prepared == 1
+
+
+async def test_another_rules_outcome_is_another_call():
+    """Of the same policy, of another one, and the same rule's other result."""
+    rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
+    outcome = Outcome(Result.DENIED, POLICY, rule, "no")
+    for other in (
+        outcome,
+        replace(outcome, rule=RuleRef(2, "parameter_constraint")),
+        replace(outcome, policy_id="018bcfe5-6800-7000-8000-00000000beef"),
+        replace(outcome, result=Result.ESCALATED),
+        Outcome(Result.DENIED, None, None, "no"),
+    ):
+        _, args = await commit(Plan(other))
+        assert (args["result"], args["policy"]) == (other.result, other.policy_id or "")
+        assert args["rule"] == ("" if other.rule is None else f"{other.rule.index} {other.rule.type}")
+    assert commit.runner.prepared == 5
 
 
 async def test_what_does_not_recur_is_not_kept():
-    """A reason that quotes a parameter comes once."""
+    """Quotas that are made for each call."""
     commit = Committing()
     for _ in range(2):
-        await commit(Plan(Outcome(Result.DENIED, POLICY, None, "is 900")))
+        await commit(Plan(ALLOWED, (quota("wide", 10, 1_000),)))
     assert commit.runner.prepared == 2
 
 
@@ -130,13 +157,14 @@ async def test_whatever_else_is_settled_is_its_own_call():
     keys, args = await commit(request=replace(ASKED, idempotency=Idempotency("key", "body")))
     assert (keys[-1], args["body_digest"]) == (Keyspace("w").first_answer("k", "key"), "1000000 body")
     _, args = await commit(request=replace(ASKED, tool_name="file.write"))
-    assert (args["tool_name"], args["body_digest"]) == ("file.write", "")
+    assert args["tool_name"] == "file.write"
+    assert "body_digest" not in args
 
 
 async def test_what_is_kept_is_bounded():
     """In bytes, tool by tool; the oldest is prepared anew, and the cache hears of every byte."""
     grown = []
-    plan = Plan(Outcome(Result.ALLOWED, POLICY, None, "x" * 5_000))
+    plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes"))
     commit = Committing(plan)
     commit.held.calls = PreparedCalls(grown.append, max_bytes=20_000)
     for tool in "abcd":

@@ -1,0 +1,125 @@
+--[[
+approvals: a person may be asked: the commit makes the call's approval, attaches to it, or uses it.
+
+KEYS[p+1]     approval        hash; the approval that the call is about
+KEYS[p+2]     approval_call   string; id of the approval that this very call has now
+KEYS[p+3]     approvals       sorted set; every approval, by id
+KEYS[p+4]     open            sorted set; approvals that can still be decided or used, by the ms at which that ends
+KEYS[p+5]     agent_open      the same of this agent
+KEYS[p+6]     events          stream; what became of approvals, for those who wait
+KEYS[p+7]     asker           hash; the record of the key that asked for `approval`: gone = revoked
+
+ARGV[p+1]     step            ask = make an approval, attach = to the pending one, use = the approved one, probe = say
+                              `escalates` and write nothing
+ARGV[p+2]     approval_id     of `approval`
+ARGV[p+3]     held_id         what approval_call was when the replica read it; "" = nothing
+ARGV[p+4]     held_version    version of `approval` when the replica read it; 0 = there is none
+ARGV[p+5]     expected_full   numbers of the full quotas that the step counts with, a space after each
+ARGV[p+6]     lasts_ms        ask: how long it can be decided
+ARGV[p+7]     required        ask: how many people must approve
+ARGV[p+8]     valid_ms        ask: how long a yes can be used
+ARGV[p+9]     max_uses        ask: for how many calls
+ARGV[p+10]    rules           ask: fingerprints of the rules that escalate
+ARGV[p+11]    policies        ask: ids of their policies
+ARGV[p+12]    bound           ask: JSON list of the paths of the context that are bound
+ARGV[p+13]    hides           ask: "1" = a person does not see all that is bound
+ARGV[p+14]    digest          ask: MAC of the call
+ARGV[p+15]    agent_max       ask: approvals that an agent may have open
+ARGV[p+16]    workspace_max   ask: approvals that the workspace may have open
+
+RETURNS
+  escalates   a person must be asked, and the step does not fit that; nothing written, approval = numbers of the full
+              quotas, a space after each
+  overtaken   the call's approval is not as the replica read it; nothing written
+  ended       since the call's approval was asked for, the agent was not active or the key that asked was revoked;
+              nothing written
+              Of the others, approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
+WRITES        approval and the sets that it stands in
+HOLDS         I14 an approval is of one call, used as often as it says
+]]
+--@ names
+local approval, approval_call, approvals, open, agent_open, events, asker
+local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
+  bound, hides, digest, agent_max, workspace_max
+if arg_before.approvals then
+  approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
+  step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
+    bound, hides, digest, agent_max, workspace_max = unpack(ARGV, arg_before.approvals + 1)
+end
+local all_full = ''
+--@ full
+all_full = all_full .. i .. ' '
+--@ judge
+local became, ends_ms = '', ''
+if step and result == 'escalated' and (step == 'use' or step == 'probe' or all_full ~= expected_full) then
+  return {'escalates', decision_id, time_text, 0, 0, 0, all_full}
+end
+if step and result ~= 'denied' and step ~= 'probe' then
+  local function refuse(status) return {status, decision_id, time_text, 0, 0, 0, ''} end
+
+  local held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence')
+  if (call('GET', approval_call) or '') ~= held_id or (held[1] or '0') ~= held_version then
+    return refuse('overtaken')
+  end
+  if step ~= 'ask' then
+    -- Who suspends an agent or revokes a key leaves no old yes behind, nor a question that could become one.
+    local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
+    if call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until then
+      return refuse('ended')
+    end
+  end
+  if step == 'use' then
+    if held[2] ~= 'approved' or time_ms >= tonumber(held[4]) then return refuse('overtaken') end
+    became, ends_ms = 'used', held[4]
+  elseif result == 'escalated' then
+    if step == 'attach' then
+      if held[2] ~= 'pending' or time_ms >= tonumber(held[3]) then return refuse('overtaken') end
+      became, ends_ms = 'attached', held[3]
+    elseif call('ZCARD', agent_open) >= tonumber(agent_max) or call('ZCARD', open) >= tonumber(workspace_max) then
+      result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason
+    else
+      became, ends_ms = 'asked', string.format('%.0f', time_ms + tonumber(lasts_ms))
+    end
+  end
+  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  call('ZCARD', open)
+  call('ZCARD', agent_open)
+  call('ZCARD', approvals)
+  call('XLEN', events)
+end
+if became ~= '' then approval_text = became .. ' ' .. ends_ms end
+local has_approval = became ~= '' and became ~= 'refused'
+--@ entry
+if has_approval then
+  extras[#extras + 1] = 'approvalId'
+  extras[#extras + 1] = approval_id
+end
+--@ write
+if became == 'asked' then
+  call('HSET', approval, 'status', 'pending', 'version', '1', 'agent_id', agent_id, 'tool_name', tool_name,
+    'action', action, 'parameters', parameters, 'context', context, 'bound', bound, 'hides', hides,
+    'digest', digest, 'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_id', key_id,
+    'key_name', call('HGET', caller_key, 'name'), 'requests', '1', 'required', required, 'valid_ms', valid_ms,
+    'max_uses', max_uses, 'rules', rules, 'policies', policies, 'asked_sequence', sequence_text,
+    'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
+  call('SET', approval_call, approval_id)
+  call('ZADD', approvals, '0', approval_id)
+  call('ZADD', open, ends_ms, approval_id)
+  call('ZADD', agent_open, ends_ms, approval_id)
+  call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'pending')
+elseif became == 'attached' or became == 'used' then
+  local decisions = call('HGET', approval, 'decisions')
+  if #decisions < 3700 then call('HSET', approval, 'decisions', decisions .. ' ' .. decision_id) end
+  if became == 'attached' then call('HINCRBY', approval, 'requests', '1') end
+end
+if became == 'used' then
+  call('HINCRBY', approval, 'version', '1')
+  if call('HINCRBY', approval, 'uses_left', '-1') == 0 then
+    call('HSET', approval, 'status', 'consumed')
+    call('ZREM', open, approval_id)
+    call('ZREM', agent_open, approval_id)
+    call('DEL', approval_call)
+    call('PEXPIRE', approval, '2592000000')
+    call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'consumed')
+  end
+end

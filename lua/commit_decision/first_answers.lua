@@ -1,0 +1,58 @@
+--[[
+first_answers: a request with an Idempotency-Key that was used before is not decided again.
+
+KEYS[p+1]     answer_counts   hash; how many first answers the API key has, in each of the last four-hour slots: slot
+                              modulo 8 -> `<slot> <count>`
+KEYS[p+2]     first_answer    hash; the answer that this Idempotency-Key got before
+
+ARGV[p+1]     body_digest     how many first answers the API key may have, and MACs of what is asked, the newest first, with
+                              a space between them
+
+RETURNS
+  repeated    first_answer holds the answer to the same question; nothing written
+  conflict    first_answer holds the answer to another question; nothing written
+  crowded     the API key has as many first answers as it may have; nothing written
+  outdated    first_answer holds an answer from other version tokens than these; nothing written
+WRITES        first_answer for 24 hours, answer_counts
+HOLDS         I8 an acknowledged change binds
+]]
+--@ names
+local answer_counts, first_answer, body_digest
+if arg_before.first_answers then
+  answer_counts, first_answer = unpack(KEYS, key_before.first_answers + 1)
+  body_digest = ARGV[arg_before.first_answers + 1]
+end
+--@ refuse
+local slot, answers_in_slot, shared_version
+if first_answer and not refusal then
+  shared_version = (last[4] or '') .. group_tokens
+  local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version')
+  if not first[1] then
+    local answers = 0
+    slot, answers_in_slot = math.floor(time_ms / 14400000), 0
+    -- Seven slots, of which the last has begun: all of a day, and up to four hours more.
+    for _, held in ipairs(call('HMGET', answer_counts, '0', '1', '2', '3', '4', '5', '6', '7')) do
+      local counted_slot, count = string.match(held or '', '^(%d+) (%d+)$')
+      if counted_slot and slot - tonumber(counted_slot) < 7 then answers = answers + tonumber(count) end
+      if tonumber(counted_slot) == slot then answers_in_slot = tonumber(count) end
+    end
+    if answers >= tonumber(string.match(body_digest, '^%d+')) then refusal = 'crowded' end
+  elseif not string.find(body_digest, first[1], 1, true) then
+    refusal = 'conflict'
+  elseif first[2] ~= version or first[3] ~= shared_version then
+    -- What was allowed then may be forbidden now: never a stale yes, and never a second call in a quota.
+    refusal = 'outdated'
+  else
+    refusal = 'repeated'
+  end
+end
+--@ write
+if first_answer then
+  call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%d+ (%S+)'), 'version', version,
+    'shared_version', shared_version, 'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule,
+    'reason', reason, 'timeUs', time_text, 'latencyUs', latency_text, 'retryUs', string.format('%.0f', retry_us))
+  if has_approval then call('HSET', first_answer, 'approvalId', approval_id) end
+  call('PEXPIRE', first_answer, '86400000')
+  call('HSET', answer_counts, tostring(slot % 8), string.format('%d %d', slot, answers_in_slot + 1))
+  call('PEXPIRE', answer_counts, '115200000')
+end

@@ -1,0 +1,22 @@
+--[[
+groups: an agent in groups that have policies is judged by those as they are.
+
+ARGV[p+1]     group_versions  of each of the agent's groups the field of `commits` with its version token, and the token
+                              that the plan was made from, `-` = none; a space after each
+
+RETURNS       stale           also where a group's token is another
+HOLDS         I8 an acknowledged change binds
+]]
+--@ names
+local group_versions, group_tokens = arg_before.groups and ARGV[arg_before.groups + 1], ''
+--@ refuse
+if group_versions and not refusal then
+  local fields, wanted = {}, {}
+  for field, token in string.gmatch(group_versions, '(%S+) (%S+) ') do
+    fields[#fields + 1], wanted[#wanted + 1] = field, token
+  end
+  for i, token in ipairs(call('HMGET', commits, unpack(fields))) do
+    if (token or '-') ~= wanted[i] then refusal = 'stale' end
+    group_tokens = group_tokens .. ' ' .. (token or '')
+  end
+end

@@ -1,0 +1,110 @@
+--[[
+limits: quotas of which each value of something has a bucket, and budgets, of which a call takes an amount.
+
+The quota of a budget is a list of `<time> <spent>`, spent = all that was ever taken, in millionths and modulo 2^52, and
+last the newest entry that has left the window, or `0 0`. Its `newest_spared` is the budget, in millionths.
+
+KEYS[p+i]     live            of each with a bucket, the rule's live buckets of this agent: sorted set; score = when a
+                              bucket's window is over
+
+ARGV[p+i]     takes           `<quota> <amount> <bucket>`: its number; millionths of a budget, none = one call; the bucket's
+                              name among the rule's live ones, none = the rule has only one
+
+RETURNS       full            negative = the rule of this quota has too many live buckets; retry_us 0 = one never has room
+WRITES        if allowed, quota and live
+TIME          O(log N) a quota
+HOLDS         I3 quotas all or nothing
+]]
+--@ wait
+if arg_before.limits then
+  -- A budget's totals are compared modulo 2^52: its window never holds so much.
+  local TOTALS, LIVE_MAX = 4503599627370496, 10000
+  local place = key_before.limits
+
+  local function entry_of(quota, index)
+    local time, total = string.match(call('LINDEX', quota, index), '^(%d+) (%d+)$')
+    return tonumber(time), tonumber(total)
+  end
+
+  local function total_of(quota, index)
+    local _, total = entry_of(quota, index)
+    return total
+  end
+
+  -- The place of the first of entries 0 to `last_one` for which `holds`; it holds for the last one, and for all after
+  -- the first. From the old end, by steps that double: it is mostly there.
+  local function first_that(quota, last_one, holds)
+    local found, fails, step = last_one, -1, 1
+    while found > 0 do
+      local probe = math.max(0, found - step)
+      if not holds(entry_of(quota, probe)) then
+        fails = probe
+        break
+      end
+      found, step = probe, step * 2
+    end
+    while found - fails > 1 do
+      local middle = math.floor((found + fails) / 2)
+      if holds(entry_of(quota, middle)) then found = middle else fails = middle end
+    end
+    return found
+  end
+
+  -- How long until the amount fits into the budget: 0 = it does, math.huge = it never will. `own` learns what it takes.
+  local function budget_wait(own, quota, max, span_us, amount)
+    local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
+    if length > 0 then
+      live = first_that(quota, length - 1, function(time) return time + span_us <= quota_us end)
+      newest, oldest = total_of(quota, 0), total_of(quota, live)
+    end
+    own.amount, own.total, own.spare, own.length = amount, (newest + amount) % TOTALS, length - 1 - live, length
+    if amount > max then return math.huge end
+    local leaves
+    if (newest - oldest) % TOTALS + amount > max then
+      -- The newest of the entries that must leave before there is room.
+      local function too_much(_, total) return (newest - total) % TOTALS + amount > max end
+      leaves = first_that(quota, live, too_much) - 1
+    elseif amount > 0 and live >= LIVE_MAX then
+      leaves = live - 1
+    end
+    return leaves and entry_of(quota, leaves) + span_us - quota_us or 0
+  end
+
+  owns = owns or {}
+  for n = arg_before.limits + 1, arg_before.limits + arg_count.limits do
+    local i, amount, bucket = string.match(ARGV[n], '^(%d+) (%d*) (%x*)$')
+    local at = 11 + 6 * i
+    local window_us, own = tonumber(ARGV[at + 1]), {wait = 0, counts_calls = amount == '', life_ms = '3153600000000'}
+    if bucket ~= '' then
+      place = place + 1
+      -- Of these there may be very many, so they go by the store's timer, with a window in hand.
+      own.live, own.bucket, own.life_ms = place, bucket, tostring(math.ceil(window_us / 1000) * 2 + 1000)
+      own.wait = live_wait(place, bucket, LIVE_MAX)
+      own.no_bucket = own.wait > 0
+    end
+    if amount ~= '' then
+      own.wait = math.max(own.wait, budget_wait(own, KEYS[4 + i], tonumber(ARGV[at]), window_us, tonumber(amount)))
+    end
+    owns[tonumber(i)] = own
+  end
+end
+--@ judge
+if owns and full > 0 and owns[full] and owns[full].no_bucket then
+  full, reason = -full, 'This limit counts 10000 different values for the agent already'
+end
+--@ write
+if arg_before.limits and result == 'allowed' then
+  for i, own in pairs(owns) do
+    local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
+    if own.live then
+      keep_live(own.live, own.bucket, quota_us + window_us)
+      call('PEXPIRE', KEYS[own.live], own.life_ms)
+    end
+    if own.amount and own.amount > 0 then
+      if own.length == 0 then call('LPUSH', quota, '0 0') end
+      call('LPUSH', quota, quota_text .. ' ' .. string.format('%.0f', own.total))
+      if own.spare > 0 then call('RPOP', quota, math.min(64, own.spare)) end
+      call('PEXPIRE', quota, own.life_ms)
+    end
+  end
+end

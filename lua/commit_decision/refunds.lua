@@ -1,0 +1,23 @@
+--[[
+refunds: what an allowed call takes of refundable quotas is noted, to be given back if it is reported as not executed.
+
+KEYS[p+1]     taken           string; what the call took of those, a line each: time, amount (- = a call), key
+
+ARGV[p+1]     refundable      their numbers and amounts: `<quota> <amount>`, - = a call, a space after each
+
+WRITES        if allowed, taken for 24 hours
+]]
+--@ names
+local taken = arg_before.refunds and KEYS[key_before.refunds + 1]
+local refundable = taken and ARGV[arg_before.refunds + 1]
+--@ judge
+-- Scripts do not roll back: a key of another type must be an error before the first write.
+if taken then call('STRLEN', taken) end
+--@ write
+if taken and result == 'allowed' then
+  local lines = {}
+  for number, amount in string.gmatch(refundable, '(%d+) (%S+) ') do
+    lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. KEYS[4 + number]
+  end
+  call('SET', taken, table.concat(lines, '\n'), 'PX', '86400000')
+end

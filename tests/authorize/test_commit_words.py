@@ -1,0 +1,109 @@
+"""The words of a commit: which script it runs, and that keys and arguments are those of the headers."""
+
+import pytest
+from commit_calls import named, parts_of
+from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, quota
+from msgspec.structs import replace
+
+from app.authorize.approval_step import ApprovalStep
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_words import VARYING
+from app.authorize.store_clock import StoreClock
+from app.model.decisions import AuthorizeRequest, HistoryCheck, Idempotency, Mark, Plan, Tokens
+from app.model.keys import Caller, Scope
+from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
+from app.store.keyspace import Keyspace
+
+CALLER = Caller("w", "k", frozenset({Scope.READ}))
+REQUEST = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
+TOKENS = Tokens("v1", "v2")
+LIMIT = quota("wide", 10, MINUTE)
+CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
+SEVERAL = {"live", "takes", "looks_back"}
+"""Words that come any number of times."""
+
+
+class Runner:
+    """Notes what is called."""
+
+    def prepare(self, script, keys, varying, settled):
+        assert varying == VARYING
+
+        async def call(*given):
+            self.called = (script, keys, [*given, *settled])
+            status = "explained" if "explained" in parts_of(*self.called) else "committed"
+            return [status, "id", "1000", 0, 0, 0, ""]
+
+        return call
+
+
+async def called(plan, request=REQUEST, tokens=TOKENS, approval=None, patience_us=250_000):
+    """The script, the keys and the arguments of a commit."""
+    runner = Runner()
+    commit = CommitDecision(runner, StoreClock(), 1_000, patience_us=patience_us)
+    await commit(CALLER, request, tokens, plan, "id", 0, 7, approval=approval)
+    return runner.called
+
+
+async def test_a_plain_call_runs_the_script_without_parts():
+    """Any number of rate limits, a context and a policy's version: none of them needs more."""
+    script, keys, args = await called(Plan(ALLOWED, (LIMIT, replace(LIMIT, fingerprint="other"))))
+
+    keyspace = Keyspace("w")
+    assert script is COMMIT_DECISION
+    assert keys[4:] == [keyspace.quota(POLICY, "wide"), keyspace.quota(POLICY, "other")]
+    assert args[len(script.args) :] == [9, MINUTE, "denied", POLICY, "7 rate_limit", "wide is full"] * 2
+    found = named(script, keys, args)
+    assert (found["versions"], found["backlog"], found["waited_us"]) == ("v1 v2", "room:1000", 7)
+    assert (found["reason"], found["policy"], found["rule"]) == (ALLOWED.reason, POLICY, "0 tool_allowlist")
+
+
+BUDGET = replace(LIMIT, amount=5_000_000, refundable=True)
+STEP = ApprovalStep(step="probe", approval_id="i", digest="d")
+CASES = {
+    "groups": {"plan": Plan(ALLOWED), "tokens": Tokens("v1", "v2", (("g" * 64, "v3"), ("h" * 64, "")))},
+    "first_answers": {"plan": Plan(ALLOWED), "request": replace(REQUEST, idempotency=Idempotency("key", "body"))},
+    "interval": {"plan": Plan(ALLOWED, (), 60, 120)},
+    "limits": {"plan": Plan(ALLOWED, (LIMIT, replace(LIMIT, bucket="b1"), replace(LIMIT, amount=5, bucket="b2")))},
+    "sequences": {"plan": Plan(ALLOWED, (LIMIT, CHECK))},
+    "marks": {"plan": Plan(ALLOWED, session="5e", marks=(Mark("aa", 1, 2), Mark("bb", 0, 2)))},
+    "refunds": {"plan": Plan(ALLOWED, (replace(LIMIT, refundable=True),))},
+    "approvals": {"plan": Plan(ESCALATED), "approval": STEP},
+    "explained": {"plan": Plan(DENIED), "patience_us": None},
+}
+
+
+@pytest.mark.parametrize("part", CASES)
+async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
+    """As many as the header has, and no other part comes with them."""
+    script, keys, args = await called(**CASES[part])
+
+    assert script is COMMIT_WITH_PARTS
+    [(name, words)] = parts_of(script, keys, args).items()
+    assert name == part
+    for given, kind in zip(words, ("KEYS", "ARGV"), strict=True):
+        declared = COMMIT_PARTS[part].words(kind)
+        if SEVERAL & {*declared}:
+            assert len(given) > len(declared) - 1
+        else:
+            assert len(given) == len(declared)
+
+
+async def test_what_a_part_is_told():
+    """Several parts in one call, each with its own words."""
+    tokens = CASES["groups"]["tokens"]
+    plan = Plan(ALLOWED, (LIMIT, replace(BUDGET, bucket="b1"), CHECK), 60, 120)
+    call = await called(plan, tokens=tokens)
+
+    parts, keyspace = parts_of(*call), Keyspace("w")
+    assert parts["limits"] == ([keyspace.live_buckets(POLICY, "wide", "a")], ["2 5000000 b1"])
+    assert parts["refunds"] == ([keyspace.taken("id")], ["2 5000000 "])
+    assert parts["sequences"] == ([], ["3 after aa bb"])
+    assert parts["interval"] == ([], [60, 120])
+    assert parts["groups"] == ([], [f"group:{'g' * 64} v3 group:{'h' * 64} - "])
+    assert [*parts] == ["interval", "groups", "sequences", "refunds", "limits"]
+
+
+def test_every_part_has_a_case():
+    """But the one that says where the others are."""
+    assert {*CASES, "parts"} == COMMIT_PARTS.keys()
