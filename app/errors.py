@@ -96,6 +96,12 @@ class OutcomeConflict(AppError):
     code = "OUTCOME_CONFLICT"
 
 
+class ToolNotFound(NotFound):
+    """No tool of this name is in the catalogue of the caller's workspace."""
+
+    code = "TOOL_NOT_FOUND"
+
+
 class WebhookNotFound(NotFound):
     """No webhook with this id exists in the caller's workspace."""
 

@@ -40,6 +40,7 @@ from app.replaying.reading import Replayer
 from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
+from app.store.catalog import Catalog
 from app.store.changes import Changes
 from app.store.outcomes import Outcomes
 from app.store.policies import Policies
@@ -75,6 +76,7 @@ class Services(Struct, frozen=True, kw_only=True):
     policy_sets: PolicySets
     policy_versions: PolicyVersions
     policy_history: PolicyHistory
+    catalog: Catalog
     audit: AuditLog
     sealing: SealingWatch
     replayer: Replayer
@@ -190,6 +192,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policies=policies,
             policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
             policy_history=PolicyHistory(client, limits.policy_versions, pool),
+            catalog=Catalog(client),
             audit=audit,
             sealing=SealingWatch(client),
             replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),

@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from app.audit.entry_format import RESULTS
 from app.audit.head import Span, read_head, span_text
-from app.audit.index import CAPPED, NO_RESULT, OTHER, Row, name_of, row_member
+from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, Row, name_of, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import SEAL_SEGMENT
+from app.store.catalog import note_seen
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
@@ -80,7 +81,10 @@ class Sealer:
         if part != basis.part:
             basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
-        index = await self._index(keyspace, basis, block.tallies(frames))
+        tallies = block.tallies(frames)
+        # Before the segment: whatever becomes of it, the entries are in the log.
+        await self._note_tools(workspace_id, basis, tallies, row)
+        index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
         keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
@@ -115,6 +119,12 @@ class Sealer:
 
     async def _gather(self, keyspace: Keyspace, basis: _Basis) -> SealInput | None:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
+
+    async def _note_tools(self, workspace_id: str, basis: _Basis, tallies: Tallies, row: Row) -> None:
+        """Tools that are new to us in this part are among those that are listed; most segments bring none."""
+        unknown = [tool.decode(errors="replace") for tool in tallies[TOOL] if tool and tool not in basis.keys[TOOL]]
+        if unknown:
+            await note_seen(self._client, workspace_id, unknown, row.last_ms)
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
         """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""

@@ -14,6 +14,7 @@ COMMANDS = {
     "approvals": "app.cli.approvals:approvals",
     "audit": "app.cli.audit:audit",
     "authorize": "app.cli.authorize:authorize",
+    "catalog": "app.cli.catalog:catalog",
     "compact": "app.cli.compact:compact",
     "decisions": "app.cli.decisions:decisions",
     "doctor": "app.cli.doctor:doctor",

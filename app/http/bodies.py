@@ -74,9 +74,9 @@ async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
             return bytes(chunks)
 
 
-def decode_body(raw: bytes, kind: type[_BodyT]) -> _BodyT:
+def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int = MAX_BODY_BYTES) -> _BodyT:
     """The body that `raw` holds. Raises Invalid or PayloadTooLarge."""
-    value = decode_json(raw)
+    value = decode_json(raw, max_bytes)
     if isinstance(value, dict):
         for alias, name in kind.aliases.items():
             if alias in value:

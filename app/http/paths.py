@@ -4,8 +4,9 @@ from app.errors import AppError
 from app.model.ids import canonical_uuid
 
 _ENCODED_SLASHES = (b"%2f", b"%5c")
-_CALLED_BY_NAME = b"/v1/agents/"
-"""What comes next is an agent's alias, perhaps, in which a slash may stand: as `%2F`, so that it stays one part."""
+_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/catalog/tool/")
+"""What comes next is an agent's alias, perhaps, or a tool, in which a slash may stand: as `%2F`, so that it stays one
+part."""
 _SLASH = "%2F"
 
 
@@ -13,7 +14,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
     """The path for the router, or None if it leads nowhere: one with an empty part, dots to follow, a hidden slash.
 
     The router would merge slashes, and a balancer resolve dots; after a check that saw neither, that is another path.
-    A slash in an agent's alias stays `%2F`, and nothing else reads so.
+    A slash in an agent's alias or a tool's name stays `%2F`, and nothing else reads so.
     path: as it reads, decoded once. raw_path: as it was sent.
     """
     if not path.startswith("/") or "//" in path or "\\" in path:
@@ -30,12 +31,14 @@ def served_path(path: str, raw_path: bytes) -> str | None:
 
 
 def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
-    """The path in which the alias is one part; None if a hidden slash stands elsewhere."""
-    name, slash, rest = raw_path.removeprefix(_CALLED_BY_NAME).partition(b"/")
-    hidden_elsewhere = any(each in rest.lower() for each in _ENCODED_SLASHES)
-    if not raw_path.startswith(_CALLED_BY_NAME) or hidden_elsewhere or b"%5c" in name.lower():
+    """The path in which the name is one part; None if a hidden slash stands elsewhere."""
+    before = next((each for each in _CALLED_BY_NAME if raw_path.startswith(each)), None)
+    if before is None:
         return None
-    start = len(_CALLED_BY_NAME)
+    name, slash, rest = raw_path.removeprefix(before).partition(b"/")
+    if any(each in rest.lower() for each in _ENCODED_SLASHES) or b"%5c" in name.lower():
+        return None
+    start = len(before)
     # Whatever else is written as a code comes decoded in `path`, and holds as many slashes there as behind the name.
     called = path[start:] if not slash else path[start:].rsplit("/", rest.count(b"/") + 1)[0]
     return f"{path[:start]}{called.replace('/', _SLASH)}{path[start + len(called) :]}"

@@ -1,4 +1,4 @@
-"""The trail of changes: who changed which key, agent or policy, when, and what it was before and after."""
+"""The trail of changes: who changed which key, agent, policy or tool, when, and what it was before and after."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -38,6 +38,7 @@ class ResourceType(StrEnum):
     POLICY = "policy"
     API_KEY = "api_key"
     WEBHOOK = "webhook"
+    CATALOG = "catalog"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -49,8 +50,9 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     actor_name: The name that the key had then, or `console`.
     kind: What was done; revoking a key is deleting it.
     resource_type: What it was done to.
-    resource_id: Its id.
-    before: The fields that changed, as they were; before a deletion all of them, null before a creation.
+    resource_id: Its id; of the catalogue, which is one, the workspace's.
+    before: The fields that changed, as they were; before a deletion all of them, null before a creation. Of the
+    catalogue the tools that changed, by name.
     after: The same fields as they became; after a creation all of them, null after a deletion.
     sequence: Of agents and policies: the number of the newest audit entry then. No later entry was decided without it.
     reason: Why, as whoever made it said; left out where nobody did.

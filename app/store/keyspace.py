@@ -42,6 +42,8 @@ class Keyspace:
         "audit_parts",
         "audit_poison",
         "audit_stream",
+        "catalog",
+        "catalog_tools",
         "changes",
         "changes_chain",
         "commits",
@@ -49,6 +51,7 @@ class Keyspace:
         "marks",
         "notices",
         "policies",
+        "seen_tools",
         "webhooks",
         "workspace",
         "workspace_policies",
@@ -62,6 +65,9 @@ class Keyspace:
         self.agents = f"{prefix}agents"
         self.agent_aliases = f"{prefix}agents:aliases"
         self.policies = f"{prefix}policies"
+        self.catalog = f"{prefix}catalog"
+        self.catalog_tools = f"{prefix}catalog:tools"
+        self.seen_tools = f"{prefix}catalog:seen"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"
         self.approvals = f"{prefix}approvals"

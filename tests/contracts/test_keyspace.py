@@ -110,6 +110,8 @@ def deployment(tmp_path_factory, program):
         agent_id = client.post(
             "/v1/agents", json={"name": "booking agent", "alias": "booking", "groups": ["crew"]}
         ).json()["id"]
+        tool = {"name": "booking.read", "description": "Shows a booking."}
+        assert client.put("/v1/catalog", json={"tools": [tool]}).status_code == 200
         per_tool = {"maxCalls": 9, "windowSeconds": 60, "per": ["tool"]}
         for owner in ({"group": "crew"}, {}):
             rules = [{"type": "tool_denylist", "tools": ["rm"]}]

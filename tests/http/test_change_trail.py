@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from app.http.api.catalog import PutCatalog
 from app.http.openapi.operations import OPERATIONS
 from app.model.keys import Scope
 
@@ -39,7 +40,12 @@ def make(client):
         assert made.status_code == 201, made.text
         return made.json()["id"]
 
-    made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook}
+    def tool():
+        name = f"tool {uuid.uuid4().hex}"
+        assert client.put(f"/v1/catalog/tool/{name}", json={}).status_code == 200
+        return name
+
+    made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook, "tool": tool}
     return made | {"group": lambda: uuid.uuid4().hex}
 
 
@@ -60,6 +66,9 @@ CHANGES = {
     ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
     ("PUT", "/v1/groups/{group}/policies"): {"policies": [{"name": "new", "rules": RULES}]},
     ("PUT", "/v1/workspace/policies"): {"policies": [{"name": "new", "rules": RULES, "kind": "guardrail"}]},
+    ("PUT", "/v1/catalog"): {"tools": [{"name": f"listed {uuid.uuid4().hex}"}]},
+    ("PUT", "/v1/catalog/tool/{tool}"): {"title": "new"},
+    ("DELETE", "/v1/catalog/tool/{tool}"): None,
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
     ("POST", "/v1/webhooks"): {"url": "https://hooks.example.com/", "events": ["policy.changed"]},
@@ -93,7 +102,10 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
     changes = client.get("/v1/changes", params={"actor_id": admin["id"]}).json()
     assert [(each["actorId"], each["actorName"]) for each in changes] == [(admin["id"], "somebody in particular")]
     kind = {"POST": "created", "PATCH": "updated", "DELETE": "deleted"}.get(operation.method)
-    if operation.method == "PUT":
+    if operation.tag == "Catalogue":
+        kind = {"PUT": "created" if operation.body is PutCatalog else "updated"}.get(operation.method, kind)
+        resource_id = client.get("/v1/changes", params={"resource_type": "catalog"}).json()[0]["resourceId"]
+    elif operation.method == "PUT":
         kind, resource_id = "created", answer.json()["created"][0]
     else:
         resource_id = answer.json()["id"] if operation.method == "POST" else path.rpartition("/")[2]

@@ -42,6 +42,11 @@ ROWS = {
     ("PUT", "/v1/workspace/policies"): {},
     ("GET", "/v1/policies/{policy_id}/versions"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("POST", "/v1/policies/{policy_id}/rollback"): {"path policy_id": POLICY, "query agent_id": AGENT},
+    ("PUT", "/v1/catalog"): {},
+    ("GET", "/v1/catalog"): {},
+    ("GET", "/v1/catalog/tool/{tool}"): {},
+    ("PUT", "/v1/catalog/tool/{tool}"): {},
+    ("DELETE", "/v1/catalog/tool/{tool}"): {},
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/{entry_id}/explanation"): {"path entry_id": ENTRY},
@@ -98,8 +103,8 @@ PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, wh
 
 def places(operation):
     """Where the table of operations says that an id can stand."""
-    # A group is a name, and each workspace has its own of every name.
-    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name != "group"}
+    # Groups and tools are names, and each workspace has its own of every name.
+    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name not in {"group", "tool"}}
     found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^id$|^checkpoint$", each.name)}
     fields = getattr(operation.body, "__struct_fields__", ())
     # A coding agent's own, and whom the path names already.

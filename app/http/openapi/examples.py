@@ -9,6 +9,7 @@ from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.catalog import PutCatalog, PutTool
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
@@ -27,6 +28,7 @@ from app.model.outcomes import CallOutcome
 from app.model.replays import ReplayLine
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.catalog import CatalogToolView, ChangedCatalogView
 from app.views.decisions import DecisionView
 from app.views.policies import PolicyView, WrittenPolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
@@ -76,6 +78,15 @@ _DECISION = {
     "timestamp": _DECIDED,
 }
 _SET_VERSION = "5f0c2a9e4d0281931f2e9b107d428c11"
+_TOOL = {
+    "title": "Refund a payment",
+    "description": "Pays back all or a part of a payment.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"booking": {"type": "string"}, "amount": {"type": "number"}, "currency": {"type": "string"}},
+        "required": ["booking", "amount"],
+    },
+}
 _POLICY_VIEW = {
     "id": _POLICY,
     "agentId": _AGENT,
@@ -240,6 +251,11 @@ BODIES: dict[type, dict[str, Any]] = {
             ],
         },
     },
+    PutCatalog: {
+        "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
+        "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
+    },
+    PutTool: {"a tool with its schema": _TOOL},
     ReplayBody: {
         "a stricter draft for one agent": {
             "agent_id": _AGENT,
@@ -346,6 +362,22 @@ ANSWERS: dict[type, Any] = {
         "reason": "Refunds wait for their bounds no longer",
         "changed": ["priority"],
         "policy": _POLICY_VIEW,
+    },
+    CatalogToolView: {
+        "type": "tool",
+        "name": "payment.refund",
+        "catalogued": True,
+        **_TOOL,
+        "createdAt": _CREATED,
+        "updatedAt": _CHANGED,
+        "version": 2,
+    },
+    ChangedCatalogView: {
+        "version": _SET_VERSION,
+        "tools": 12,
+        "added": [],
+        "changed": ["payment.refund"],
+        "removed": [],
     },
     WebhookView: {
         "id": _KEY,

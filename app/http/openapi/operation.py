@@ -64,6 +64,7 @@ _PART = {
     "Decisions": Scope.AUTHORIZE,
     "Agents": Scope.POLICIES,
     "Policies": Scope.POLICIES,
+    "Catalogue": Scope.POLICIES,
     "Audit log": Scope.AUDIT,
     "Changes": Scope.AUDIT,
     "Approvals": Scope.APPROVE,

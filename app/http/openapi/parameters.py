@@ -127,6 +127,17 @@ PRUNE = Parameter(
     {"type": "string", "enum": ["true", "false"], "default": "false"},
     "Delete the policies that the body does not have; else they stay as they are.",
 )
+IF_MATCH_CATALOG = Parameter(
+    "If-Match",
+    {"type": "string", "pattern": _TAGS, "example": '"5f0c2a9e4d0281931f2e9b107d428c11"'},
+    "The version of the catalogue as its ETag showed it. At any other nothing is changed and the answer is 412. "
+    "`*` or left out: at any.",
+)
+PRUNE_TOOLS = Parameter(
+    "prune",
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "Take the tools that the body does not have out of the catalogue; else they stay as they are.",
+)
 CHANGE_REASON = Parameter(
     HEADER,
     {"type": "string", "minLength": 1, "maxLength": MAX_REASON, "pattern": "^[!-~]([ -~]*[!-~])?$"},

@@ -19,7 +19,16 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/docs"),
     ("GET", "/"),
 }
-SAMPLES = {"rules": [], "policies": [], "scopes": [], "events": [], "version": 1, "method": "GET", "path": "/x"}
+SAMPLES = {
+    "rules": [],
+    "policies": [],
+    "scopes": [],
+    "events": [],
+    "tools": [],
+    "version": 1,
+    "method": "GET",
+    "path": "/x",
+}
 OWNERS = [{}, {"agent": "x"}, {"group": "x"}]
 
 

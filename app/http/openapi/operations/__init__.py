@@ -8,6 +8,7 @@ from app.http.openapi.operations.agents import AGENTS
 from app.http.openapi.operations.api_keys import API_KEYS
 from app.http.openapi.operations.approvals import APPROVALS
 from app.http.openapi.operations.audit_log import AUDIT_LOG
+from app.http.openapi.operations.catalog import CATALOG
 from app.http.openapi.operations.changes import CHANGES
 from app.http.openapi.operations.decisions import DECISIONS
 from app.http.openapi.operations.policies import POLICIES
@@ -20,6 +21,7 @@ OPERATIONS = (
     *AGENTS,
     *POLICIES,
     *POLICY_SETS,
+    *CATALOG,
     *AUDIT_LOG,
     *APPROVALS,
     *CHANGES,

@@ -7,6 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from remit_client.catalog_calls import (
+    delete_catalog_tool as delete_catalog_tool,
+)
+from remit_client.catalog_calls import (
+    get_catalog_tool as get_catalog_tool,
+)
+from remit_client.catalog_calls import (
+    list_catalog as list_catalog,
+)
+from remit_client.catalog_calls import (
+    put_catalog as put_catalog,
+)
+from remit_client.catalog_calls import (
+    put_catalog_tool as put_catalog_tool,
+)
 from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, tool_statuses
 from remit_client.policy_calls import (
     create_policy as create_policy,

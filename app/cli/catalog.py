@@ -1,0 +1,120 @@
+"""`remit catalog …`: which tools there are."""
+
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+import msgspec
+
+from app.cli.options import JSON, REASON, WORKSPACE
+from app.cli.session import print_json, with_services
+from app.cli.tables import counted, print_record, print_table
+from app.model.text import with_hidden_shown
+from app.views.catalog import CatalogToolView, ChangedCatalogView
+
+if TYPE_CHECKING:
+    from app.replica import Services
+
+_SHOWN = 60
+TOOL = click.argument("tool")
+
+
+@click.group()
+def catalog() -> None:
+    """Tools of a workspace, as their servers list them. A catalogue allows nothing: policies do."""
+
+
+@catalog.command("import")
+@WORKSPACE
+@click.argument("file", type=click.File("rb"))
+@click.option("--prune", is_flag=True, help="Take the tools that the file does not have out of the catalogue.")
+@JSON
+@REASON
+def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, reason: str) -> None:
+    """Put the tools of FILE (- is standard input) into the catalogue: what an MCP server answers to `tools/list`."""
+    from app.errors import Invalid, PayloadTooLarge
+    from app.http.api.catalog import tools_of
+
+    try:
+        entries = tools_of(file.read(), prune=prune)
+    except (Invalid, PayloadTooLarge) as error:
+        raise click.ClickException(f"{file.name}: {error}") from None
+
+    async def put(services: "Services") -> ChangedCatalogView:
+        workspace_id = await services.workspaces.find(workspace)
+        state, change = await services.catalog.put(workspace_id, entries, prune=prune, reason=reason)
+        return ChangedCatalogView.of(state, change)
+
+    done = with_services(put)
+    if as_json:
+        print_json(done)
+        return
+    for word, names in (("added", done.added), ("changed", done.changed), ("removed", done.removed)):
+        for name in names:
+            click.echo(f"{word:<8} {name}")
+    click.echo(f"The catalogue has {counted(done.tools, 'tool')}")
+
+
+@catalog.command("list")
+@WORKSPACE
+@JSON
+def list_tools(workspace: str, as_json: bool) -> None:
+    """Print every tool that is known of, by name; those that only the log has are `seen`."""
+
+    async def read(services: "Services") -> list[CatalogToolView]:
+        listing = await services.catalog.listing(await services.workspaces.find(workspace))
+        tools = listing.catalog.tools
+        return [
+            CatalogToolView.of(tools[name]) if name in tools else CatalogToolView(name=name, catalogued=False)
+            for name in listing.names
+        ]
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    rows = [(each.name, "catalogue" if each.catalogued else "seen", _line(each)) for each in found]
+    print_table(("TOOL", "FROM", "WHAT IT IS"), rows, "No tool is known of; `remit catalog import FILE` brings some")
+
+
+@catalog.command("show")
+@WORKSPACE
+@TOOL
+@JSON
+def show_tool(workspace: str, tool: str, as_json: bool) -> None:
+    """Print one tool of the catalogue."""
+
+    async def read(services: "Services") -> CatalogToolView:
+        return CatalogToolView.of(await services.catalog.get(await services.workspaces.find(workspace), tool))
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    schema = "none" if found.input_schema is None else msgspec.json.encode(found.input_schema).decode()
+    fields = [("name", found.name), ("title", found.title or "-"), ("description", found.description or "-")]
+    fields += [("inputSchema", schema), ("version", str(found.version)), ("changed", found.updated_at or "-")]
+    print_record([(name, with_hidden_shown(value)) for name, value in fields])
+
+
+@catalog.command("delete")
+@WORKSPACE
+@TOOL
+@JSON
+@REASON
+def delete_tool(workspace: str, tool: str, as_json: bool, reason: str) -> None:
+    """Take a tool out of the catalogue; policies and log stay as they are."""
+
+    async def delete(services: "Services") -> None:
+        await services.catalog.delete_tool(await services.workspaces.find(workspace), tool, reason=reason)
+
+    with_services(delete)
+    if as_json:
+        print_json({"deleted": tool})
+    else:
+        click.echo(f"deleted {tool}")
+
+
+def _line(tool: CatalogToolView) -> str:
+    """What a tool is, in one line that fits beside its name; a description is somebody else's text."""
+    text = with_hidden_shown(" ".join((tool.title or tool.description or "-").split()))
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

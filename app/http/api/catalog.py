@@ -1,0 +1,183 @@
+"""/v1/catalog: the tools of a workspace, as their servers list them."""
+
+from typing import Any
+
+from litestar import Request, Response, delete, get, put
+from litestar.di import NamedDependency as Handed
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Struct, UnsetType, field
+
+from app.errors import Invalid
+from app.http.authentication import requires
+from app.http.bodies import Body, BodyDTO, decode_body, read_body
+from app.http.change_reasons import provide_reason
+from app.http.etag import provide_if_match_tags, version_header
+from app.http.paths import name_in_path
+from app.http.queries import Query
+from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
+from app.model.keys import Caller, Scope
+from app.model.text import FieldError, ToolName, require_tool_name
+from app.model.versions import Versions
+from app.replica import Services
+from app.views.catalog import CatalogToolView, ChangedCatalogView
+
+MAX_CATALOG_BODY = 1024 * 1024
+"""Of a whole list of tools; what is larger is sent in parts."""
+
+_READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)
+
+
+class ToolList(Struct, frozen=True, kw_only=True):
+    """The result of an MCP server's `tools/list`. Fields that are not named here are ignored.
+
+    tools: The tools.
+    next_cursor: There is another page.
+    """
+
+    tools: ToolEntries
+    next_cursor: str | None = field(default=None, name="nextCursor")
+
+
+class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
+    """The answer of an MCP server to `tools/list` as it is: the whole message, or its result.
+
+    tools: The tools. One of the catalogue that is not among them stays, or goes with `prune`.
+    result: The same where the whole message is sent.
+    next_cursor: There is another page; not with `prune`.
+    """
+
+    tools: ToolEntries | UnsetType = UNSET
+    result: ToolList | UnsetType = UNSET
+    next_cursor: str | None = field(default=None, name="nextCursor")
+
+    def __post_init__(self) -> None:
+        if (self.tools is UNSET) is (self.result is UNSET):
+            raise FieldError("tools", "give tools, or result with tools in it")
+        require_distinct(self.listed.tools, "tools" if self.result is UNSET else "result.tools")
+
+    @property
+    def listed(self) -> ToolList:
+        """The list that was sent."""
+        if not isinstance(self.result, UnsetType):
+            return self.result
+        return ToolList(tools=[] if isinstance(self.tools, UnsetType) else self.tools, next_cursor=self.next_cursor)
+
+
+class PutTool(Body, frozen=True, forbid_unknown_fields=False):
+    """A tool as an MCP server lists it. Fields that are not named here are ignored.
+
+    name: As in the path, or left out.
+    title: What people call it.
+    description: What it does, as a model is told.
+    input_schema: The JSON Schema of its parameters, as its server has it.
+    """
+
+    name: ToolName | UnsetType = UNSET
+    title: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = field(default=None, name="inputSchema")
+
+
+@put("/v1/catalog", guards=[_WRITE])
+async def put_catalog(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[ChangedCatalogView]:
+    """These tools are in the catalogue as they were sent, all of them from one moment to the next."""
+    query = Query(request, known=("prune",))
+    prune = query.choice("prune", ("true", "false")) == "true"
+    if_match, reason = provide_if_match_tags(request), provide_reason(request)
+    raw = await read_body(request.receive, MAX_CATALOG_BODY)
+    entries = await services.pool.run(caller.workspace_id, lambda: tools_of(raw, prune=prune))
+    state, change = await services.catalog.put(
+        caller.workspace_id,
+        entries,
+        prune=prune,
+        if_match=if_match,
+        actor_id=caller.key_id,
+        reason=reason,
+    )
+    return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
+
+
+@get("/v1/catalog", guards=[_READ])
+async def list_catalog(
+    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+) -> Response[list[CatalogToolView]]:
+    """Every tool that is known of, by name."""
+    query = Query(request, known=("limit", "offset"))
+    limit, offset = query.limit(), query.offset()
+    listing = await services.catalog.listing(caller.workspace_id)
+    names = listing.names[offset:][:limit]
+    found = await services.pool.run(caller.workspace_id, _views, listing.catalog.tools, names)
+    return Response(found, headers=version_header(listing.catalog.version))
+
+
+@get("/v1/catalog/tool/{tool:str}", guards=[_READ])
+async def get_tool(
+    tool: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+) -> Response[CatalogToolView]:
+    """One tool of the catalogue."""
+    found = await services.catalog.get(caller.workspace_id, name_in_path(tool))
+    return Response(CatalogToolView.of(found), headers=version_header(found.version))
+
+
+@put("/v1/catalog/tool/{tool:str}", guards=[_WRITE], dto=BodyDTO)
+async def put_tool(
+    tool: FromPath[str],
+    data: JSONBody[PutTool],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+    reason: Handed[str],
+) -> Response[CatalogToolView]:
+    """The catalogue has the tool as it was sent."""
+    made = await services.catalog.put_tool(
+        caller.workspace_id, _entry(name_in_path(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
+    )
+    return Response(CatalogToolView.of(made), headers=version_header(made.version))
+
+
+@delete("/v1/catalog/tool/{tool:str}", guards=[_WRITE])
+async def delete_tool(
+    tool: FromPath[str],
+    caller: Handed[Caller],
+    services: Handed[Services],
+    if_match: Handed[Versions],
+    reason: Handed[str],
+) -> None:
+    """The catalogue has the tool no more."""
+    await services.catalog.delete_tool(
+        caller.workspace_id, name_in_path(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
+    )
+
+
+def tools_of(raw: bytes, *, prune: bool) -> list[ToolEntry]:
+    """The tools of a whole answer to `tools/list`. Raises Invalid, PayloadTooLarge."""
+    body = decode_body(raw, PutCatalog, MAX_CATALOG_BODY)
+    if prune and body.listed.next_cursor is not None:
+        message = "is there, so this is not the whole list; send all pages' tools in one, or leave prune out"
+        raise Invalid.at("$.nextCursor" if body.result is UNSET else "$.result.nextCursor", message)
+    return body.listed.tools
+
+
+def _views(tools: Any, names: list[str]) -> list[CatalogToolView]:
+    return [
+        CatalogToolView.of(tools[name]) if name in tools else CatalogToolView(name=name, catalogued=False)
+        for name in names
+    ]
+
+
+def _entry(name: str, data: PutTool) -> ToolEntry:
+    """The tool of this name that the body describes. Raises Invalid."""
+    if data.name not in (UNSET, name):
+        raise Invalid.at("$.name", "is not the tool that the path names; leave it out")
+    if len(name) > MAX_TOOL_NAME:
+        raise Invalid.at("tool", f"must have 1 to {MAX_TOOL_NAME} characters")
+    try:
+        require_tool_name("tool", name)
+    except FieldError as error:
+        raise Invalid.at(error.field, error.message) from None
+    try:
+        return ToolEntry(name=name, title=data.title, description=data.description, input_schema=data.input_schema)
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None

@@ -1,0 +1,160 @@
+"""The catalogue of a workspace: its tools as their servers describe them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+from msgspec.structs import replace
+
+from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.text import HOLDS_A_KEY, FieldError, ToolName, require_tool_name
+
+MAX_TOOLS = 1_000
+MAX_TOOL_NAME = 255
+MAX_TOOL_BYTES = 64 * 1024
+"""Of the JSON of one tool."""
+
+MAX_CATALOG_BYTES = 4 * 1024 * 1024
+"""Of the JSON of all tools together: they are read in one step."""
+
+_encode = msgspec.json.encode
+
+
+class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A tool as an MCP server lists it. Fields that are not named here are ignored.
+
+    name: What calls have as their tool_name.
+    title: What people call it.
+    description: What it does, as a model is told.
+    input_schema: The JSON Schema of its parameters, as its server has it.
+    """
+
+    name: ToolName
+    title: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        require_tool_name("name", self.name)
+        text = _encode(self).decode()
+        if len(text) > MAX_TOOL_BYTES:
+            raise FieldError("inputSchema", f"makes the tool more than {MAX_TOOL_BYTES} bytes of JSON")
+        if KEY_TYPE in text and without_raw_keys(text) != text:
+            raise FieldError("description", HOLDS_A_KEY)
+
+
+ToolEntries = Annotated[list[ToolEntry], Meta(max_length=MAX_TOOLS)]
+
+
+class CatalogTool(Struct, frozen=True, kw_only=True):
+    """A tool of the catalogue. input_schema: JSON, `null` = its server gave none. version: 1, one more a change."""
+
+    name: str
+    title: str | None
+    description: str | None
+    input_schema: Raw
+    created_ms: int
+    updated_ms: int
+    version: int
+
+
+class CatalogState(Struct, frozen=True):
+    """The catalogue at one moment, tools by name. version: stands for exactly these; "" = there are none."""
+
+    version: str
+    tools: Mapping[str, CatalogTool]
+
+
+class CatalogChange(Struct, frozen=True):
+    """What a write makes of the catalogue: all its tools then, and the names of those that differ."""
+
+    tools: Mapping[str, CatalogTool]
+    added: Sequence[str]
+    changed: Sequence[str]
+    removed: Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """Every tool that is not as it was."""
+        return [*self.added, *self.changed, *self.removed]
+
+    @property
+    def kind(self) -> str:
+        """As the trail of changes has it: `created` or `deleted` where that goes for all that differ."""
+        if not self.changed and not self.removed:
+            return "created"
+        return "updated" if self.changed or self.added else "deleted"
+
+
+def require_distinct(entries: Iterable[ToolEntry], field: str) -> None:
+    """Raise FieldError if two entries have one name."""
+    seen: set[str] = set()
+    for index, entry in enumerate(entries):
+        if entry.name in seen:
+            raise FieldError(f"{field}[{index}].name", f'stands twice: another entry is "{entry.name}", too')
+        seen.add(entry.name)
+
+
+def written(
+    held: Mapping[str, CatalogTool], entries: Iterable[ToolEntry], now_ms: int, *, prune: bool
+) -> CatalogChange:
+    """The catalogue with these entries; what is no entry's stays, or goes with `prune`.
+
+    Raises FieldError, with no field, if there would be too many tools or bytes.
+    """
+    made = {entry.name: _became(held.get(entry.name), entry, now_ms) for entry in entries}
+    tools = made if prune else {**held, **made}
+    if len(tools) > MAX_TOOLS:
+        raise FieldError("", f"The catalogue would have {len(tools)} tools; it may have {MAX_TOOLS}")
+    size = sum(len(_encode(tool)) for tool in tools.values())
+    if size > MAX_CATALOG_BYTES:
+        raise FieldError("", f"The catalogue would have {size} bytes of JSON; it may have {MAX_CATALOG_BYTES}")
+    return CatalogChange(
+        tools,
+        [name for name in made if name not in held],
+        [name for name in made if name in held and made[name] is not held[name]],
+        [name for name in held if name not in tools],
+    )
+
+
+def without(held: Mapping[str, CatalogTool], name: str) -> CatalogChange:
+    """The catalogue without one of its tools."""
+    return CatalogChange({each: tool for each, tool in held.items() if each != name}, [], [], [name])
+
+
+def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> bytes:
+    """What the trail keeps of these tools, as JSON: null where there is no such tool; nothing if there is none."""
+    if not any(name in tools for name in names):
+        return b""
+    return _encode({name: _told(tools[name]) if name in tools else None for name in names})
+
+
+def _told(tool: CatalogTool) -> dict[str, Any]:
+    named = {"title": tool.title, "description": tool.description}
+    return named | {"inputSchema": tool.input_schema, "version": tool.version}
+
+
+def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
+    """The tool as the entry has it; itself if it is so already."""
+    made = CatalogTool(
+        name=entry.name,
+        title=entry.title,
+        description=entry.description,
+        input_schema=Raw(_encode(entry.input_schema)),
+        created_ms=now_ms,
+        updated_ms=now_ms,
+        version=1,
+    )
+    if held is None:
+        return made
+    times = {"created_ms": held.created_ms, "updated_ms": held.updated_ms, "version": held.version}
+    # Not compared as Python compares them: to it, 1 is true.
+    if _encode(replace(made, **times)) == _encode(held):
+        return held
+    return replace(
+        made,
+        created_ms=held.created_ms,
+        updated_ms=max(now_ms, held.updated_ms + 1),
+        version=held.version + 1,
+    )

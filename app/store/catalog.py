@@ -1,0 +1,202 @@
+"""The catalogue in the store: tools as their servers describe them, and names that the log has seen."""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from app.errors import LimitReached, ToolNotFound, VersionConflict
+from app.model.catalog import (
+    CatalogChange,
+    CatalogState,
+    CatalogTool,
+    ToolEntry,
+    shown_in_trail,
+    without,
+    written,
+)
+from app.model.changes import CONSOLE
+from app.model.text import FieldError, require_tool_name
+from app.model.versions import Versions
+from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import PUT_CATALOG
+from app.redis_client.store_time import store_time_ms
+from app.store.changes import change_keys, require_actor
+from app.store.keyspace import Keyspace
+from app.store.optimistic import ATTEMPTS, contended, require_version
+
+MAX_SEEN = 1_000
+"""Names from the log that are kept; those that were noted first leave."""
+
+_REMEMBERED = 16
+_Make = Callable[[CatalogState, int], CatalogChange]
+_encode = msgspec.json.encode
+_decode = msgspec.json.Decoder(CatalogTool).decode
+
+
+class Listing(Struct, frozen=True):
+    """Every tool that is known of. seen: names that the log has and the catalogue has not, in order."""
+
+    catalog: CatalogState
+    seen: Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """Every name, in order."""
+        return sorted({*self.catalog.tools, *self.seen})
+
+
+class Catalog:
+    """The tools of a workspace. Every change replaces the version, and makes all that it changes current at once.
+
+    What was read last is kept, and read again where its version is another.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._latest: OrderedDict[str, CatalogState] = OrderedDict()
+
+    async def read(self, workspace_id: str) -> CatalogState:
+        """The catalogue as it is now."""
+        return (await self.listing(workspace_id)).catalog
+
+    async def listing(self, workspace_id: str) -> Listing:
+        """The catalogue as it is now, and what the log has seen besides."""
+        keyspace = Keyspace(workspace_id)
+        version, noted = await self._client.read_pipelined(
+            [("HGET", keyspace.catalog, "version"), ("ZRANGE", keyspace.seen_tools, 0, -1)]
+        )
+        state = self._latest.get(workspace_id)
+        if state is None or state.version != (version or ""):
+            state = await self._read(workspace_id)
+        return Listing(state, sorted(name for name in noted if name not in state.tools and _is_tool(name)))
+
+    async def get(self, workspace_id: str, name: str) -> CatalogTool:
+        """The tool of this name. Raises ToolNotFound."""
+        record = await self._client.call("HGET", Keyspace(workspace_id).catalog_tools, name)
+        if record is None:
+            raise _unknown()
+        return _decode(record)
+
+    async def put(
+        self,
+        workspace_id: str,
+        entries: Sequence[ToolEntry],
+        *,
+        prune: bool = False,
+        if_match: frozenset[str] | None = None,
+        actor_id: str = CONSOLE,
+        reason: str = "",
+    ) -> tuple[CatalogState, CatalogChange]:
+        """The catalogue with these entries, all of them or none; what is no entry's stays, or goes with `prune`.
+
+        Raises VersionConflict, LimitReached.
+        """
+
+        def make(state: CatalogState, now_ms: int) -> CatalogChange:
+            if if_match is not None and state.version not in if_match:
+                message = "The catalogue has another version now than If-Match names"
+                raise VersionConflict(f"{message}; read it again")
+            return written(state.tools, entries, now_ms, prune=prune)
+
+        return await self._change(workspace_id, make, actor_id, reason)
+
+    async def put_tool(
+        self,
+        workspace_id: str,
+        entry: ToolEntry,
+        *,
+        if_match: Versions = None,
+        actor_id: str = CONSOLE,
+        reason: str = "",
+    ) -> CatalogTool:
+        """The tool as the entry has it. Raises VersionConflict, also where there is no such tool; LimitReached."""
+
+        def make(state: CatalogState, now_ms: int) -> CatalogChange:
+            held = state.tools.get(entry.name)
+            require_version(0 if held is None else held.version, if_match)
+            return written(state.tools, [entry], now_ms, prune=False)
+
+        state, _ = await self._change(workspace_id, make, actor_id, reason)
+        return state.tools[entry.name]
+
+    async def delete_tool(
+        self, workspace_id: str, name: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
+    ) -> None:
+        """The tool is no more in the catalogue. Raises ToolNotFound, VersionConflict."""
+
+        def make(state: CatalogState, _now_ms: int) -> CatalogChange:
+            held = state.tools.get(name)
+            if held is None:
+                raise _unknown()
+            require_version(held.version, if_match)
+            return without(state.tools, name)
+
+        await self._change(workspace_id, make, actor_id, reason)
+
+    async def _change(
+        self, workspace_id: str, make: _Make, actor_id: str, reason: str
+    ) -> tuple[CatalogState, CatalogChange]:
+        """The catalogue as it is stored now; `make` is asked again where another change came first."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            held = await self._read(workspace_id)
+            try:
+                change = make(held, await store_time_ms(self._client))
+            except FieldError as error:
+                raise LimitReached(f"{error.message}; delete tools to make room") from None
+            if not change.names:
+                return held, change
+            version = secrets.token_hex(16)
+            before, after = (shown_in_trail(tools, change.names) for tools in (held.tools, change.tools))
+            args: list[Value] = [actor_id, change.kind, workspace_id, before, after, held.version, version, reason]
+            for name in change.names:
+                args += (name, _encode(change.tools[name]) if name in change.tools else "")
+            keys = [*change_keys(keyspace, actor_id), keyspace.catalog, keyspace.catalog_tools]
+            status = check_reply(PUT_CATALOG, await self._client.run(PUT_CATALOG, keys, args))[0]
+            require_actor(status)
+            if status == "done":
+                return CatalogState(version if change.tools else "", change.tools), change
+        return contended()
+
+    async def _read(self, workspace_id: str) -> CatalogState:
+        """The catalogue at one moment."""
+        keyspace = Keyspace(workspace_id)
+        version, records = await self._client.read_snapshot(
+            ("HGET", keyspace.catalog, "version"), ("HGETALL", keyspace.catalog_tools)
+        )
+        held = as_record(records)
+        state = CatalogState(version or "", {name: _decode(held[name]) for name in sorted(held)})
+        self._latest[workspace_id] = state
+        self._latest.move_to_end(workspace_id)
+        while len(self._latest) > _REMEMBERED:
+            self._latest.popitem(last=False)
+        return state
+
+
+async def note_seen(client: Client, workspace_id: str, names: Iterable[str], seen_ms: int) -> None:
+    """These names of tools are known to be in the log; of more than MAX_SEEN the latest stay."""
+    pairs: list[Value] = []
+    for name in names:
+        pairs += (seen_ms, name)
+    key = Keyspace(workspace_id).seen_tools
+    await client.call("ZADD", key, *pairs)
+    first: list[str] = await client.call("ZRANGE", key, 0, -MAX_SEEN - 1)
+    if first:
+        await client.call("ZREM", key, *first)
+
+
+def _is_tool(name: str) -> bool:
+    """Whether a call can have this tool: the log may hold what others have written."""
+    try:
+        require_tool_name("name", name)
+    except FieldError:
+        return False
+    return True
+
+
+def _unknown() -> ToolNotFound:
+    return ToolNotFound("No tool of this name is in the catalogue")

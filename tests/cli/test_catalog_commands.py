@@ -1,0 +1,60 @@
+"""`remit catalog`: what a server lists goes in, and comes out as the API has it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from servers import clean_env
+from tenants import Tenant
+
+pytestmark = pytest.mark.slow
+
+LIST = {"result": {"tools": [{"name": "payment.refund", "description": "Pays back.\nAll of it."}, {"name": "a/b"}]}}
+
+
+@pytest.fixture
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def remit(tenant):
+    """Runs `remit` in the tenant's workspace."""
+
+    def run(*words, stdin=None):
+        env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
+        command = [sys.executable, "-m", "app.cli", *words, "-w", tenant.id]
+        return subprocess.run(command, env=env, capture_output=True, text=True, input=stdin)
+
+    return run
+
+
+def test_tools_come_and_go(remit, tenant, tmp_path):
+    """From standard input and from a file; what --json prints is what the API answers."""
+    done = remit("catalog", "import", "-", "--reason", "first", stdin=json.dumps(LIST))
+    assert done.stdout == "added    a/b\nadded    payment.refund\nThe catalogue has 2 tools\n", done.stderr
+    assert json.loads(remit("catalog", "list", "--json").stdout) == tenant.reader.get("/v1/catalog").json()
+    assert "payment.refund  catalogue  Pays back. All of it." in remit("catalog", "list").stdout
+    shown = json.loads(remit("catalog", "show", "a/b", "--json").stdout)
+    assert shown == tenant.reader.get("/v1/catalog/tool/a%2Fb").json()
+    assert "Pays back." in remit("catalog", "show", "payment.refund").stdout
+    file = tmp_path / "tools.json"
+    file.write_text('{"tools": [{"name": "c"}]}')
+    pruned = json.loads(remit("catalog", "import", str(file), "--prune", "--json").stdout)
+    assert (pruned["added"], pruned["removed"]) == (["c"], ["a/b", "payment.refund"])
+    assert remit("catalog", "delete", "c").stdout == "deleted c\n"
+    assert remit("catalog", "list").stderr.startswith("No tool is known of; `remit catalog import FILE`")
+    [_, _, first] = tenant.admin.get("/v1/changes", params={"resource_type": "catalog"}).json()
+    assert (first["actorId"], first["reason"]) == ("console", "first")
+
+
+def test_what_cannot_be_is_said_in_a_sentence(remit):
+    """With the file and the place in it; exit code 1."""
+    broken = remit("catalog", "import", "-", stdin='{"tools": [{"title": "nameless"}]}')
+    assert broken.returncode == 1
+    assert broken.stderr.startswith("Error: <stdin>: $.tools[0].name")
+    unknown = remit("catalog", "show", "nothing")
+    assert (unknown.returncode, unknown.stderr) == (1, "Error: No tool of this name is in the catalogue\n")

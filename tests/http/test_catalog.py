@@ -1,0 +1,242 @@
+"""/v1/catalog: tools as their servers list them, and those that only the log has."""
+
+import asyncio
+import json
+
+import pytest
+from tenants import Tenant
+
+from app.audit.sealer import Sealer
+from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
+from app.redis_client.client import open_client
+from app.store.catalog import MAX_SEEN, note_seen
+
+REFUND = {
+    "name": "payment.refund",
+    "title": "Refund",
+    "description": "Pays back.",
+    "inputSchema": {"type": "object", "properties": {"amount": {"type": "number"}}},
+    "outputSchema": {"type": "object"},
+    "annotations": {"destructiveHint": True},
+    "_meta": {"vendor/x": 1},
+}
+READ = {"name": "files/read", "inputSchema": {"type": "object", "$defs": {"a": {}}}}
+
+
+@pytest.fixture
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def put(tenant):
+    """Sends tools to the catalogue and gives the answer."""
+
+    def send(*tools, headers=None, **query):
+        return tenant.admin.put("/v1/catalog", params=query, json={"tools": list(tools)}, headers=headers)
+
+    return send
+
+
+def names(tenant, **query):
+    return [each["name"] for each in tenant.reader.get("/v1/catalog", params=query).json()]
+
+
+def test_what_a_server_answered_is_taken_as_it_is(tenant, put):
+    """Result or whole message; what is kept comes back as it was, and the rest is left out."""
+    done = put(REFUND).json()
+    assert (done["tools"], done["added"], done["changed"], done["removed"]) == (1, ["payment.refund"], [], [])
+    whole = {"jsonrpc": "2.0", "id": 7, "result": {"tools": [READ], "nextCursor": "2", "_meta": {}}}
+    assert tenant.admin.put("/v1/catalog", json=whole).json()["added"] == ["files/read"]
+
+    found = tenant.reader.get("/v1/catalog").json()
+    assert [each["name"] for each in found] == ["files/read", "payment.refund"]
+    shown = {name: found[1][name] for name in ("title", "description", "inputSchema")}
+    assert shown == {name: REFUND[name] for name in shown}
+    assert found[0] == tenant.reader.get("/v1/catalog/tool/files%2Fread").json()
+    assert found[0]["inputSchema"] == READ["inputSchema"]
+    assert (found[0]["type"], found[0]["catalogued"], found[0]["title"], found[0]["version"]) == ("tool", True, None, 1)
+
+
+def test_pages_are_in_the_order_of_names(tenant, put):
+    put(*({"name": f"t{number}"} for number in (3, 1, 2)))
+    assert names(tenant) == ["t1", "t2", "t3"]
+    assert names(tenant, limit=1, offset=1) == ["t2"]
+    assert names(tenant, offset=3) == []
+
+
+def test_what_is_not_sent_stays_or_goes_with_prune(tenant, put):
+    put({"name": "a"}, {"name": "b"})
+    assert put({"name": "c"}).json()["removed"] == []
+    done = put({"name": "b", "title": "B"}, {"name": "d"}, prune="true").json()
+    assert (done["added"], done["changed"], done["removed"]) == (["d"], ["b"], ["a", "c"])
+    assert names(tenant) == ["b", "d"]
+    assert put(prune="true").json() == {"version": "", "tools": 0, "added": [], "changed": [], "removed": ["b", "d"]}
+    assert names(tenant) == []
+
+
+def test_the_same_again_changes_nothing(tenant, put):
+    """No version, no entry in the trail."""
+    first = put(REFUND)
+    again = put(REFUND)
+    assert (again.json()["version"], again.headers["ETag"]) == (first.json()["version"], first.headers["ETag"])
+    assert again.json()["changed"] == []
+    assert len(trail(tenant)) == 1
+
+
+def trail(tenant):
+    return tenant.admin.get("/v1/changes", params={"resource_type": "catalog"}).json()
+
+
+def test_each_write_is_one_entry_of_the_trail_with_its_reason(tenant, put):
+    """Tools that differ, by name, as they were and as they became."""
+    put(REFUND, {"name": "b"}, headers={"Change-Reason": "the new server"})
+    put({"name": "b", "title": "B"}, {"name": "c"})
+    tenant.admin.delete("/v1/catalog/tool/b", headers={"Change-Reason": "gone"})
+    deleted, updated, created = trail(tenant)
+    assert (created["kind"], created["before"], created["reason"]) == ("created", None, "the new server")
+    assert created["resourceId"] == tenant.id
+    assert created["after"]["payment.refund"]["inputSchema"] == REFUND["inputSchema"]
+    untitled = {"title": None, "description": None, "inputSchema": None, "version": 1}
+    assert (updated["kind"], updated["before"]) == ("updated", {"c": None, "b": untitled})
+    assert updated["after"] == {"c": untitled, "b": untitled | {"title": "B", "version": 2}}
+    assert (deleted["kind"], deleted["after"], deleted["reason"]) == ("deleted", None, "gone")
+    assert deleted["before"] == {"b": updated["after"]["b"]}
+
+
+def test_a_tool_is_put_read_changed_and_deleted(tenant):
+    """Only at the version that was read."""
+    path = "/v1/catalog/tool/booking%20read"
+    made = tenant.admin.put(path, json={"description": "Shows a booking.", "icons": []})
+    assert (made.status_code, made.headers["ETag"], made.json()["name"]) == (200, '"1"', "booking read")
+    assert tenant.admin.put(path, json={}, headers={"If-Match": '"7"'}).status_code == 412
+    changed = tenant.admin.put(path, json={"title": "Booking"}, headers={"If-Match": '"1"'})
+    assert (changed.json()["version"], changed.json()["description"]) == (2, None)
+    assert changed.json()["createdAt"] == made.json()["createdAt"]
+    assert tenant.admin.delete(path, headers={"If-Match": '"1"'}).status_code == 412
+    assert tenant.admin.delete(path, headers={"If-Match": '"2"'}).status_code == 204
+    for answer in (tenant.reader.get(path), tenant.admin.delete(path)):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "TOOL_NOT_FOUND")
+    assert tenant.admin.put(path, json={}, headers={"If-Match": '"1"'}).status_code == 412
+
+
+def test_two_who_write_at_once_do_not_undo_each_other(tenant, put):
+    """The whole has a version, too."""
+    tag = put({"name": "a"}).headers["ETag"]
+    assert put({"name": "b"}, headers={"If-Match": tag}).status_code == 200
+    assert put({"name": "c"}, headers={"If-Match": tag}).status_code == 412
+    assert names(tenant) == ["a", "b"]
+
+
+BAD = {
+    "no tools": ({}, "$.tools"),
+    "tools twice": ({"tools": [], "result": {"tools": []}}, "$.tools"),
+    "no list": ({"tools": {}}, "$.tools"),
+    "no name": ({"tools": [{}]}, "$.tools[0].name"),
+    "a name that hides": ({"tools": [{"name": "a\u200bb"}]}, "$.tools[0].name"),
+    "one name twice": ({"tools": [{"name": "a"}, {"name": "a"}]}, "$.tools[1].name"),
+    "no schema": ({"tools": [{"name": "a", "inputSchema": True}]}, "$.tools[0].inputSchema"),
+    "too large": (
+        {"tools": [{"name": "a", "description": "x" * MAX_TOOL_BYTES}]},
+        "$.tools[0].inputSchema",
+    ),
+    "a key": ({"tools": [{"name": "a", "description": "svc_" + "0" * 32}]}, "$.tools[0].description"),
+    "an error for an answer": ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}, "$.tools"),
+    "within the message": ({"result": {"tools": [{"name": ""}]}}, "$.result.tools[0].name"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_a_list_of_tools_is_400_with_its_place(tenant, name):
+    """And nothing of it is taken in."""
+    body, place = BAD[name]
+    answer = tenant.admin.put("/v1/catalog", json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["details"][0]["path"] == place
+    assert names(tenant) == []
+
+
+def test_a_page_of_several_prunes_nothing(tenant, put):
+    """What stands on the next page would go."""
+    put({"name": "a"})
+    answer = tenant.admin.put("/v1/catalog", params={"prune": "true"}, json={"tools": [], "nextCursor": "2"})
+    assert answer.status_code == 400
+    assert "nextCursor" in answer.json()["error"]["message"]
+    assert names(tenant) == ["a"]
+
+
+def test_a_large_list_is_taken_and_a_larger_one_is_413(tenant):
+    """A thousand tools of real size are about half a megabyte."""
+    tools = [{"name": f"tool_{number}", "description": "x" * 500} for number in range(MAX_TOOLS)]
+    assert tenant.admin.put("/v1/catalog", json={"tools": tools}).json()["tools"] == MAX_TOOLS
+    one_more = tenant.admin.put("/v1/catalog/tool/more", json={})
+    assert (one_more.status_code, one_more.json()["error"]["code"]) == (409, "LIMIT_REACHED")
+    assert f"it may have {MAX_TOOLS}" in one_more.json()["error"]["message"]
+    content = json.dumps({"tools": [{"name": f"{n}", "description": "x" * 60_000} for n in range(18)]})
+    assert tenant.admin.put("/v1/catalog", content=content).status_code == 413
+
+
+def test_all_tools_together_are_bounded_in_bytes(tenant, put):
+    """One step of the store reads them all."""
+    each = MAX_TOOL_BYTES - 200
+    for start in range(0, MAX_CATALOG_BYTES // each, 15):
+        tools = [{"name": f"{start + number}", "description": "x" * each} for number in range(15)]
+        answer = put(*tools)
+        if answer.status_code != 200:
+            break
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "LIMIT_REACHED")
+    assert "bytes" in answer.json()["error"]["message"]
+
+
+def seal(tenant):
+    async def run():
+        client = open_client(tenant.store_url, 1000)
+        try:
+            while await Sealer(client, 512, 100).seal_next(tenant.id):
+                pass
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
+    """Whatever was decided about them; one that comes into the catalogue is listed once."""
+    agent = tenant.new_agent()["id"]
+    for tool in ("mail.send", "payment.refund", "mail.send"):
+        tenant.authorize(agent, tool)
+    seal(tenant)
+    put(REFUND)
+    seen = {each["name"]: each["catalogued"] for each in tenant.reader.get("/v1/catalog").json()}
+    assert seen == {"mail.send": False, "payment.refund": True}
+    answer = tenant.reader.get("/v1/catalog/tool/mail.send")
+    assert answer.status_code == 404
+
+
+def test_a_caller_that_invents_names_fills_nothing(tenant):
+    """The latest stay."""
+
+    async def run():
+        client = open_client(tenant.store_url, 1000)
+        try:
+            await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)
+            await note_seen(client, tenant.id, ["new"], 2)
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+    found = names(tenant)
+    assert len(found) == MAX_SEEN
+    assert "new" in found
+
+
+def test_another_workspace_has_its_own(tenant, put, store, replica):
+    put({"name": "ours"})
+    other = Tenant(store.url, replica)
+    try:
+        assert names(other) == []
+        assert other.reader.get("/v1/catalog/tool/ours").status_code == 404
+    finally:
+        other.close()
