@@ -73,7 +73,7 @@ class Authorizer:
             else:
                 answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
             if isinstance(answer, Decision):
-                return answer if not agent.agent_messages else _with_message(answer, agent)
+                return answer if not agent.agent_messages else with_message(answer, agent)
             stale = require_stale(answer)
             self._metrics.went_stale(version_moved=stale.version_moved)
             now_us, asked_us = stale.time_us, monotonic_us()
@@ -113,7 +113,7 @@ class Authorizer:
         )
 
 
-def _with_message(decision: Decision, agent: CompiledAgent) -> Decision:
+def with_message(decision: Decision, agent: CompiledAgent) -> Decision:
     """The decision with what its policy says to the agent; one that is allowed needs no words."""
     outcome = decision.outcome
     message = None if outcome.policy_id is None else agent.agent_messages.get(outcome.policy_id)

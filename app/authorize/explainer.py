@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET, Struct
 
 from app.authorize.approval_step import ApprovalStep
+from app.authorize.authorizer import with_message
 from app.authorize.commit import Answer, CommitDecision, require_stale
 from app.authorize.escalated import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
@@ -13,6 +14,7 @@ from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.model.agents import Agent
+from app.model.decision_codes import code_of, next_action
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.drafts import stored_id
 from app.model.explanations import Explanation
@@ -80,6 +82,7 @@ class Explainer:
         decision, outcome = judged.decision, judged.decision.outcome
         standings = await read_standings(self._client, caller.workspace_id, request.agent_id, judged.traced, at_us)
         names = {each.policy.id: each.policy.name for each in judged.traced.policies}
+        code = code_of(outcome)
         # Rounded up, as authorize does.
         retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
         return Explanation(
@@ -89,11 +92,14 @@ class Explainer:
             policy_name=names.get(outcome.policy_id or ""),
             rule=outcome.rule,
             reason=outcome.reason,
+            code=code,
+            next_action=next_action(code, waiting_helps=retry_ms is not None),
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             at=rfc3339(decision.time_us // 1000),
             agent=explained_agent(judged.governed.agent),
             policies=policy_parts(judged.traced, outcome, request, standings),
             approval=decision.approval or UNSET,
+            agent_message=decision.agent_message or UNSET,
         )
 
     async def _judge(self, caller: Caller, request: AuthorizeRequest, at_us: int | None, drafting: Drafting) -> _Judged:
@@ -107,7 +113,7 @@ class Explainer:
             traced = await self._pool.run(workspace_id, trace, agent, policies, request, now_us, caller.key_id)
             answer = await self._ask(caller, request, governed, agent, traced.plan, now_us, at_us)
             if isinstance(answer, Decision):
-                return _Judged(governed, traced, answer)
+                return _Judged(governed, traced, with_message(answer, agent))
             now_us = require_stale(answer).time_us
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one explanation; try again")
 

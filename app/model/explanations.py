@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.agents import AgentStatus, Groups
+from app.model.decision_codes import DecisionCode, NextAction
 from app.model.decisions import ApprovalRef, Result, RuleRef
 from app.model.fields import AgentId, Count, DisplayName, Id, Timestamp, Uuid
 from app.model.policies import PolicyKind
@@ -141,11 +142,14 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_name: Its name; null where there is no policy.
     rule: The rule that decides; null where no rule does.
     reason: A sentence for people.
+    code: Why it would be decided so, for programs.
+    next_action: What could lead to another answer.
     retry_after_seconds: When every rate limit that refuses has room again; null if none does.
     at: The time that counts: of time windows, rate limits and budgets.
     agent: Whom it is about.
     policies: Every policy that governs the agent, and what it had to do with it.
     approval: What the call would wait for, or use; only where it is a matter of approvals.
+    agent_message: What the policy that gives the result would say to the agent; only where it says something.
     """
 
     allowed: bool
@@ -154,11 +158,14 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_name: str | None
     rule: RuleRef | None
     reason: str
+    code: DecisionCode
+    next_action: NextAction
     retry_after_seconds: Seconds | None
     at: Timestamp
     agent: ExplainedAgent
     policies: list[PolicyPart]
     approval: ApprovalRef | UnsetType = UNSET
+    agent_message: str | UnsetType = UNSET
 
 
 class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -170,6 +177,7 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_name: Its name then; null where there was no policy.
     rule: The rule that decided; null where no rule did.
     reason: The entry's sentence.
+    code: Why it was decided so, for programs.
     at: When it was decided.
     agent: The agent as it was then.
     policies: Every policy that governed it then, and what it had to do with it.
@@ -184,6 +192,7 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_name: str | None
     rule: RuleRef | None
     reason: str
+    code: DecisionCode
     at: Timestamp
     agent: ExplainedAgent
     policies: list[PolicyPart]

@@ -6,6 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from app.model.agents import Agent
+from app.model.decision_codes import code_of
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
 from app.model.policies import Policy
@@ -70,6 +71,7 @@ def past_explanation(
         policy_name=next((policy.name for policy in policies if policy.id == call.policy_id), None),
         rule=call.rule,
         reason=call.reason,
+        code=code_of(outcome),
         at=call.timestamp,
         agent=explained_agent(agent),
         policies=[judge.policy(part) for part in parts],

@@ -5,6 +5,10 @@ so callers that send slowly cannot fill the memory; and no workspace can take al
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.errors import Overloaded
 
 LARGE_BYTES = 64 * 1024
 """A call of more is large, and counted here."""
@@ -31,6 +35,19 @@ class LargeCalls:
             return False
         self._held[workspace_id] += size
         return True
+
+    @contextmanager
+    def room_for(self, workspace_id: str, size: int) -> Iterator[None]:
+        """The body is counted as long as the block lasts, if it is large. Raises Overloaded if there is no room."""
+        if size <= LARGE_BYTES:
+            yield
+            return
+        if not self.enter(workspace_id, size):
+            raise Overloaded("This replica has too many large bodies of this workspace at once; nothing was done")
+        try:
+            yield
+        finally:
+            self.leave(workspace_id, size)
 
     def leave(self, workspace_id: str, size: int) -> None:
         """It is answered."""

@@ -1,7 +1,11 @@
 """POST /v1/explain: what authorize would answer, and why, over HTTP."""
 
+import json
+
 import pytest
 from tenants import FREE, Tenant
+
+from app.http.api.authorize_body import MAX_CALL_BYTES
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
@@ -10,7 +14,7 @@ BOUNDED = {
     "tools": ["pay"],
     "parameters": {"amount": {"max": 5}, "apiKey": {"regex": "^x"}},
 }
-ALIKE = ("allowed", "result", "policyId", "rule", "reason")
+ALIKE = ("allowed", "result", "policyId", "rule", "reason", "code", "nextAction", "agentMessage")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +37,7 @@ def explain(tenant, agent, tool="pay", status=200, **fields):
 
 
 def alike(answer):
-    return {name: answer[name] for name in ALIKE}
+    return {name: answer[name] for name in ALIKE if name in answer}
 
 
 def test_it_says_what_authorize_answers_and_leaves_nothing_behind(tenant, agent):
@@ -53,6 +57,38 @@ def test_it_says_what_authorize_answers_and_leaves_nothing_behind(tenant, agent)
     refused = tenant.authorize(agent, "pay", parameters={"amount": 3, "apiKey": "xyz"})
     assert alike(told) == alike(refused)
     assert 0 < refused["retryAfterSeconds"] <= told["retryAfterSeconds"] <= 60
+
+
+def test_it_says_what_the_agent_may_do_next_and_is_told(tenant, agent):
+    """Code, next action and the policy's sentence are those of authorize, for every result."""
+    asks, waits = {"type": "approval_required", "tools": ["mail"]}, LIMITED | {"tools": ["pay", "mail"]}
+    tenant.new_policy(agent, FREE, waits, asks, BOUNDED, agentMessage="Ask the desk.")
+    for tool, amount, wanted in (
+        ("mail", 1, ("approval_required", "request_approval", "Ask the desk.")),
+        ("pay", 9, ("parameter_invalid", "change_parameters", "Ask the desk.")),
+        ("read", 1, ("allowed", "none", None)),
+        ("pay", 3, ("allowed", "none", None)),
+        ("pay", 3, ("quota_full", "retry", "Ask the desk.")),
+    ):
+        call = {"parameters": {"amount": amount, "apiKey": "xyz"}}
+        told = explain(tenant, agent, tool, **call)
+        assert (told["code"], told["nextAction"], told.get("agentMessage")) == wanted
+        assert alike(told) == alike(tenant.authorize(agent, tool, **call))
+
+
+def test_a_call_of_1_mib_is_explained_to_its_last_byte(tenant, agent):
+    """As large as authorize takes it; a byte more is 413, announced or not."""
+    ends = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"content": {"regex": "end$"}}}
+    tenant.new_policy(agent, ends)
+    call = {"agent_id": agent, "tool_name": "pay", "parameters": {"content": "end"}}
+    text = "x" * (MAX_CALL_BYTES - len(json.dumps(call))) + "end"
+    body = json.dumps(call | {"parameters": {"content": text}}).encode()
+    told, given = (tenant.reader.post(path, content=body) for path in ("/v1/explain", "/v1/authorize"))
+    assert (told.status_code, told.json()["result"]) == (200, "allowed")
+    assert alike(told.json()) == alike(given.json())
+    for content in (body + b" ", iter([body, b" "])):
+        refused = tenant.reader.post("/v1/explain", content=content)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_each_rule_says_what_it_saw_and_no_secret_is_in_it(tenant, agent):

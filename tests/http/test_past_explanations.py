@@ -7,6 +7,7 @@ LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "w
 BOUNDED = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"amount": {"max": 5}}}
 SECRET = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"password": {"minLength": 8}}}
 ASKED = {"type": "approval_required", "tools": ["pay"]}
+SAME = ("id", "result", "policyId", "rule", "reason", "code")
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
@@ -50,9 +51,7 @@ def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
     assert versions == [None, None, 2, 1], "the newest is first; no policy decided it"
     told = explained(tenant, denied)
     assert parts(told) == {"first": ["passed", "failed"]}
-    assert {name: told[name] for name in ("id", "result", "policyId", "rule", "reason")} == {
-        name: denied[name] for name in ("id", "result", "policyId", "rule", "reason")
-    }
+    assert {name: told[name] for name in SAME} == {name: denied[name] for name in SAME}
     assert (told["policies"][0]["version"], told["policyName"], told["unknown"]) == (1, "first", [])
     assert told["policies"][0]["rules"][1]["values"] == [{"name": "parameters.amount", "value": 9}]
     assert parts(explained(tenant, allowed)) == {"second": ["passed"]}

@@ -80,6 +80,8 @@ class Explained(Workspace):
         wait_us = None if answer[3] is None else -(-answer[3] // 1000) / 1000
         assert (told.result, called, index) == answer[:3]
         assert (told.reason, told.retry_after_seconds) == (reason, wait_us)
+        for name in ("allowed", "code", "next_action", "agent_message", "retry_after_seconds"):
+            assert getattr(told, name) == getattr(self.told, name)
         assert_consistent(told)
         return told
 
@@ -185,6 +187,7 @@ def at_random(rng):
             "priority": rng.choice([0, 0, 7]),
             "enabled": rng.random() < 0.9,
             "kind": rng.choice(["grant", "grant", "guardrail"]),
+            "agent_message": rng.choice([None, "Ask the desk."]),
         }
         for number in range(rng.randint(1, 4))
     ]

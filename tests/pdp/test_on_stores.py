@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from test_differential import STARTS, edit_one, policies, steps
 
+from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
@@ -25,7 +26,9 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from app.views.decisions import DecisionView
 
+SENT = DEFAULTS | {"agent_message": None}
 CASES = [case for case in all_cases() if case.refused is None]
 
 
@@ -50,7 +53,7 @@ class Workspace:
             await self.agents.update(self.id, self.agent_id, status=AgentStatus(status))
         for body in bodies:
             rules = msgspec.convert(body["rules"], Rules)
-            fields = {name: body.get(name, default) for name, default in DEFAULTS.items()}
+            fields = {name: body.get(name, default) for name, default in SENT.items()}
             fields |= owner_of(body, self.agent_id) | {"kind": PolicyKind(fields["kind"])}
             policy = await self.policies.create(self.id, name=body["name"], rules=rules, **fields)
             self.ids[body.get("id", body["name"])] = policy.id
@@ -68,7 +71,10 @@ class Workspace:
             await self.client.call("LPUSH", bucket, now_us)
 
     async def judge(self, tool_name, parameters, now_us, action="authorize", context=None):
-        """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason."""
+        """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason.
+
+        `told` is what the caller is told then.
+        """
         governed = await self.agents.load(self.id, self.agent_id)
         request = AuthorizeRequest(self.agent_id, tool_name, action, parameters, b"{}", context=context)
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
@@ -76,6 +82,7 @@ class Workspace:
         decision_id = self.made.new(now_us // 1000)
         decision = await self.commit(self.caller, request, governed.tokens, plan, decision_id, now_us, now_us=now_us)
         assert isinstance(decision, Decision)
+        self.told = DecisionView.of(with_message(decision, compiled))
         outcome = decision.outcome
         called = {policy_id: name for name, policy_id in self.ids.items()}.get(outcome.policy_id)
         index = None if outcome.rule is None else outcome.rule.index

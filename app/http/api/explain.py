@@ -9,9 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from app.errors import Invalid
+from app.http.api.authorize import AsgiCall
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import requires
-from app.http.bodies import MAX_BODY_BYTES, Body, decode_body, read_body
+from app.http.bodies import Body, decode_body, read_body
 from app.http.called_agents import WANTED, called_agent
 from app.model.agents import Agent, AgentRef
 from app.model.decisions import AuthorizeRequest
@@ -63,7 +64,13 @@ class ExplainBody(Body, frozen=True):
 @post(PATH, status_code=200, guards=[requires(Scope.READ, Scope.POLICIES)])
 async def explain(request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]) -> Explanation:
     """What authorize would answer, and what every rule has to do with it; nothing is taken, logged or created."""
-    raw = await read_body(request.receive, MAX_BODY_BYTES)
+    max_bytes = services.settings.call_bytes_max
+    size = min(AsgiCall(request.scope, request.receive).most, max_bytes)
+    with services.large_calls.room_for(caller.workspace_id, size):
+        return await _explained(services, caller, await read_body(request.receive, max_bytes))
+
+
+async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanation:
     body, call = await services.pool.run(caller.workspace_id, _decode, services, raw)
     agent_id = await services.agents.id_of(caller.workspace_id, call.agent_id)
     drafts = body.policies or []
@@ -80,5 +87,6 @@ async def explain(request: Request[Any, Any, Any], caller: Handed[Caller], servi
 
 def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
     """The body, and its call as authorize decodes it: the bytes themselves, since approvals are bound to them."""
-    body = decode_body(raw, ExplainBody)
-    return body, decode_tool_call(raw, None, services.redactor, services.signer, MAX_BODY_BYTES)
+    max_bytes = services.settings.call_bytes_max
+    body = decode_body(raw, ExplainBody, max_bytes)
+    return body, decode_tool_call(raw, None, services.redactor, services.signer, max_bytes)
