@@ -35,6 +35,7 @@ from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
 from app.redis_client.urls import MasterLocator, StoreUrl
+from app.replaying.past_decisions import PastDecisions
 from app.replaying.processes import ReplayProcesses
 from app.replaying.reading import Replayer
 from app.settings import Settings, SettingsError
@@ -75,10 +76,10 @@ class Services(Struct, frozen=True, kw_only=True):
     policies: Policies
     policy_sets: PolicySets
     policy_versions: PolicyVersions
-    policy_history: PolicyHistory
     catalog: Catalog
     audit: AuditLog
     sealing: SealingWatch
+    past_decisions: PastDecisions
     replayer: Replayer
     replays: ReplayProcesses
     changes: Changes
@@ -177,7 +178,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
-        changes = Changes(client)
+        changes, history = Changes(client), PolicyHistory(client, limits.policy_versions, pool)
         audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
         yield Services(
             settings=settings,
@@ -191,10 +192,10 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policy_sets=PolicySets(client, ids, limits, pool),
             policies=policies,
             policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
-            policy_history=PolicyHistory(client, limits.policy_versions, pool),
             catalog=Catalog(client),
             audit=audit,
             sealing=SealingWatch(client),
+            past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
             replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
             replays=ReplayProcesses(settings, stopping),
             changes=changes,

@@ -8,6 +8,7 @@ import click
 from msgspec.structs import replace
 
 from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
@@ -199,4 +200,5 @@ def archive_log(workspace: str, folder: Path) -> None:
     click.echo(f"{counted(with_services(write), 'segment')} added")
 
 
+audit.add_command(explain_decision)
 audit.add_command(verify_log)

@@ -1,15 +1,19 @@
-"""`remit explain`: why the running service would answer a call as it would."""
+"""`remit explain`: why the service would answer a call as it would; `remit audit explain`: why it did."""
 
 import json
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from app.cli.authorize import COLOURS, KEY, LOCAL, URL, named_value, post_json
-from app.cli.options import Time
-from app.cli.session import print_json
+from app.cli.options import JSON, WORKSPACE, Time, Uuid
+from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
 from app.model.times import rfc3339
+
+if TYPE_CHECKING:
+    from app.model.explanations import PastExplanation
+    from app.replica import Services
 
 _SHOWN = 60
 
@@ -60,6 +64,31 @@ def explain(
         print_json(told)
     else:
         print_explanation(told)
+
+
+@click.command("explain")
+@WORKSPACE
+@click.argument("entry", type=Uuid())
+@JSON
+def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
+    """Print why a decision of the log was made, rule by rule, by the policies of its time. ENTRY is its id.
+
+    What the log does not hold is said to be unknown, and never guessed.
+    """
+    import msgspec
+
+    async def read(services: "Services") -> "PastExplanation":
+        return await services.past_decisions.explain(await services.workspaces.find(workspace), entry)
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    told = msgspec.to_builtins(found)
+    click.echo(f"{told['at']}  agent {told['agent']['alias'] or told['agent']['name']}  {told['code']}")
+    print_explanation(told)
+    if told["unknown"]:
+        click.echo(f"\nThe log does not hold {', '.join(told['unknown'])}")
 
 
 def print_explanation(told: dict[str, Any]) -> None:

@@ -204,3 +204,21 @@ def test_a_former_version_is_found_and_made_current_again(remit, tenant):
     assert (gone.returncode, gone.stderr) == (1, "Error: The policy is at version 3; there was no version 9 yet\n")
     trail = tenant.admin.get("/v1/changes", params={"resource_id": policy_id}).json()
     assert [each.get("reason") for each in trail] == ["false alarm", "while we look", None]
+
+
+def test_a_decision_of_the_past_is_explained(remit, tenant):
+    """As the API does; what the log does not hold is named; what is no decision is said to be none."""
+    agent = tenant.new_agent(alias="payer")
+    secret = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"password": {"minLength": 8}}}
+    tenant.new_policy(agent["id"], secret, *REFUNDS["rules"], name="pays")
+    decided = tenant.authorize("payer", "pay", parameters={"password": "long enough"})["id"]
+
+    told = json.loads(done(remit("audit", "explain", decided, "--json")))
+    assert told == tenant.reader.get(f"/v1/audit-logs/{decided}/explanation").json()
+    lines = done(remit("audit", "explain", decided)).splitlines()
+    assert lines[0].endswith("  agent payer  not_allowlisted")
+    assert lines[1].startswith("denied  ")
+    assert lines[-1] == "The log does not hold parameters.password"
+    assert remit("audit", "explain", "nonsense").returncode == 2
+    ran = remit("audit", "explain", agent["id"])
+    assert (ran.returncode, ran.stderr) == (1, "Error: No audit entry has this id\n")

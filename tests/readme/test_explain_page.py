@@ -52,4 +52,4 @@ def test_the_session_prints_what_the_page_says(service):
     wanted = [text for _, text in commands()]
     assert len(printed) == len(wanted) > 6
     for got, want in zip(printed, wanted, strict=True):
-        assert re.fullmatch(re.escape(want).replace("…", r"[0-9.]+"), got), f"{got}\n\n{want}"
+        assert re.fullmatch(re.escape(want).replace("…", r"[0-9TZ:.-]+"), got), f"{got}\n\n{want}"
