@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent / "src/remit_client"
-BY_HAND = {"io.py"}
+BY_HAND = {"io.py", "plain_http.py", "transport.py"}
 HEAD = "# Written by unasync.py from _async/{name}; change that.\n"
 SWAPS = (
     (r"\basync def\b", "def"),

@@ -6,9 +6,10 @@ The tests of the clients and of every adapter run all of them.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from service import answer, problem
+from service import FaultyServer, answer, problem
 
 from remit_client import ApprovalPending, Denied, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
 
@@ -18,6 +19,11 @@ UNANSWERED = ("down", "unresolvable", "slow", "stops in the middle")
 YES = {"id": "1", "allowed": True, "result": "allowed", "reason": "fine", "policyId": None, "rule": None}
 NO = YES | {"allowed": False, "result": "denied", "reason": "it is late", "nextAction": "none"}
 ASK = YES | {"allowed": False, "result": "escalated", "reason": "a person must see this"}
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+LENGTH = b"Content-Length: 2\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,13 @@ CASES = [
         MalformedAnswer,
         "REMIT_URL",
     ),
+    Case("closes before it answers", (b"",), Unavailable, "Check REMIT_URL"),
+    Case("no TLS", "plain text where TLS is wanted", Unavailable, "Check REMIT_URL"),
+    Case("chunks that end early", (CHUNKED + b'10\r\n{"allowed": true',), Unavailable, "Check REMIT_URL"),
+    Case("chunks of garbage", (CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",), Unavailable, "Check REMIT_URL"),
+    Case("two lengths", (HEAD + LENGTH + b"Content-Length: 3\r\n\r\n{}",), Unavailable, "Check REMIT_URL"),
+    Case("no name of a header", (HEAD + LENGTH + b": x\r\n\r\n{}",), Unavailable, "Check REMIT_URL"),
+    Case("an endless header", (HEAD + b"X: " + b"x" * 1_000_000,), Unavailable, "Check REMIT_URL"),
     Case("no HTTP", (b"SSH-2.0-OpenSSH_9.2\r\n",), Unavailable, "Check REMIT_URL"),
     Case("401", (problem(401, "UNAUTHORIZED"),), Refused, "REMIT_API_KEY"),
     Case("401 expired", (problem(401, "API_KEY_EXPIRED"),), Refused, "REMIT_API_KEY"),
@@ -65,6 +78,9 @@ CASES = [
     Case("204", (answer(204, raw=b""),), MalformedAnswer, "REMIT_URL"),
     Case("html", (answer(200, raw=b"<html>welcome</html>"),), MalformedAnswer, "REMIT_URL"),
     Case("not UTF-8", (answer(200, raw=b"\xff\xfe{}"),), MalformedAnswer, "REMIT_URL"),
+    Case(
+        "no JSON, it says", (answer(200, YES).replace(b"application/json", b"text/html"),), MalformedAnswer, "REMIT_URL"
+    ),
     Case("null", (answer(200, None),), MalformedAnswer, "no JSON object"),
     Case("array", (answer(200, [YES]),), MalformedAnswer, "no JSON object"),
     Case("deep", (answer(200, raw=b"[" * 100_000),), MalformedAnswer, "REMIT_URL"),
@@ -80,11 +96,13 @@ CASES = [
 ]
 
 
-def address(case: Case, faulty) -> str:
+def address(case: Case, faulty: Callable[..., FaultyServer]) -> str:
     """Where a service with this fault is."""
     if case.answers == "closed port":
         with socket.create_server(("127.0.0.1", 0)) as taken:
             return f"http://127.0.0.1:{taken.getsockname()[1]}"
     if case.answers == "no such host":
         return "http://remit.invalid:8080"
+    if case.answers == "plain text where TLS is wanted":
+        return faulty(None, greets=b"HTTP/1.1 400 Bad Request\r\n\r\n").url.replace("http", "https")
     return faulty(*case.answers).url

@@ -61,8 +61,8 @@ def faulty():
     """Starts servers that answer what they are told to."""
     with contextlib.ExitStack() as stack:
 
-        def start(*answers):
-            server = FaultyServer(*answers)
+        def start(*answers, greets=b""):
+            server = FaultyServer(*answers, greets=greets)
             stack.callback(server.close)
             return server
 

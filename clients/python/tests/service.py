@@ -83,11 +83,13 @@ def problem(status: int, code: str, *headers: str) -> bytes:
 class FaultyServer:
     """Answers each request with the next of `answers`, the last one again and again; None says nothing at all.
 
-    asked: the requests so far, as bytes. drips: seconds between two bytes of a body.
+    asked: the requests so far, as bytes. drips: seconds between two bytes of a body. greets: what it says before it is
+    asked, and then closes. `{id}` in an answer is the request's X-Request-ID.
     """
 
-    def __init__(self, *answers: bytes | None) -> None:
+    def __init__(self, *answers: bytes | None, greets: bytes = b"") -> None:
         self.answers = list(answers)
+        self.greets = greets
         self.asked: list[bytes] = []
         self.drips = 0.0
         self.was_asked = threading.Event()
@@ -102,6 +104,10 @@ class FaultyServer:
             while True:
                 connection, _ = self._socket.accept()
                 self._open.append(connection)
+                if self.greets:
+                    connection.sendall(self.greets)
+                    connection.close()
+                    continue
                 threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 
     def _converse(self, connection: socket.socket) -> None:
@@ -112,6 +118,7 @@ class FaultyServer:
                 said = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
                 if said is None:
                     continue
+                said = said.replace(b"{id}", header(request, b"X-Request-ID"))
                 head, split, body = said.partition(b"\r\n\r\n")
                 connection.sendall(head + split)
                 for byte in [body[at : at + 1] for at in range(len(body))] if self.drips else [body]:
@@ -121,11 +128,28 @@ class FaultyServer:
                     connection.close()
                     return
 
+    @property
+    def connections(self) -> int:
+        """How many were opened so far."""
+        return len(self._open)
+
+    def hang_up(self) -> None:
+        """Every connection has ended; new ones can be opened."""
+        for one in self._open:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         for one in [self._socket, *self._open]:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
+
+
+def header(request: bytes, name: bytes) -> bytes:
+    """The value of a header of a request; empty if it has none."""
+    lines = [line.partition(b": ") for line in request.partition(b"\r\n\r\n")[0].split(b"\r\n")]
+    return next((value for given, _, value in lines if given.lower() == name.lower()), b"")
 
 
 def _read_request(connection: socket.socket) -> bytes:

@@ -5,11 +5,12 @@ import logging
 import os
 import time
 
+import httpx
 import pytest
-from cases import CASES, NO, YES, address
+from cases import CASES, NO, PATIENT, YES, address
 from service import answer, problem
 
-from remit_client import AsyncRemit, Denied, Remit, RemitError, Unavailable
+from remit_client import AsyncRemit, Denied, Interrupted, MalformedAnswer, Remit, RemitError, Unavailable
 
 KEY = "svc_" + "0" * 32
 
@@ -27,14 +28,16 @@ def test_a_tool_does_not_run_without_a_yes(case, faulty):
     assert KEY not in f"{raised.value!s}{raised.value!r}{raised.value.for_agent()}{remit!r}"
 
 
+@pytest.mark.parametrize("options", [None, {"trust_env": False}], ids=["asyncio", "httpx"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-async def test_an_async_tool_does_not_run_without_a_yes(case, faulty):
+async def test_an_async_tool_does_not_run_without_a_yes(case, options, faulty):
+    """Over the two ways that it has of asking."""
     ran = []
 
     async def tool():
         ran.append(1)
 
-    async with AsyncRemit(address(case, faulty), KEY, **case.limits) as remit:
+    async with AsyncRemit(address(case, faulty), KEY, http_options=options, **case.limits) as remit:
         with pytest.raises(case.raised, match=case.says) as raised:
             await remit.guard("bot", "tool")(tool)()
         with pytest.raises(case.raised):
@@ -95,15 +98,38 @@ async def test_an_answer_to_a_cancelled_question_is_not_taken_for_the_next(fault
     assert b"second" in server.asked[-1]
 
 
-def test_a_closed_loop_runs_no_tool(faulty):
+TWO = answer(200, YES, "X-Request-ID: {id}") * 2
+
+
+def test_a_second_answer_is_not_taken_for_the_next(faulty):
+    """It stands in the connection, in whose order the next question would be allowed."""
+    with Remit(faulty(TWO, answer(200, NO)).url, KEY, **PATIENT) as remit:
+        assert remit.authorize("bot", "first").allowed
+        with pytest.raises((Denied, MalformedAnswer)):
+            remit.guard("bot", "second")(pytest.fail)()
+
+
+@pytest.mark.parametrize("options", [None, {"trust_env": False}], ids=["asyncio", "httpx"])
+async def test_an_async_client_takes_no_second_answer_either(options, faulty):
+    async with AsyncRemit(faulty(TWO, answer(200, NO)).url, KEY, http_options=options, **PATIENT) as remit:
+        assert (await remit.authorize("bot", "first")).allowed
+        with pytest.raises((Denied, MalformedAnswer)):
+            async with remit.guard("bot", "second"):
+                pytest.fail("it ran")
+
+
+@pytest.mark.parametrize("options", [None, {"trust_env": False}], ids=["asyncio", "httpx"])
+@pytest.mark.parametrize("unavailable", ["deny", "allow"])
+def test_a_closed_loop_runs_no_tool(faulty, unavailable, options):
+    """Nor where an outage would not keep it from running."""
     ran = []
 
     async def tool():
         ran.append(1)
 
     server = faulty(None)
-    remit = AsyncRemit(server.url, KEY, timeout=30)
-    guarded = remit.guard("bot", "tool")(tool)
+    remit = AsyncRemit(server.url, KEY, timeout=30, http_options=options)
+    guarded = remit.guard("bot", "tool", on_unavailable=unavailable)(tool)
 
     async def begin():
         task = asyncio.get_running_loop().create_task(guarded())
@@ -122,6 +148,20 @@ def test_a_closed_loop_runs_no_tool(faulty):
     with pytest.raises(RuntimeError, match="loop is closed"):
         loop.run_until_complete(never)
     never.close()
+    assert not ran
+
+
+def test_an_interruption_is_no_outage():
+    """What cannot be asked because of this program itself is not let through by `on_unavailable`."""
+
+    def interrupt(_):
+        raise RuntimeError("the client has been closed")
+
+    ran, options = [], {"transport": httpx.MockTransport(interrupt)}
+    with Remit("http://127.0.0.1:1", KEY, retries=3, http_options=options) as remit:
+        guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
+        with pytest.raises(Interrupted, match="close the client after the last call"):
+            guarded()
     assert not ran
 
 

@@ -11,6 +11,7 @@ from remit_client._sync.guard import Guard
 from remit_client.errors import (
     ApprovalPending,
     Denied,
+    Interrupted,
     MalformedAnswer,
     NotAllowed,
     Refused,
@@ -29,6 +30,7 @@ __all__ = [
     "Decision",
     "Denied",
     "Guard",
+    "Interrupted",
     "MalformedAnswer",
     "NotAllowed",
     "Refused",

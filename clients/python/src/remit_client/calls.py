@@ -22,7 +22,7 @@ from remit_client.catalog_calls import (
 from remit_client.catalog_calls import (
     put_catalog_tool as put_catalog_tool,
 )
-from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, tool_statuses
+from remit_client.models import Agent, ApiKey, Approval, AuditEntry, Decision, Json, NotAnAnswer, tool_statuses
 from remit_client.policy_calls import (
     create_policy as create_policy,
 )
@@ -155,7 +155,14 @@ def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
     seconds = math.ceil(max(0.0, min(wait, POLL_S)))
     path = f"/v1/approvals/{segment(approval_id)}"
     query = {"wait": seconds} if seconds else {}
-    return Call("GET", path, Approval.read, query=query, wait_seconds=seconds, repeatable=True)
+
+    def read(answer: Any) -> Approval:
+        approval = Approval.read(answer)
+        if approval.id.lower() != approval_id.lower():
+            raise NotAnAnswer("it is another approval's")
+        return approval
+
+    return Call("GET", path, read, query=query, wait_seconds=seconds, repeatable=True)
 
 
 def list_approvals(

@@ -89,6 +89,10 @@ class Unavailable(RemitError):
     """There is no decision: Remit cannot be reached, is too slow, or has answered with 5xx."""
 
 
+class Interrupted(Unavailable):
+    """The event loop or the client was closed under the question: no outage, so `on_unavailable` does not apply."""
+
+
 class MalformedAnswer(RemitError):
     """What came back is not an answer of Remit's, so nothing was allowed; `on_unavailable` does not apply."""
 

@@ -8,17 +8,19 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
 
-from remit_client.errors import MalformedAnswer, Refused, RemitError, Throttled, Unavailable
+from remit_client.errors import Interrupted, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
 from remit_client.models import NotAnAnswer, Page
 from remit_client.streams import Reader
 
 T = TypeVar("T")
 U = TypeVar("U")
+Answer = tuple[int, Mapping[str, str], bytes]  # status, headers whose names are found in lower case, body
 
 CONNECT_S = 1.0
 ANSWER_S = 2.0
@@ -85,9 +87,11 @@ class Settings:
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.retries = retries
+        self._asks, self._numbers = uuid.uuid4().hex, count(1)
         self.authorize_url = httpx.URL(f"{self.base}/v1/authorize")
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": "remit-client", "Accept": "application/json"}
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
+        self.has_options = bool(http_options)
         self.options: dict[str, Any] = {"follow_redirects": False, **(http_options or {})}
         if parts.scheme == "http":  # loading the certificates of the machine takes longer than a hundred decisions
             self.options.setdefault("verify", False)
@@ -129,19 +133,37 @@ class Settings:
             "Check that it is healthy (GET /readyz), or raise timeout."
         )
 
-    def interrupted(self, error: Exception) -> Unavailable:
+    def too_large(self, call: Call[Any]) -> MalformedAnswer:
+        """What is raised when an answer is longer than any of Remit's."""
+        return MalformedAnswer(f"{self.base}{call.path} answered with more than {MAX_ANSWER_BYTES >> 20} MiB.")
+
+    def interrupted(self, error: Exception) -> Interrupted:
         """What is raised when the event loop or the client was closed under a call."""
-        return Unavailable(
+        return Interrupted(
             f"The call to Remit was interrupted ({error}). Await it on an event loop that keeps running, and close the "
             "client after the last call."
         )
 
-    def headers_of(self, call: Call[Any]) -> dict[str, str]:
-        """The headers of a request; never to be shown."""
-        headers = self._post_headers if call.body is not None else self._headers
-        if call.headers:
-            headers = {**headers, **call.headers}
-        return headers if call.idempotency_key is None else {**headers, "Idempotency-Key": call.idempotency_key}
+    def headers_of(self, call: Call[Any]) -> tuple[dict[str, str], str]:
+        """The headers of a request, never to be shown, and its id, which is a new one each time."""
+        question = f"{self._asks}-{next(self._numbers)}"
+        kept = self._post_headers if call.body is not None else self._headers
+        headers = {**kept, "X-Request-ID": question, **call.headers}
+        if call.idempotency_key is not None:
+            headers["Idempotency-Key"] = call.idempotency_key
+        return headers, question
+
+    def require_own(self, answer: Answer, question: str) -> None:
+        """Raises MalformedAnswer where this is the answer to another question of ours: a connection has lost count.
+
+        Remit sends the id back. A proxy may have put its own in the place of ours, so only ours can tell.
+        """
+        said = answer[1].get("x-request-id", question)
+        if said != question and said.startswith(self._asks):
+            raise MalformedAnswer(
+                f"What came from {self.base} is the answer to another question. Something between here and Remit mixes "
+                "answers up; nothing that comes through it can be believed."
+            )
 
 
 def new_idempotency_key() -> str:
@@ -159,11 +181,11 @@ def encode(body: Any) -> bytes | None:
     return None if body is None else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
-def interpret(call: Call[T], settings: Settings, status: int, headers: httpx.Headers, content: bytes) -> T:
+def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[str, str], content: bytes) -> T:
     """The answer, or the exception that says why there is none."""
     if httpx.codes.is_success(status):
         try:
-            answer = call.read(json.loads(content) if content else None)
+            answer = call.read(_json(headers, content) if content else None)
             if isinstance(answer, Page):
                 answer.next_cursor = headers.get("x-next-cursor")
             return answer  # noqa: TRY300 - what the readers raise is caught here, too
@@ -175,7 +197,16 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: httpx.Hea
     raise _failure(settings, call, status, headers, content)
 
 
-def _failure(settings: Settings, call: Call[Any], status: int, headers: httpx.Headers, content: bytes) -> RemitError:
+def _json(headers: Mapping[str, str], content: bytes) -> Any:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise NotAnAnswer("it is not said to be JSON")
+    return json.loads(content)
+
+
+def _failure(
+    settings: Settings, call: Call[Any], status: int, headers: Mapping[str, str], content: bytes
+) -> RemitError:
     code, message, details = _problem(content)
     where = f"{call.method} {settings.base}{call.path}"
     if httpx.codes.is_redirect(status):

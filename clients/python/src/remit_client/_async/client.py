@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
 from remit_client import calls
-from remit_client._async.connections import AsyncConnections
 from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable
 from remit_client._async.guard import AsyncGuard
 from remit_client._async.io import pause
-from remit_client.errors import Unavailable
+from remit_client._async.transport import connections_for
+from remit_client.errors import Interrupted, Unavailable
 from remit_client.models import Approval, Decision, Json
 from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, Stream, encode, interpret, new_idempotency_key
 
@@ -44,7 +44,7 @@ class AsyncRemit:
         self.settings = Settings(
             url, key, timeout=timeout, connect_timeout=connect_timeout, retries=retries, http_options=http_options
         )
-        self._connections = AsyncConnections(self.settings)
+        self._connections = connections_for(self.settings)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.settings!r})"
@@ -60,7 +60,7 @@ class AsyncRemit:
         """A client like `other`, which may be of either kind, with connections of its own."""
         made = cls.__new__(cls)
         made.settings = other.settings
-        made._connections = AsyncConnections(made.settings)  # noqa: SLF001 - it is one of us
+        made._connections = connections_for(made.settings)  # noqa: SLF001 - it is one of us
         return made
 
     async def aclose(self) -> None:
@@ -156,6 +156,8 @@ class AsyncRemit:
         while True:
             try:
                 return interpret(call, self.settings, *await self._connections.exchange(call, content, until))
+            except Interrupted:
+                raise
             except Unavailable:
                 attempts -= 1
                 if attempts == 0 or time.monotonic() + pause_s >= until:

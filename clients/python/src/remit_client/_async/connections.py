@@ -1,4 +1,4 @@
-"""One exchange with the service: whatever goes wrong in it is Unavailable."""
+"""One exchange with the service: whatever goes wrong in it is Unavailable, or Interrupted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import httpx
 
 from remit_client._async.io import ClientOfEachLoop, HttpClient, deadline
-from remit_client.errors import MalformedAnswer
-from remit_client.wire import MAX_ANSWER_BYTES, Call, Settings, encode, interpret
+from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, encode, interpret
 
 
 class AsyncConnections:
@@ -22,37 +21,20 @@ class AsyncConnections:
         self._clients = ClientOfEachLoop()
         self._process = os.getpid()
 
-    async def exchange(self, call: Call[Any], content: bytes | None, until: float) -> tuple[int, httpx.Headers, bytes]:
+    async def exchange(self, call: Call[Any], content: bytes | None, until: float) -> Answer:
         """Status, headers and body. until: of time.monotonic(). Raises Unavailable, MalformedAnswer."""
         settings = self._settings
+        headers, question = settings.headers_of(call)
         try:
-            with deadline(until - time.monotonic()):
-                client = self._client()
-                request = client.build_request(
-                    call.method,
-                    settings.url(call),
-                    content=content,
-                    headers=settings.headers_of(call),
-                    timeout=settings.limits(call),
-                )
-                response = await client.send(request, stream=True)
-                try:
-                    body = bytearray()
-                    async for chunk in response.aiter_bytes():
-                        body += chunk
-                        if len(body) > MAX_ANSWER_BYTES:
-                            raise MalformedAnswer(f"{settings.base}{call.path} answered with more than 64 MiB.")
-                        if time.monotonic() > until:
-                            raise TimeoutError
-                finally:
-                    await response.aclose()
-        except (httpx.HTTPError, OSError, TimeoutError) as error:
+            answer = await self._answer(call, headers, content, until)
+        except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # the last: a name that DNS cannot have
             raise settings.unreachable(error) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
         if time.monotonic() > until:
             raise settings.late()
-        return response.status_code, response.headers, bytes(body)
+        settings.require_own(answer, question)
+        return answer
 
     async def lines(self, call: Call[Any]) -> AsyncIterator[str]:
         """The lines of an answer that goes on for as long as it likes. Raises RemitError."""
@@ -62,7 +44,7 @@ class AsyncConnections:
                 call.method,
                 settings.url(call),
                 content=encode(call.body),
-                headers=settings.headers_of(call),
+                headers=settings.headers_of(call)[0],
                 timeout=settings.limits(call),
             ) as response:
                 if not response.is_success:
@@ -78,11 +60,39 @@ class AsyncConnections:
         if client is not None:
             await client.aclose()
 
+    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+        """The answer; raises as httpx does, and TimeoutError."""
+        settings = self._settings
+        with deadline(until - time.monotonic()):
+            client = self._client()
+            request = client.build_request(
+                call.method,
+                settings.url(call),
+                content=content,
+                headers=headers,
+                timeout=settings.limits(call),
+            )
+            response = await client.send(request, stream=True)
+            try:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > MAX_ANSWER_BYTES:
+                        raise settings.too_large(call)
+                    if time.monotonic() > until:
+                        raise TimeoutError
+            finally:
+                await response.aclose()
+        return response.status_code, response.headers, bytes(body)
+
     def _client(self) -> HttpClient:
-        if self._process != os.getpid():
-            self._process, self._clients = os.getpid(), ClientOfEachLoop()
+        self._forget_other_process()
         client = self._clients.get()
         if client is None:
             client = HttpClient(**self._settings.options)
             self._clients.put(client)
         return client
+
+    def _forget_other_process(self) -> None:
+        if self._process != os.getpid():
+            self._process, self._clients = os.getpid(), ClientOfEachLoop()

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from remit_client import calls
-from remit_client._sync.connections import Connections
 from remit_client._sync.enforcement import Enforcer, Context, OnUnavailable
 from remit_client._sync.guard import Guard
 from remit_client._sync.io import pause
-from remit_client.errors import Unavailable
+from remit_client._sync.transport import connections_for
+from remit_client.errors import Interrupted, Unavailable
 from remit_client.models import Approval, Decision, Json
 from remit_client.wire import ANSWER_S, CONNECT_S, Call, Settings, Stream, encode, interpret, new_idempotency_key
 
@@ -45,7 +45,7 @@ class Remit:
         self.settings = Settings(
             url, key, timeout=timeout, connect_timeout=connect_timeout, retries=retries, http_options=http_options
         )
-        self._connections = Connections(self.settings)
+        self._connections = connections_for(self.settings)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.settings!r})"
@@ -61,7 +61,7 @@ class Remit:
         """A client like `other`, which may be of either kind, with connections of its own."""
         made = cls.__new__(cls)
         made.settings = other.settings
-        made._connections = Connections(made.settings)  # noqa: SLF001 - it is one of us
+        made._connections = connections_for(made.settings)  # noqa: SLF001 - it is one of us
         return made
 
     def close(self) -> None:
@@ -157,6 +157,8 @@ class Remit:
         while True:
             try:
                 return interpret(call, self.settings, *self._connections.exchange(call, content, until))
+            except Interrupted:
+                raise
             except Unavailable:
                 attempts -= 1
                 if attempts == 0 or time.monotonic() + pause_s >= until:

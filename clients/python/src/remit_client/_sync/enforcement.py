@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from remit_client.errors import ApprovalPending, Denied, RemitError, Unavailable
+from remit_client.errors import ApprovalPending, Denied, Interrupted, RemitError, Unavailable
 from remit_client.models import Decision, Json
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Enforcer:
         try:
             decision = self.remit.authorize(self.agent, tool, parameters, context=vouched or None)
         except Unavailable as error:
-            if self._on_unavailable != "allow":
+            if self._on_unavailable != "allow" or isinstance(error, Interrupted):
                 raise
             logger.warning('%s The tool "%s" runs without a decision: on_unavailable="allow".', error, tool)
             return Decision("", allowed=True, result="unavailable", reason=str(error))

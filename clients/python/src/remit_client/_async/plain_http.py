@@ -1,0 +1,217 @@
+"""Questions over HTTP/1.1 on asyncio alone: httpx takes several times the CPU time for the same bytes.
+
+`AsyncRemit` asks in this way unless it is given options of httpx, or the machine names a proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import sys
+import time
+from typing import Any
+from urllib.request import getproxies
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from remit_client._async.connections import AsyncConnections
+from remit_client._async.io import deadline
+from remit_client.http_answers import AnswerReader, TooLarge
+from remit_client.wire import Answer, Call, Settings
+
+IDLE_S = 5.0
+MOST_IDLE, MOST_AT_ONCE = 20, 100
+LEFT_EARLY = "Server disconnected without sending a response."
+
+
+def can_ask_plainly(settings: Settings) -> bool:
+    """Whether nothing of httpx is wanted: none of its options, and no proxy that the machine names."""
+    return not settings.has_options and not any(map(getproxies().get, ("http", "https", "all")))
+
+
+class PlainConnections(AsyncConnections):
+    """Connections that stay open for a while, each for one question at a time and for one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._of_loop: WeakKeyDictionary[object, _OfLoop] = WeakKeyDictionary()
+        self._tls: Any = None
+
+    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # trio
+            return await super()._answer(call, headers, content, until)
+        request = self._request(call, headers, content)
+        mine = self._mine(loop)
+        if mine.limit.locked():
+            with deadline(until - time.monotonic()):
+                await mine.limit.acquire()
+        else:
+            await mine.limit.acquire()
+        try:
+            connection = mine.take() or await self._connect(loop, until)
+            answer = await connection.ask(request, until)
+            mine.keep(connection)
+        except TooLarge:
+            raise self._settings.too_large(call) from None
+        finally:
+            mine.limit.release()
+        return answer
+
+    async def aclose(self) -> None:
+        """The connections that were opened on this loop are closed, httpx's too."""
+        await super().aclose()
+        try:
+            mine = self._of_loop.pop(asyncio.get_running_loop(), None)
+        except RuntimeError:  # trio
+            return
+        for connection in mine.idle if mine else ():
+            connection.close()
+
+    def _mine(self, loop: asyncio.AbstractEventLoop) -> _OfLoop:
+        self._forget_other_process()
+        mine = self._of_loop.get(loop)
+        if mine is None:
+            for other in list(self._of_loop):
+                if other.is_closed():  # type: ignore[attr-defined]
+                    del self._of_loop[other]
+            mine = self._of_loop[loop] = _OfLoop()
+        return mine
+
+    def _forget_other_process(self) -> None:
+        if self._process != os.getpid():
+            self._of_loop = WeakKeyDictionary()
+        super()._forget_other_process()
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop, until: float) -> _Connection:
+        url = self._settings.authorize_url
+        secure = url.scheme == "https"
+        if secure and self._tls is None:
+            self._tls = httpx.create_ssl_context()
+        with deadline(min(self._settings.connect_timeout, until - time.monotonic())):
+            _, connection = await loop.create_connection(
+                _Connection,
+                url.raw_host.decode("ascii"),
+                url.port or (443 if secure else 80),
+                ssl=self._tls,
+                happy_eyeballs_delay=0.25,
+            )
+        return connection
+
+    def _request(self, call: Call[Any], headers: dict[str, str], content: bytes | None) -> bytes:
+        """The bytes of a request. Raises httpx.LocalProtocolError where a header would begin another one."""
+        url = self._settings.url(call)
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        if any("\r" in line or "\n" in line or "\0" in line for line in lines):
+            raise httpx.LocalProtocolError("Illegal header value")
+        if content is not None:
+            lines.append(f"Content-Length: {len(content)}")
+        first = f"{call.method} {url.raw_path.decode('ascii')} HTTP/1.1\r\nHost: {url.netloc.decode('ascii')}\r\n"
+        try:
+            head = "\r\n".join([first + lines[0], *lines[1:], "", ""]).encode("latin-1")
+        except UnicodeEncodeError:
+            raise httpx.LocalProtocolError("Illegal header value") from None
+        return head + (content or b"")
+
+
+class _OfLoop:
+    """What one event loop has open."""
+
+    def __init__(self) -> None:
+        self.idle: list[_Connection] = []
+        self.limit = asyncio.Semaphore(MOST_AT_ONCE)
+
+    def take(self) -> _Connection | None:
+        """A connection on which a question can be asked, if there is one; the one that was used last."""
+        while self.idle:
+            connection = self.idle.pop()
+            if connection.is_fresh():
+                return connection
+            connection.close()
+        return None
+
+    def keep(self, connection: _Connection) -> None:
+        """It may be used again, if both sides want that."""
+        if connection.stays_open and len(self.idle) < MOST_IDLE:
+            self.idle.append(connection)
+        else:
+            connection.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, on which one question is asked after another."""
+
+    def __init__(self) -> None:
+        self.stays_open = False
+        self._idle_since = 0.0
+        self._transport: Any = None
+        self._answered: asyncio.Future[Answer] | None = None
+        self._reader = AnswerReader()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    async def ask(self, request: bytes, until: float) -> Answer:
+        """The answer. Raises httpx.HTTPError, OSError, TimeoutError at `until`, TooLarge."""
+        loop = asyncio.get_running_loop()
+        if self._transport.is_closing():
+            raise httpx.RemoteProtocolError(LEFT_EARLY)
+        answered: asyncio.Future[Answer] = loop.create_future()
+        self._answered = answered
+        timer = loop.call_later(until - time.monotonic(), self._fail, TimeoutError())
+        try:
+            self._transport.write(request)
+            return await answered
+        except BaseException:  # cancelled, too: the next question must not read this one's answer
+            self._answered = None
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
+                self._transport.abort()
+            raise
+        finally:
+            timer.cancel()
+
+    def is_fresh(self) -> bool:
+        """Whether another question can be asked: the server has not left, and nothing came that nobody asked for."""
+        if self._transport.is_closing() or time.monotonic() - self._idle_since > IDLE_S:
+            return False
+        number = self._transport.get_extra_info("socket").fileno()
+        if sys.platform == "win32":
+            return not select.select([number], [], [], 0)[0]
+        polled = select.poll()
+        polled.register(number, select.POLLIN)
+        return not polled.poll(0)
+
+    def close(self) -> None:
+        """No more questions."""
+        self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self._answered is None:  # nobody asked
+            self._transport.abort()
+            return
+        try:
+            answer = self._reader.feed(data)
+        except (httpx.HTTPError, TooLarge) as error:
+            self._fail(error)
+            return
+        if answer is not None:
+            answered, self._answered = self._answered, None
+            self.stays_open, self._idle_since = self._reader.can_go_on, time.monotonic()
+            if not answered.done():
+                answered.set_result(answer)
+
+    def eof_received(self) -> None:
+        self.data_received(b"")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(exc or httpx.RemoteProtocolError(LEFT_EARLY))
+
+    def _fail(self, error: Exception) -> None:
+        answered, self._answered = self._answered, None
+        if answered is not None and not answered.done():
+            answered.set_exception(error)
+        self._transport.abort()
