@@ -1,26 +1,26 @@
-"""Lines in and out: of this process, and of a server that is its child."""
+"""Lines in and out: what a channel is, and the one to a server that is our child."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import queue
 import signal
 import sys
-import threading
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-CHUNK = 1 << 16
 GRACE_S = 2.0
 
 
-class Channel(Protocol):
-    """One peer: lines without their end, None once it has gone."""
+Heard = Callable[[bytes | None], None]
 
-    async def receive(self) -> bytes | None:
-        """The next line, or None."""
+
+class Channel(Protocol):
+    """One peer."""
+
+    def listen(self, heard: Heard) -> None:
+        """From now on `heard` is called with each line, without its end, and with None once the peer has gone."""
 
     def send(self, line: bytes) -> None:
         """Lets a line, with its end, go out in the order of the calls."""
@@ -39,127 +39,101 @@ class Lines:
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
-        self.ready: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._early: list[bytes] | None = []
+        self._heard: Heard = _nobody
+
+    def listen(self, heard: Heard) -> None:
+        """Tells `heard` all lines, those that came before it listened first."""
+        self._heard = heard
+        early, self._early = self._early or [], None
+        for chunk in early:
+            self.feed(chunk)
 
     def feed(self, chunk: bytes) -> None:
         """More has arrived; nothing: the end has."""
+        if self._early is not None:
+            self._early.append(chunk)
+            return
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            self.ready.put_nowait(b"".join([*self._rest, line]))
+            whole = b"".join([*self._rest, line]) if self._rest else line
             self._rest.clear()
+            self._heard(whole)
         if rest:
             self._rest.append(rest)
         if not chunk:
-            self.ready.put_nowait(None)
+            self._heard(None)
 
 
-class OwnStdio:
-    """Our standard input and output: the MCP client. Threads read and write, since either may be a file."""
+def _nobody(line: bytes | None) -> None:
+    """Hears a line before anybody listens; `Lines` keeps them instead."""
+
+
+class Child(asyncio.SubprocessProtocol):
+    """An MCP server that runs as our child: it ends with us, and its whole process group with it."""
 
     def __init__(self) -> None:
         self._lines = Lines()
-        self._loop = asyncio.get_running_loop()
-        self._out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._written = threading.Event()
-        # Whatever else in this process prints must not reach the client.
-        self._out_fd, self._in_fd = os.dup(1), os.dup(0)
-        os.dup2(2, 1)
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._write, daemon=True).start()
-
-    async def receive(self) -> bytes | None:
-        """The client's next line."""
-        return await self._lines.ready.get()
-
-    def send(self, line: bytes) -> None:
-        """A line for the client."""
-        self._out.put(line)
-
-    def flush(self) -> None:
-        """All that was sent is written, or the client no longer reads."""
-        self._out.put(None)
-        self._written.wait(GRACE_S)
-
-    def _read(self) -> None:
-        chunk = b"-"
-        while chunk:
-            try:
-                chunk = os.read(self._in_fd, CHUNK)
-            except OSError:
-                chunk = b""
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._lines.feed, chunk)
-
-    def _write(self) -> None:
-        with contextlib.suppress(OSError):
-            while (line := self._out.get()) is not None:
-                view = memoryview(line)
-                while view:
-                    view = view[os.write(self._out_fd, view) :]
-        self._written.set()
-
-
-class Child:
-    """An MCP server that runs as our child: it ends with us, and its whole process group with it."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._lines = Lines()
-        self._reading = asyncio.create_task(self._read())
+        self._exited = asyncio.Event()
+        self._silent = False
+        self._transport: Any = None
+        self._stdin: Any = None
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Child:
         """Starts the server, without our API key in its environment. Raises OSError."""
         env = {name: value for name, value in os.environ.items() if name != "REMIT_API_KEY"}
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=env,
-            start_new_session=sys.platform != "win32",
-        )
-        return cls(process)
+        own_group = sys.platform != "win32"
+        loop = asyncio.get_running_loop()
+        _, child = await loop.subprocess_exec(cls, *command, stderr=None, env=env, start_new_session=own_group)
+        return child
 
-    async def receive(self) -> bytes | None:
-        """The server's next line."""
-        return await self._lines.ready.get()
+    def listen(self, heard: Heard) -> None:
+        """The server's lines."""
+        self._lines.listen(heard)
 
     def send(self, line: bytes) -> None:
         """A line for the server."""
-        if self._process.stdin is not None:
-            self._process.stdin.write(line)
+        self._stdin.write(line)
 
     @property
     def ended(self) -> str:
         """How the server ended, for a person."""
-        code = self._process.returncode
+        code = self._transport.get_returncode()
         return "closed its output" if code is None else f"ended with exit code {code}"
 
     async def stop(self) -> None:
         """The server has ended: asked by the end of its input, then by SIGTERM, then by SIGKILL."""
-        process = self._process
-        if process.stdin is not None:
-            process.stdin.close()
+        self._stdin.close()
         for action in (None, signal.SIGTERM, signal.SIGKILL):
             if action is not None:
                 self._signal(action)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(process.wait(), GRACE_S)
+                await asyncio.wait_for(self._exited.wait(), GRACE_S)
                 break
-        self._reading.cancel()
+        self._transport.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
-                self._process.send_signal(number)
+                self._transport.send_signal(number)
             else:
-                os.killpg(self._process.pid, number)
+                os.killpg(self._transport.get_pid(), number)
 
-    async def _read(self) -> None:
-        stdout, chunk = self._process.stdout, b"-"
-        while stdout is not None and chunk:
-            chunk = await stdout.read(CHUNK)
-            if not chunk:
-                with contextlib.suppress(asyncio.TimeoutError):  # so that `ended` can tell the exit code
-                    await asyncio.wait_for(asyncio.shield(self._process.wait()), 0.2)
-            self._lines.feed(chunk)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._stdin = self._transport.get_pipe_transport(0)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - asyncio's
+        self._lines.feed(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
+        if fd == 1:
+            self._silent = True
+            # The exit code, which `ended` tells, comes a moment later, if it comes.
+            asyncio.get_running_loop().call_later(0.0 if self._exited.is_set() else 0.2, self._lines.feed, b"")
+
+    def process_exited(self) -> None:
+        self._exited.set()
+        if self._silent:
+            self._lines.feed(b"")

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 
 from remit_client import AsyncRemit, RemitError, calls
 from remit_client.enforcement import AsyncEnforcer
-from remit_client.mcp.channels import Child, OwnStdio, Server
+from remit_client.mcp.channels import Child, Server
+from remit_client.mcp.own_stdio import open_own_stdio
 from remit_client.mcp.proxy import Proxy
 
 logger = logging.getLogger("remit_client")
@@ -64,7 +65,7 @@ async def _run(options: argparse.Namespace) -> int:
         else:
             server = child = await Child.start(options.command)
             stack.push_async_callback(child.stop)
-        client = OwnStdio()
+        client = await open_own_stdio()
         proxy = Proxy(client, server, enforcer.check, statuses)
         running = asyncio.ensure_future(proxy.run())
         with contextlib.suppress(NotImplementedError):  # Windows
@@ -77,7 +78,7 @@ async def _run(options: argparse.Namespace) -> int:
             why = f"The MCP server {server.ended} before it answered"
             logger.error("%s", why)
             proxy.fail_what_is_open(why)
-        client.flush()
+        await client.flush()
     return 0 if client_left else SERVER_ENDED
 
 

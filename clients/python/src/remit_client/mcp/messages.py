@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 INVALID_REQUEST = -32600
@@ -21,21 +22,17 @@ def read(line: bytes) -> Message:
     A name that stands twice in an object would let us judge one call and the server run another, so it is refused, like
     NaN, numbers too large for a double, text that is not UTF-8, and batches.
     """
-    try:
-        message = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"this is no JSON-RPC message: {error}") from error
-    if not isinstance(message, dict):
-        raise Unreadable("batches are not supported: send one message after another")
-    return message
+    return _read(line, _strict)
+
+
+def read_answer(line: bytes) -> Message:
+    """The message of a line that is passed on, not judged: only what no reader understands is refused."""
+    return _read(line, _lenient)
 
 
 def write(message: Message) -> bytes:
     """The line of a message, without line ends inside of it."""
-    return (
-        json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
-        + b"\n"
-    )
+    return _encode(message).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def error(message_id: Any, code: int, text: str) -> Message:
@@ -64,6 +61,16 @@ def is_request(message: Message) -> bool:
     return "method" in message and "id" in message
 
 
+def _read(line: bytes, decode: Callable[[str], Any]) -> Message:
+    try:
+        message = decode(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"this is no JSON-RPC message: {error}") from error
+    if not isinstance(message, dict):
+        raise Unreadable("batches are not supported: send one message after another")
+    return message
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> Message:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -80,3 +87,8 @@ def _finite(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError("a number is too large")
     return number
+
+
+_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite).decode
+_lenient = json.JSONDecoder(parse_constant=_refuse).decode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

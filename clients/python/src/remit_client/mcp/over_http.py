@@ -15,6 +15,7 @@ from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from remit_client.mcp.channels import Heard
 from remit_client.mcp.messages import VERSION, Message
 
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -29,20 +30,26 @@ class HttpServer:
         self._version: str | None = None
         self._initialize: Any = None
         self._going: asyncio.Queue[bytes] = asyncio.Queue()
+        self._hearing: asyncio.Task[None] | None = None
 
     @property
     def ended(self) -> str:
         """How it ended, for a person."""
         return "closed the connection"
 
-    async def receive(self) -> bytes | None:
-        """The server's next message; what is none of the protocol's is left out."""
-        async for item in self._reading:
-            if isinstance(item, SessionMessage):
-                line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-                self._note_version(line)
-                return line
-        return None
+    def listen(self, heard: Heard) -> None:
+        """The server's messages; what is none of the protocol's is left out."""
+        self._hearing = asyncio.create_task(self._hear(heard))
+
+    async def _hear(self, heard: Heard) -> None:
+        try:
+            async for item in self._reading:
+                if isinstance(item, SessionMessage):
+                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                    self._note_version(line)
+                    heard(line)
+        finally:
+            heard(None)
 
     def send(self, line: bytes) -> None:
         """A message for the server."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from remit_client.errors import for_agent
-from remit_client.mcp.channels import Channel
+from remit_client.mcp.channels import Channel, Heard
 from remit_client.mcp.messages import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
@@ -19,6 +19,7 @@ from remit_client.mcp.messages import (
     is_request,
     progress,
     read,
+    read_answer,
     tool_error,
     write,
 )
@@ -46,18 +47,31 @@ class Proxy:
         self._judging: dict[Any, asyncio.Task[None]] = {}
         self._listing: set[Any] = set()
         self._unanswered: set[Any] = set()
+        self._waiting: list[bytes] = []
+        self._showing: asyncio.Task[None] | None = None
 
     async def run(self) -> bool:
         """Both directions, until one side has gone. True: the client left; False: the server did."""
-        from_client = asyncio.create_task(self._from_client())
-        from_server = asyncio.create_task(self._from_server())
-        await asyncio.wait({from_client, from_server}, return_when=asyncio.FIRST_COMPLETED)
-        client_left = from_client.done()
-        self._unanswered |= self._judging.keys()
-        for task in (from_client, from_server, *self._judging.values()):
-            task.cancel()
-        await asyncio.gather(from_client, from_server, *self._judging.values(), return_exceptions=True)
-        return client_left
+        left: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def hear(handle: Callable[[bytes], None], *, client: bool) -> Heard:
+            def heard(line: bytes | None) -> None:
+                if not left.done():
+                    left.set_result(client) if line is None else handle(line)
+
+            return heard
+
+        self._client.listen(hear(self._from_client, client=True))
+        self._server.listen(hear(self._from_server, client=False))
+        try:
+            return await left
+        finally:
+            left.cancel()
+            self._unanswered |= self._judging.keys()
+            tasks = [*self._judging.values(), *filter(None, [self._showing])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def fail_what_is_open(self, why: str) -> None:
         """Every request that the server will not answer any more has an error for an answer."""
@@ -65,24 +79,21 @@ class Proxy:
             self._client.send(write(error(message_id, CONNECTION_CLOSED, why)))
         self._unanswered.clear()
 
-    async def _from_client(self) -> None:
-        while (line := await self._client.receive()) is not None:
-            if not line.strip():
-                continue
-            try:
-                message = read(line)
-            except Unreadable as unreadable:
-                self._client.send(write(error(None, INVALID_REQUEST, f"Not passed on: {unreadable}")))
-                continue
-            method = message.get("method")
-            if method == "tools/call":
-                self._begin_to_judge(message)
-            elif method == "notifications/cancelled" and self._cancel(message):
-                continue
-            else:
-                self._note(message)
-                # A carriage return ends a line for some readers, who would then find another message in the rest.
-                self._server.send(write(message) if b"\r" in line else line + b"\n")
+    def _from_client(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = read(line)
+        except Unreadable as unreadable:
+            self._client.send(write(error(None, INVALID_REQUEST, f"Not passed on: {unreadable}")))
+            return
+        method = message.get("method")
+        if method == "tools/call":
+            self._begin_to_judge(message)
+        elif method != "notifications/cancelled" or not self._cancel(message):
+            self._note(message)
+            # A carriage return ends a line for some readers, who would then find another message in the rest.
+            self._server.send(write(message) if b"\r" in line else line + b"\n")
 
     def _note(self, message: Message) -> None:
         if is_request(message) and _hashable(message["id"]):
@@ -148,22 +159,31 @@ class Proxy:
         task.cancel()
         return True
 
-    async def _from_server(self) -> None:
-        while (line := await self._server.receive()) is not None:
-            try:
-                message = read(line)
-            except Unreadable:
-                if line.strip():
-                    logger.warning("The server wrote a line that is no message: %.200r", line)
-                continue
-            message_id = message.get("id")
-            if "method" not in message and _hashable(message_id):
-                self._unanswered.discard(message_id)
-                if message_id in self._listing:
-                    self._listing.discard(message_id)
-                    self._client.send(write(await self._shown(message)))
-                    continue
-            self._client.send(line + b"\n")
+    def _from_server(self, line: bytes) -> None:
+        if self._showing is not None:  # what came later is told later
+            self._waiting.append(line)
+            return
+        try:
+            message = read_answer(line)
+        except Unreadable:
+            if line.strip():
+                logger.warning("The server wrote a line that is no message: %.200r", line)
+            return
+        message_id = message.get("id")
+        if "method" not in message and _hashable(message_id):
+            self._unanswered.discard(message_id)
+            if message_id in self._listing:
+                self._listing.discard(message_id)
+                self._showing = asyncio.create_task(self._show(message))
+                return
+        self._client.send(line + b"\n")
+
+    async def _show(self, message: Message) -> None:
+        """The list of tools is told, and then what came while it was made."""
+        self._client.send(write(await self._shown(message)))
+        self._showing, lines, self._waiting = None, self._waiting, []
+        for line in lines:
+            self._from_server(line)
 
     async def _shown(self, message: Message) -> Message:
         """A list of tools without those that can never be allowed."""
