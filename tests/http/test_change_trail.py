@@ -15,9 +15,9 @@ RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 
 
 @pytest.fixture
-def client(replica):
-    with replica.client() as opened:
-        yield opened
+def client(tenant):
+    """The admin of a workspace of this module's own: nobody else is governed by what it writes."""
+    return tenant.admin
 
 
 @pytest.fixture

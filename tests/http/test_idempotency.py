@@ -10,9 +10,10 @@ QUESTION = b'{"agent_id":"018bcfe5-6800-7000-8000-00000000000a","tool_name":"pay
 
 
 @pytest.fixture
-def ask(replica, other_replica):
+def ask(tenant, other_replica):
     """Send the same question to either replica with this key; one call an hour is allowed."""
-    with replica.client() as client, other_replica.client() as other:
+    client = tenant.admin
+    with other_replica.client(tenant.admin_key) as other:
         agent_id = client.post("/v1/agents", json={"name": "retrying"}).json()["id"]
         rules = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}]
         client.post("/v1/policies", json={"agent_id": agent_id, "name": "one", "rules": rules}).raise_for_status()
