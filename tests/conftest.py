@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fake_store import FakeClient
 from profiles import register_profiles
-from servers import Replica, Store, store_binaries
+from servers import PATIENT, Replica, Store, store_binaries
 
 from app.model.ids import Ids
 from app.redis_client.client import open_client
@@ -132,7 +132,7 @@ def store(valkey_store):
 @pytest.fixture(scope="session")
 def replica(store):
     """A running replica. Tests send it hundreds of keys that do not exist, all from one address."""
-    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0")
+    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0", **PATIENT)
     yield running
     running.stop()
 
@@ -140,7 +140,7 @@ def replica(store):
 @pytest.fixture(scope="session")
 def other_replica(store):
     """Another replica on the same store."""
-    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0")
+    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0", **PATIENT)
     yield running
     running.stop()
 

@@ -1,13 +1,13 @@
 import pytest
 from asking import ALLOW, ASK, SECRET
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 
 @pytest.fixture(scope="session")
 def replicas(store):
     """Two replicas with one secret: without it nothing can be bound. No compactor ends approvals."""
-    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false") for _ in range(2)]
+    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **PATIENT) for _ in range(2)]
     yield running
     for each in running:
         each.stop()

@@ -16,11 +16,11 @@ from collections import defaultdict
 
 import httpx
 from asking import ALLOW, ASK, SECRET
-from servers import Replica, Store, clean_env
+from servers import PATIENT, Replica, Store, clean_env
 from tenants import Tenant
 
 KILLS, WORKERS, USES = 6, 4, 2
-PATIENT = {"REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "error"}
+QUIET = {**PATIENT, "REMIT_LOG_LEVEL": "error"}
 """A busy machine is no fault of the store's; a store that was killed refuses at once."""
 
 MIGHT_HAVE_HAPPENED = (httpx.HTTPError,)
@@ -30,7 +30,7 @@ class Background:
     """`remit compact` on a store."""
 
     def __init__(self, store_url):
-        self.env = clean_env() | {"REMIT_REDIS_URL": store_url, "REMIT_SECRET": SECRET} | PATIENT
+        self.env = clean_env() | {"REMIT_REDIS_URL": store_url, "REMIT_SECRET": SECRET} | QUIET
         self.start()
 
     def start(self):
@@ -112,7 +112,7 @@ class Actors:
 def test_nothing_is_used_twice_lost_or_outlives_what_it_rests_on(valkey_store, tmp_path, own):
     """I14 and I2, whoever is killed at whatever moment."""
     store = own(Store(valkey_store.binary, tmp_path / "store", "--appendonly", "yes", "--appendfsync", "always"))
-    replicas = [own(Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **PATIENT)) for _ in range(3)]
+    replicas = [own(Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **QUIET)) for _ in range(3)]
     background = own(Background(store.url))
     tenant = Tenant(store.url, replicas[0])
     agents = [tenant.new_agent()["id"] for _ in range(2)]

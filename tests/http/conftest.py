@@ -1,6 +1,6 @@
 import pytest
 from asking import SECRET
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 
@@ -23,6 +23,7 @@ def stranger(store, replica):
 @pytest.fixture(scope="session")
 def asking_replica(store):
     """A replica that can ask people and keeps three versions of a policy; nothing seals what it writes."""
-    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_POLICY_VERSIONS_MAX="3", REMIT_COMPACT="false")
+    env = {"REMIT_SECRET": SECRET, "REMIT_POLICY_VERSIONS_MAX": "3", "REMIT_COMPACT": "false"}
+    running = Replica(store.url, **env, **PATIENT)
     yield running
     running.stop()
