@@ -153,6 +153,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit_drop_unarchived: bool = False
     """Whether retention may drop what `remit audit archive` has not written yet."""
 
+    audit_verify_every_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
+    """The compactor verifies each log once so often, in the background; 0 = never."""
+
     audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
     """Agents, tools and actions, each, that the index of one part of a log (128 segments) tells apart."""
 

@@ -1,21 +1,24 @@
-"""The compactor as a process of its own, and in it the sender of webhooks: what `remit compact` runs."""
+"""The compactor as a process of its own, with the sender of webhooks and verification: what `remit compact` runs."""
 
 import asyncio
 import gc
 import os
 import signal
+from functools import partial
 
 import uvloop
 from msgspec.structs import replace
 
 from app.approvals.endings import Endings
 from app.audit.compactor import Compactor
+from app.audit.verification_rounds import VerificationRounds
 from app.model.ids import Ids
 from app.model.signer import Signer
 from app.redis_client.client import open_client
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
+from app.webhooks.notices import note_finding
 from app.webhooks.secrets import Secrets
 from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
@@ -25,7 +28,7 @@ _NICENESS = 10
 
 
 def compact(settings: Settings) -> None:
-    """Seal, and send to webhooks, until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    """Seal, send to webhooks and verify logs until SIGINT or SIGTERM; a segment that is being sealed is finished."""
     with reachable_store(settings) as url:
         uvloop.run(_seal_until_told(replace(settings, redis_url=url)))
 
@@ -45,6 +48,7 @@ async def _seal_until_told(settings: Settings) -> None:
         webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
         compactor = Compactor(client, settings, keep_house=endings.keep_house, read_up_to=webhooks.read_up_to)
         sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
-        await asyncio.gather(compactor.run(stopped), sender.run(stopped))
+        rounds = VerificationRounds(client, settings, partial(note_finding, client))
+        await asyncio.gather(compactor.run(stopped), sender.run(stopped), rounds.run(stopped))
     finally:
         await client.close()

@@ -52,6 +52,7 @@ class Keyspace:
         "notices",
         "policies",
         "seen_tools",
+        "verification_lease",
         "webhooks",
         "workspace",
         "workspace_policies",
@@ -83,6 +84,7 @@ class Keyspace:
         self.audit_parts = f"{prefix}audit:parts"
         self.audit_poison = f"{prefix}audit:poison"
         self.audit_lease = f"{prefix}audit:lease"
+        self.verification_lease = f"{prefix}audit:verification-lease"
 
     def key(self, key_id: str) -> str:
         """Hash: one API key's record."""

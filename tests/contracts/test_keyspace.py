@@ -197,6 +197,11 @@ def test_types_and_lives_are_those_of_the_page(deployment):
     rare = refundable | (
         of_approvals
         | of_webhooks
-        | {"remit:ready", "remit:{<workspace_id>}:audit:poison", "remit:{<workspace_id>}:audit:lease"}
+        | {
+            "remit:ready",
+            "remit:{<workspace_id>}:audit:poison",
+            "remit:{<workspace_id>}:audit:lease",
+            "remit:{<workspace_id>}:audit:verification-lease",
+        }
     )
     assert {row[0].strip("`") for row in ROWS} - {name.strip("`") for name in seen} == rare

@@ -1,0 +1,112 @@
+"""Verification in the background: every log once an interval, in steps that leave most of a core to others."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+
+from app.audit.head import head_of
+from app.audit.lease import take_lease
+from app.audit.verifier import Verifier
+from app.errors import AppError
+from app.model.checkpoints import Checkpoint, Finding
+from app.redis_client.client import Client
+from app.redis_client.store_time import store_time_ms
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES, Keyspace
+
+log = logging.getLogger(__name__)
+SHARE = 0.1
+"""Of a core, at most, for as long as logs are being read."""
+
+_STEP_SEGMENTS = 16
+"""Read between two rests: some 8,000 entries, about 40 milliseconds."""
+
+_LOOKED_S = 30.0
+_LEASE_MS = 120_000
+"""Longer than a step and its rest take; when its holder is gone, another one begins the log anew."""
+
+OnFinding = Callable[[str, Finding], Awaitable[None]]
+
+
+class VerificationRounds:
+    """Verifies every workspace's log when the last round is an interval ago, one after the other.
+
+    A round reads a log from its beginning. That it was found intact is noted for monitors, with the time at which the
+    round began. on_finding: told of what is found, in every round. Of several processes one verifies a log.
+    """
+
+    def __init__(self, client: Client, settings: Settings, on_finding: OnFinding) -> None:
+        self._client = client
+        self._every_ms = settings.audit_verify_every_seconds * 1000
+        self._drops_unarchived = settings.drops_unarchived
+        self._on_finding = on_finding
+        self._name = secrets.token_hex(8)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Verify what is due, until `stopped` is set."""
+        while self._every_ms and not stopped.is_set():
+            try:
+                await self.verify_due(stopped)
+            except AppError as error:
+                log.warning("logs are not verified: %s; trying again", error)
+            await _wait(stopped, min(_LOOKED_S, self._every_ms / 2000))
+
+    async def verify_due(self, stopped: asyncio.Event) -> None:
+        """Every log whose round is due was verified, or another process does that."""
+        for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
+            keyspace = Keyspace(workspace_id)
+            now_ms = await store_time_ms(self._client)
+            noted = await self._client.call("HMGET", keyspace.workspace, "verified_ms", "created_ms")
+            last_ms = int(noted[0] or noted[1] or 0)
+            # A time in the future is from before the clock stepped back.
+            if 0 <= now_ms - last_ms < self._every_ms:
+                continue
+            if stopped.is_set() or not await self._has_lease(keyspace):
+                continue
+            try:
+                await self._verify(workspace_id, keyspace, now_ms, stopped)
+            except AppError as error:
+                log.warning("the log of workspace %s is not verified: %s", workspace_id, error)
+            except Exception:  # whatever one workspace holds, the others are verified
+                log.exception("the log of workspace %s is not verified", workspace_id)
+
+    async def _verify(self, workspace_id: str, keyspace: Keyspace, began_ms: int, stopped: asyncio.Event) -> None:
+        """One round. It is noted as ended unless it was told to stop, or the lease went to another."""
+        since: Checkpoint | None = None
+        while True:
+            spent_s = time.thread_time()
+            found = await Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived).verify(
+                since, _STEP_SEGMENTS
+            )
+            if found.finding is not None and since is not None and await self._was_dropped(keyspace, since):
+                since = None  # retention has dropped what was read last, so it goes on at the floor
+                continue
+            if found.finding is not None or found.complete:
+                break
+            since = found.checkpoint
+            await _wait(stopped, (time.thread_time() - spent_s) * (1 / SHARE - 1))
+            if stopped.is_set() or not await self._has_lease(keyspace):
+                return
+        if found.finding is not None:
+            log.error("the log of workspace %s: %s at %s", workspace_id, found.finding.fault, found.finding.place)
+            await self._on_finding(workspace_id, found.finding)
+        else:
+            await self._client.call("HSET", keyspace.workspace, "intact_ms", began_ms)
+        await self._client.call("HSET", keyspace.workspace, "verified_ms", began_ms)
+
+    async def _was_dropped(self, keyspace: Keyspace, since: Checkpoint) -> bool:
+        head = head_of(await self._client.call("HGETALL", keyspace.audit_head))
+        return since.segment < head.first_segment
+
+    async def _has_lease(self, keyspace: Keyspace) -> bool:
+        return await take_lease(self._client, keyspace.verification_lease, self._name, _LEASE_MS)
+
+
+async def _wait(stopped: asyncio.Event, seconds: float) -> None:
+    """So long, or until it is told to stop."""
+    try:
+        await asyncio.wait_for(stopped.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,118 @@
+"""Logs verified in the background: when, in steps, by one process, and what becomes of a finding."""
+
+import asyncio
+
+import pytest
+from audit_entries import START_MS, Writer
+from fake_store import FakeClient
+
+from app.audit import verification_rounds
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.audit.verification_rounds import VerificationRounds
+from app.audit.verifier import Verifier
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES, Keyspace
+
+HOUR_S = 3600
+
+
+class Watched:
+    """A store with one log of five segments and three entries more, and those who verify it."""
+
+    def __init__(self, client, workspace_id):
+        self.client, self.workspace_id, self.told = client, workspace_id, []
+        self.keys = Keyspace(workspace_id)
+
+    async def write(self):
+        await self.client.call("HSET", WORKSPACES, "name", self.workspace_id)
+        await self.client.call("HSET", self.keys.workspace, "name", "name", "created_ms", 0)
+        await Writer(self.client, self.workspace_id).append(5 * 16 + 3)
+        for _ in range(5):
+            await Sealer(self.client, 16, 100).seal_next(self.workspace_id)
+
+    async def go_round(self):
+        """What another process notes, and what it tells of."""
+        await self.process().verify_due(asyncio.Event())
+        return await self.client.call("HMGET", self.keys.workspace, "verified_ms", "intact_ms")
+
+    def process(self):
+        async def tell(workspace_id, finding):
+            self.told.append((workspace_id, str(finding.fault), finding.segment))
+
+        settings = Settings(audit_verify_every_seconds=HOUR_S, audit_retention_days=1, audit_drop_unarchived=True)
+        return VerificationRounds(self.client, settings, tell)
+
+    async def an_hour_passes(self):
+        await self.client.call("HSET", self.keys.workspace, "verified_ms", 1)
+        await self.client.call("DEL", self.keys.verification_lease)
+
+
+@pytest.fixture
+async def watched(workspace_id, monkeypatch):
+    monkeypatch.setattr(verification_rounds, "_STEP_SEGMENTS", 2)
+    monkeypatch.setattr(verification_rounds, "SHARE", 1)
+    client = FakeClient()
+    made = Watched(client, workspace_id)
+    await made.write()
+    yield made
+    await client.close()
+
+
+async def test_a_log_is_read_as_a_whole_when_its_round_is_due_and_not_before(watched):
+    """That it is intact is noted with the time at which the round began."""
+    verified_ms, intact_ms = await watched.go_round()
+    assert verified_ms == intact_ms
+    assert int(verified_ms) > START_MS // 2
+    await watched.client.call("DEL", watched.keys.audit_data(1))
+    assert await watched.go_round() == [verified_ms, intact_ms]
+    assert watched.told == []
+
+
+@pytest.mark.parametrize(("segment", "fault"), [(1, "removed"), (3, "removed"), (5, "truncated")])
+async def test_a_finding_is_told_and_the_log_is_not_noted_as_intact(watched, segment, fault):
+    """Whichever step meets it; the next round is an interval later all the same."""
+    await watched.client.call("DEL", watched.keys.audit_data(segment))
+    verified_ms, intact_ms = await watched.go_round()
+    assert (verified_ms is not None, intact_ms) == (True, None)
+    assert watched.told == [(watched.workspace_id, fault, segment)]
+    await watched.an_hour_passes()
+    assert (await watched.go_round())[1] is None
+    assert len(watched.told) == 2
+
+
+async def test_of_two_processes_one_verifies_a_log(watched):
+    """The other leaves it alone while the lease lasts."""
+    await watched.client.call("SET", watched.keys.verification_lease, "another")
+    assert await watched.go_round() == [None, None]
+
+
+async def test_what_retention_drops_meanwhile_is_no_finding(watched, monkeypatch):
+    """The round goes on at the floor."""
+    begun_from = []
+
+    async def drop_and_verify(self, since, segments_max, _verify=Verifier.verify):
+        if len(begun_from) == 1:
+            while await Retention(watched.client, unarchived=True).drop_next(watched.workspace_id, START_MS + 10**9):
+                pass
+        begun_from.append(since and since.segment)
+        return await _verify(self, since, segments_max)
+
+    monkeypatch.setattr(Verifier, "verify", drop_and_verify)
+    verified_ms, intact_ms = await watched.go_round()
+    assert verified_ms == intact_ms
+    assert (begun_from[:3], watched.told) == ([None, 2, None], [])
+
+
+async def test_a_round_that_is_told_to_stop_is_not_noted(watched):
+    """The next process begins it anew."""
+    stopped = asyncio.Event()
+    stopped.set()
+    await watched.process().verify_due(stopped)
+    assert await watched.client.call("HGET", watched.keys.workspace, "verified_ms") is None
+
+
+async def test_a_clock_that_stepped_back_holds_up_no_round(watched):
+    """A round noted in the future is from before the step."""
+    await watched.client.call("HSET", watched.keys.workspace, "verified_ms", 10**15)
+    assert (await watched.go_round())[1] is not None
