@@ -8,7 +8,8 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct, UnsetType
 
-from app.model.audit import decode_entry
+from app.model.audit import AuditEntry, decode_entry
+from app.model.decision_codes import code_from
 
 COLUMNS = (
     "id",
@@ -25,7 +26,14 @@ COLUMNS = (
     "latencyMs",
     "parameters",
     "context",
+    "policyVersion",
+    "code",
+    "type",
+    "approvalId",
+    "decisionId",
 )
+"""The columns of a CSV file. New ones come last, so that a column keeps its number."""
+
 END = "#end"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -92,7 +100,21 @@ def _cells(line: bytes) -> list[str | float]:
         entry.latency_ms,
         bytes(entry.parameters).decode(),
         "" if isinstance(entry.context, UnsetType) else bytes(entry.context).decode(),
+        "" if isinstance(entry.policy_version, UnsetType) else entry.policy_version,
+        harmless(_code(entry)),
+        *(harmless(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
     ]
+
+
+def _code(entry: AuditEntry) -> str:
+    """What happened; of a decision it follows from the rest."""
+    if entry.result is None or not isinstance(entry.code, UnsetType):
+        return _text(entry.code)
+    return code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value
+
+
+def _text(given: str | UnsetType) -> str:
+    return "" if isinstance(given, UnsetType) else given
 
 
 def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:

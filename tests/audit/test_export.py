@@ -13,9 +13,10 @@ from app.audit.export import export
 from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
-from app.model.audit import AuditQuery
+from app.model.audit import AuditEntry, AuditQuery
 from app.model.decisions import Result
 from app.model.exports import COLUMNS, Format, harmless
+from app.views.audit_entries import with_code
 
 
 @pytest.fixture
@@ -62,9 +63,30 @@ async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_i
     assert tuple(header) == COLUMNS
     first = entry_of(writer.written[0])
     assert rows[0][:4] == [first["id"], first["timestamp"], first["agentId"], first["keyId"]]
-    assert msgspec.json.decode(rows[0][-2]) == first["parameters"]
+    assert msgspec.json.decode(rows[0][COLUMNS.index("parameters")]) == first["parameters"]
     assert len(rows) == 90
     assert end == ["#end", "", "entries=90", "firstSequence=1", "lastSequence=90"]
+
+
+def test_every_field_of_an_entry_has_a_column():
+    """A rule has two; columns of earlier releases keep their places."""
+    fields = {field.encode_name for field in msgspec.structs.fields(AuditEntry)} - {"rule"} | {"ruleIndex", "ruleType"}
+    assert sorted(COLUMNS) == sorted(fields)
+    assert COLUMNS[:14][-4:] == ("reason", "latencyMs", "parameters", "context")
+
+
+async def test_a_row_says_by_which_version_and_with_which_code_it_was_decided(client, workspace_id):
+    """The code is in no line of the log; of entries that are no decision it is."""
+    writer = Writer(client, workspace_id)
+    await writer.append(policyVersion="7", approvalId=AGENTS[1])
+    await writer.append(type="outcome", code="executed", decisionId=AGENTS[0])
+    _, *rows, _ = csv.reader(io.StringIO((await exported(client, workspace_id, kind=Format.CSV)).decode(), newline=""))
+    decided, reported = (dict(zip(COLUMNS, row, strict=True)) for row in rows)
+    line = msgspec.json.decode(with_code(msgspec.json.encode(entry_of(writer.written[0]))))
+    told = {"policyVersion": "7", "code": line["code"], "type": "", "approvalId": AGENTS[1], "decisionId": ""}
+    assert decided.items() >= told.items()
+    told = {"policyVersion": "", "code": "executed", "type": "outcome", "approvalId": "", "decisionId": AGENTS[0]}
+    assert reported.items() >= told.items()
 
 
 @pytest.mark.parametrize("code", ["approval_approved", "executed"])
