@@ -20,11 +20,17 @@ from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
-"""Of any body but a call's, which may have as many as a setting says."""
+"""Of any body but a call's, which may have as many as a setting says, and one with many policies."""
 
 MAX_DEPTH = 32
 MAX_NESTED = 10_000
 """Objects and lists that a body may hold: each is looked at by itself, all of them in one step of the loop."""
+
+MAX_SET_BYTES = 1536 * 1024
+"""Of a body with all policies of an owner: the 1 MiB of rules that an agent may have, and what stands around them."""
+
+MAX_SET_NESTED = 50_000
+"""Objects and lists that it may hold; where it is long, a thread looks at them."""
 
 MAX_LARGE_EXPONENTS = 500
 """Numbers like 1e300 that a body may hold: msgspec takes 14 us for each, 400 times what it takes for 1e30."""
@@ -55,9 +61,14 @@ _BodyT = TypeVar("_BodyT", bound="Body")
 
 
 class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request body. `aliases` maps further spellings of a field to the one in the struct."""
+    """A request body. `aliases` maps further spellings of a field to the one in the struct.
+
+    max_bytes, max_nested: bytes that it may have, and objects and lists that it may hold.
+    """
 
     aliases: ClassVar[dict[str, str]] = {}
+    max_bytes: ClassVar[int] = MAX_BODY_BYTES
+    max_nested: ClassVar[int] = MAX_NESTED
 
 
 async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
@@ -74,9 +85,9 @@ async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
             return bytes(chunks)
 
 
-def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int = MAX_BODY_BYTES) -> _BodyT:
-    """The body that `raw` holds. Raises Invalid or PayloadTooLarge."""
-    value = decode_json(raw, max_bytes)
+def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) -> _BodyT:
+    """The body that `raw` holds. Raises Invalid or PayloadTooLarge. max_bytes: None = as many as its kind says."""
+    value = decode_json(raw, max_bytes or kind.max_bytes, kind.max_nested)
     if isinstance(value, dict):
         for alias, name in kind.aliases.items():
             if alias in value:
@@ -95,9 +106,9 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int = MAX_BODY_BYTES)
         raise Invalid.at(detail.path, detail.message) from None
 
 
-def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> Any:
+def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> Any:
     """Plain values; no object in it names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
-    require_readable(raw, max_bytes)
+    require_readable(raw, max_bytes, max_nested)
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -106,15 +117,18 @@ def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> Any:
     return value
 
 
-def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES) -> None:
-    """Raise unless `raw` is small and flat enough to be decoded at all."""
+def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> None:
+    """Raise unless `raw` is small and flat enough to be decoded at all.
+
+    max_nested: where it is more than usual, a body may be large by more than its texts, too.
+    """
     if len(raw) > max_bytes:
         raise too_large(max_bytes)
     _require_content(raw)
-    if len(raw) > MAX_BODY_BYTES:
+    if len(raw) > MAX_BODY_BYTES and max_nested == MAX_NESTED:
         _require_mostly_texts(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH + _ENVELOPE:
-        _require_flat(raw)
+        _require_flat(raw, max_nested)
     if len(raw) > _LONG and raw.count(b"e") + raw.count(b"E") > MAX_LARGE_EXPONENTS:
         _require_small_exponents(raw)
 
@@ -133,13 +147,13 @@ def _require_mostly_texts(raw: bytes) -> None:
         )
 
 
-def _require_flat(raw: bytes) -> None:
+def _require_flat(raw: bytes, max_nested: int) -> None:
     """Raise Invalid if brackets outside texts nest too deep or are too many; linear time, in C."""
     steps = memoryview(outside_texts(raw, _but_brackets).translate(_signs)).cast("b")
-    if max(accumulate(steps[: 2 * MAX_NESTED]), default=0) > MAX_DEPTH + _ENVELOPE:
+    if max(accumulate(steps[: 2 * max_nested]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
-    if len(steps) > 2 * MAX_NESTED:
-        raise Invalid.at("$", f"holds more than {MAX_NESTED} objects and lists")
+    if len(steps) > 2 * max_nested:
+        raise Invalid.at("$", f"holds more than {max_nested} objects and lists")
 
 
 def _require_small_exponents(raw: bytes) -> None:
@@ -223,7 +237,7 @@ class BodyRequest(Request[Any, Any, Any]):
     """
 
     async def body(self) -> bytes:
-        raw = await read_body(self.receive)
+        raw = await read_body(self.receive, _kind_of(self).max_bytes)
         # Litestar takes an empty body for none and complains in words of its own.
         _require_content(raw)
         if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:

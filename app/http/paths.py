@@ -4,9 +4,9 @@ from app.errors import AppError
 from app.model.ids import canonical_uuid
 
 _ENCODED_SLASHES = (b"%2f", b"%5c")
-_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/catalog/tool/")
-"""What comes next is an agent's alias, perhaps, or a tool, in which a slash may stand: as `%2F`, so that it stays one
-part."""
+_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/")
+"""What comes next is an agent's alias, perhaps, a group or a tool, in which a slash may stand: as `%2F`, so that it
+stays one part."""
 _SLASH = "%2F"
 
 
@@ -14,7 +14,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
     """The path for the router, or None if it leads nowhere: one with an empty part, dots to follow, a hidden slash.
 
     The router would merge slashes, and a balancer resolve dots; after a check that saw neither, that is another path.
-    A slash in an agent's alias or a tool's name stays `%2F`, and nothing else reads so.
+    A slash in the name of an agent, a group or a tool stays `%2F`, and nothing else reads so.
     path: as it reads, decoded once. raw_path: as it was sent.
     """
     if not path.startswith("/") or "//" in path or "\\" in path:

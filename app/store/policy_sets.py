@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -92,7 +93,8 @@ class PolicySets:
                 message = f"The version of these policies is {version} now, and If-Match does not name it"
                 raise VersionConflict(f"{message}; read them again")
             try:
-                changes = settle(held.policies, entries, agent_id, group, prune=prune)
+                settled = partial(settle, held.policies, entries, agent_id, group, prune=prune)
+                changes = await self._pool.run(workspace_id, settled)
             except UnknownPolicy as error:
                 raise PolicyNotFound(f"{error.field} {error.message}") from None
             except KeyTaken as error:

@@ -90,6 +90,8 @@ def test_names_may_hold_dots_and_codes(path):
         ("/v1/agents/a%2Fb%2Fc/tools", "/v1/agents/a%2Fb%2Fc/tools"),
         ("/v1/agents/a%2Fb/x/y%20z", "/v1/agents/a%2Fb/x/y z"),
         ("/v1/agents/a%40b", "/v1/agents/a@b"),
+        ("/v1/groups/a%2fb/policies", "/v1/groups/a%2Fb/policies"),
+        ("/v1/groups/a%2Fb/policies%2F", None),
         ("/v1/agents/a%252Fb", None),
         ("/v1/agents/a%2Fb/x%2Fy", None),
         ("/v1/agents/a%2F..%2Fb", None),

@@ -1,9 +1,16 @@
 """Whole sets of policies over HTTP: read, sent back, refused."""
 
 import asyncio
+import json
+import threading
 
 import httpx
 import pytest
+
+from app.http import bodies
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, decode_body
+from app.main import create_app
+from app.settings import Settings
 
 LIST = {"type": "tool_allowlist", "tools": ["file.read"]}
 GUARD = {"name": "g", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
@@ -126,7 +133,7 @@ def test_an_id_of_another_owner_is_404(tenant, agent):
 
 @pytest.mark.parametrize("name", ["", "%E2%80%AE", "x" * 65])
 def test_what_is_no_groups_name_is_refused(tenant, name):
-    """And a slash leads elsewhere: such a group is written with POST and PATCH."""
+    """400, or 404 where the path has no name at all."""
     assert tenant.admin.get(f"/v1/groups/{name}/policies").status_code in {400, 404}
 
 
@@ -167,3 +174,72 @@ def test_prune_is_true_or_false_and_given_once(tenant):
     """What is not understood must not be taken for no."""
     for query in ("prune=1", "prune=true&prune=true", "purge=true"):
         assert tenant.admin.put(f"/v1/workspace/policies?{query}", json={"policies": []}).status_code == 400
+
+
+def test_a_group_with_a_slash_in_its_name_has_a_path(tenant, store):
+    """On the wire and behind an ASGI server; what is put binds its agents, and one of another part does not."""
+    agent = tenant.new_agent(groups=["support/night"])["id"]
+    allowed = {"policies": [{"name": "p", "rules": [LIST]}]}
+    put = tenant.admin.put("/v1/groups/support%2fnight/policies", json=allowed)
+    assert (put.status_code, put.json()["group"]) == (200, "support/night")
+    assert tenant.authorize(agent)["allowed"]
+    shown = tenant.reader.get("/v1/groups/support%2Fnight/policies")
+    assert [each["group"] for each in shown.json()["policies"]] == ["support/night"]
+    assert tenant.reader.get("/v1/groups/support/night/policies").status_code == 404
+    assert tenant.reader.get("/v1/groups/support%252Fnight/policies").status_code == 404
+
+    async def behind_a_server():
+        app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
+        async with app.lifespan():
+            headers = {"Authorization": f"Bearer {tenant.admin_key}"}
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://remit", headers=headers) as client:
+                path = "/v1/groups/support%2Fnight/policies"
+                assert (await client.get(path)).json() == shown.json()
+                assert (await client.put(f"{path}?prune=true", json={"policies": []})).status_code == 200
+
+    asyncio.run(behind_a_server())
+    assert not tenant.authorize(agent)["allowed"]
+
+
+def test_a_set_may_be_as_large_as_what_an_agent_may_have(tenant, agent):
+    """A mebibyte of rules in 500 policies, put, read, sent back, linted; beyond the bounds it is refused."""
+    path = f"/v1/agents/{agent}/policies"
+    rules = [{"type": "tool_denylist", "tools": [f"files.{'x' * 40}.{number}"]} for number in range(20)]
+    body = {"policies": [{"name": f"p{number}", "rules": rules} for number in range(500)]}
+    text = json.dumps(body).encode()
+    assert 900_000 < len(text) < MAX_SET_BYTES
+    put = tenant.admin.put(path, content=text)
+    assert (put.status_code, len(put.json()["created"])) == (200, 500)
+    shown = tenant.reader.get(path).content
+    assert tenant.admin.put(path, content=shown).json()["updated"] == []
+    body["agent_id"] = agent
+    assert tenant.admin.post("/v1/policies/lint", json=body).status_code == 200
+
+    refused = tenant.admin.put(path, content=text + b" " * MAX_SET_BYTES)
+    assert refusal(refused)[:2] == (413, "PAYLOAD_TOO_LARGE")
+    assert str(MAX_SET_BYTES) in refusal(refused)[2]
+    refused = tenant.admin.put(path, content=b'{"policies": [' + b"[]," * MAX_SET_NESTED + b"[]]}")
+    assert refusal(refused) == (400, "VALIDATION_ERROR", f"$: holds more than {MAX_SET_NESTED} objects and lists")
+    assert tenant.admin.post("/v1/policies", content=b" " * 300_000).status_code == 413
+
+
+async def test_a_large_set_is_decoded_in_a_thread(tenant, agent, store, monkeypatch):
+    """The loop goes on meanwhile."""
+    threads = []
+
+    def decode(*args):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return decode_body(*args)
+
+    monkeypatch.setattr(bodies, "decode_body", decode)
+    app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
+    async with app.lifespan():
+        headers = {"Authorization": f"Bearer {tenant.admin_key}"}
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://remit", headers=headers) as client:
+            for size in (1, 400_000):
+                put = {"policies": [{"name": "p", "rules": [LIST]}], "version": "0"}
+                text = json.dumps(put).encode() + b" " * size
+                assert (await client.put(f"/v1/agents/{agent}/policies", content=text)).status_code == 412
+    assert threads == [True, False]

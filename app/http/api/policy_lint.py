@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
 from app.http.called_agents import WANTED, called_agent
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
@@ -31,6 +31,8 @@ class LintPolicies(Body, frozen=True):
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+    max_bytes: ClassVar[int] = MAX_SET_BYTES
+    max_nested: ClassVar[int] = MAX_SET_NESTED
 
     policies: Entries
     agent_id: AgentRef | None = None

@@ -1,5 +1,6 @@
 """/v1/agents/{id}/policies, /v1/groups/{group}/policies, /v1/workspace/policies: all policies of one owner at once."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 from litestar import Request, Response, get, put
@@ -9,10 +10,11 @@ from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
 from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header
+from app.http.paths import name_in_path
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
@@ -37,6 +39,8 @@ class PutPolicies(Body, frozen=True):
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+    max_bytes: ClassVar[int] = MAX_SET_BYTES
+    max_nested: ClassVar[int] = MAX_SET_NESTED
 
     policies: Entries
     version: SetVersion | UnsetType = UNSET
@@ -163,7 +167,8 @@ async def _warnings(
     """The warnings about the entries, judged beside what stays. What the script will refuse has none."""
     held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
     try:
-        changes = settle(held.policies, data.policies, agent_id, group, prune=prune)
+        settled = partial(settle, held.policies, data.policies, agent_id, group, prune=prune)
+        changes = await services.pool.run(caller.workspace_id, settled)
     except FieldError:
         return []
     gone = [change.policy for change in changes if change.kind == "deleted"]
@@ -180,7 +185,8 @@ def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) 
     return frozenset({version} if tags is None or version in tags else ())
 
 
-def _group(group: str) -> str:
+def _group(given: str) -> str:
+    group = name_in_path(given)
     if not 1 <= len(group) <= _GROUP_CHARACTERS:
         raise Invalid.at("group", f"must have 1 to {_GROUP_CHARACTERS} characters")
     try:

@@ -10,7 +10,7 @@ from msgspec import field
 
 from app.errors import Invalid
 from app.http.authentication import raw_key_of, requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
 from app.http.called_agents import WANTED, called_agent
 from app.http.open_answers import while_valid
 from app.model.agents import AgentRef, GroupName
@@ -37,6 +37,8 @@ class ReplayBody(Body, frozen=True):
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
+    max_bytes: ClassVar[int] = MAX_SET_BYTES
+    max_nested: ClassVar[int] = MAX_SET_NESTED
 
     agent_id: AgentRef | None = None
     group: GroupName | None = None
