@@ -1,6 +1,7 @@
 """Approvals over HTTP, from the question to the call that a person let through."""
 
 import concurrent.futures
+import time
 import uuid
 
 import pytest
@@ -148,6 +149,23 @@ def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, 
         waiting = pool.submit(other.get, f"/v1/approvals/{approval_id}?wait=30")
         approve(person, approval_id)
         assert waiting.result(timeout=20).json()["status"] == "approved"
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_a_wait_ends_with_its_key(tenant, agent_id, replicas, end):
+    """Within a second, as streams and exports do; what it waited for is not told any more."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
+    key = tenant.new_key(["read"], **({"expires_at": soon} if end == "expired" else {}))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, replicas[1].client(key["key"]) as other:
+        waiting = pool.submit(other.get, f"/v1/approvals/{approval_id}?wait=30")
+        if end == "revoked":
+            for _ in range(20):
+                ask(tenant, agent_id)  # by then it waits
+            assert tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+        answer = waiting.result(timeout=20)
+    code = "UNAUTHORIZED" if end == "revoked" else "API_KEY_EXPIRED"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
 
 
 def test_what_was_read_must_still_be_so(tenant, agent_id, person):

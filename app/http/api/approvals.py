@@ -1,6 +1,7 @@
 """/v1/approvals: what waits for people; asked for by escalated decisions, decided here."""
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated, Any
 
 from litestar import Request, Response, get, post
@@ -8,8 +9,9 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
+from app.approvals.following import ApprovalEvent
 from app.errors import ApprovalNotFound
-from app.http.authentication import requires
+from app.http.authentication import raw_key_of, requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import agent_in_query
 from app.http.etag import version_header
@@ -82,7 +84,8 @@ async def get_approval(
     wanted = _known(approval_id)
     approval = await services.approvals.get(caller.workspace_id, wanted)
     if wait_s and approval.status is ApprovalStatus.PENDING:
-        approval = await _decided(services, caller, wanted, wait_s)
+        raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+        approval = await _decided(services, caller, raw_key, wanted, wait_s)
     return _answer(approval)
 
 
@@ -163,20 +166,35 @@ async def _refuse(
     return _answer(approval)
 
 
-async def _decided(services: Services, caller: Caller, approval_id: str, wait_s: int) -> Approval:
-    """The approval once it is not pending, or as it is after `wait_s` seconds or when the replica stops."""
-    async with services.approval_follower.subscribed(caller.workspace_id) as events:
-        try:
+async def _decided(services: Services, caller: Caller, raw_key: str, approval_id: str, wait_s: int) -> Approval:
+    """The approval once it is not pending, or as it is after `wait_s` seconds or when the replica stops.
+
+    Raises Unauthorized within a second after the key's end: nothing is told to a key that has none.
+    """
+    wake = asyncio.Event()
+    async with (
+        services.callers.on(raw_key, wake) as known,
+        services.approval_follower.subscribed(caller.workspace_id, wake) as events,
+    ):
+        with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 # What was decided before the subscription is seen by this read, what is decided after it by the queue.
                 approval = await services.approvals.get(caller.workspace_id, approval_id)
                 while approval.status is ApprovalStatus.PENDING and not services.stopping.is_set():
-                    event = await events.get()
-                    if event is None or event.approval_id == approval_id:
+                    await wake.wait()
+                    wake.clear()
+                    if known.error is not None:
+                        raise known.error
+                    if _concerns(events, approval_id):
                         approval = await services.approvals.get(caller.workspace_id, approval_id)
-        except TimeoutError:
-            approval = await services.approvals.get(caller.workspace_id, approval_id)
-    return approval
+    await services.authenticator.authenticate(raw_key)
+    return await services.approvals.get(caller.workspace_id, approval_id)
+
+
+def _concerns(events: asyncio.Queue[ApprovalEvent | None], approval_id: str) -> bool:
+    """Whether something that came is about this approval, or may be; all of it is taken."""
+    came = [events.get_nowait() for _ in range(events.qsize())]
+    return any(event is None or event.approval_id == approval_id for event in came)
 
 
 def _answer(approval: Approval) -> Response[Approval]:
