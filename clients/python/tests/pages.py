@@ -13,10 +13,12 @@ UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run_page(page: str, folder: Path, agent: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run_page(
+    page: str, folder: Path, agent: str, alias: str = "refund-bot", **env: str
+) -> subprocess.CompletedProcess[str]:
     """The page's program, as a process; `agent` stands for the alias that the page uses."""
     program = folder / "page.py"
-    program.write_text(code_of(page).replace('"refund-bot"', repr(agent)))
+    program.write_text(code_of(page).replace(f'"{alias}"', repr(agent)))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         [sys.executable, program], env={"PATH": path, **env}, cwd=folder, capture_output=True, text=True, timeout=120
@@ -31,6 +33,12 @@ def code_of(page: str) -> str:
 def output_of(page: str) -> str:
     """What the page says that the program prints."""
     return "".join(text for kind, text in blocks(page) if kind == "text")
+
+
+def begins_with_lines_of_code(page: str, most: int) -> bool:
+    """Whether the first block, which gates a tool, has so few lines that are not imports or empty."""
+    _, text = blocks(page)[0]
+    return sum(bool(line.strip()) and not line.startswith(("from ", "import ")) for line in text.splitlines()) <= most
 
 
 def without_ids(text: str) -> str:

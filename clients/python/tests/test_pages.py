@@ -1,7 +1,11 @@
 """Each page's program, run against a real service, prints what the page shows, but for ids."""
 
+import json
+import string
+
+import httpx
 import pytest
-from pages import output_of, run_page, without_ids
+from pages import ROOT, begins_with_lines_of_code, blocks, code_of, output_of, run_page, without_ids
 from service import ADMIN_KEY
 
 from remit_client import calls
@@ -14,6 +18,51 @@ def test_a_page_does_what_it_says(page, service, asking_key, agent, tmp_path):
     ran = run_page(page, tmp_path, agent, REMIT_URL=service.url, REMIT_API_KEY=asking_key, PERSON_KEY=ADMIN_KEY)
     assert ran.returncode == 0, ran.stderr
     assert without_ids(ran.stdout) == without_ids(output_of(page))
+
+
+@pytest.fixture
+def coding_agent(admin):
+    """The agent of examples/coding-agent; the id of it."""
+    example = json.loads((ROOT / "examples/coding-agent/policies.json").read_text())
+    made = admin.send(calls.create_agent(**example["agent"]))
+    admin.send(calls.put_policies(example["policies"], made.id))
+    return made.id
+
+
+def test_the_hook_of_a_coding_agent_answers_as_its_page_says(admin, service, asking_key, coding_agent, tmp_path):
+    person = admin.send(calls.create_api_key("ann", ["approve"])).key
+    env = {"REMIT_URL": service.url, "REMIT_API_KEY": asking_key, "PERSON_KEY": person}
+    ran = run_page("claude-code.md", tmp_path, coding_agent, alias="coding-agent", **env)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == output_of("claude-code.md")
+
+
+def test_the_settings_of_its_page_are_those_that_the_coding_agent_reads(service, asking_key, coding_agent):
+    """An HTTP hook before every tool, whose headers name the variables that they may read; and the service answers."""
+    [(_, text)] = [block for block in blocks("claude-code.md") if block[0] == "json"]
+    [matcher] = json.loads(text)["hooks"]["PreToolUse"]
+    [hook] = matcher["hooks"]
+    assert (matcher["matcher"], hook["type"], hook.keys()) == (
+        "*",
+        "http",
+        {"type", "url", "headers", "allowedEnvVars"},
+    )
+    variables = {"REMIT_API_KEY": asking_key, "REMIT_AGENT": coding_agent}
+    assert set(hook["allowedEnvVars"]) == set(variables)
+    headers = {name: string.Template(value).substitute(variables) for name, value in hook["headers"].items()}
+    event = {"session_id": "1", "hook_event_name": "PreToolUse", "cwd": "/home/ann/shop", "tool_name": "TodoWrite"}
+    url = hook["url"].replace("http://127.0.0.1:8080", service.url)
+    said = httpx.post(url, headers=headers, json=event | {"tool_input": {"todos": []}}, verify=False).json()
+    assert said["hookSpecificOutput"]["permissionDecision"] == "allow"
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs/clients").glob("[!R]*.md")))
+def test_a_page_gates_a_tool_in_three_lines_and_ends_with_a_run(page):
+    """A few lines first, imports apart; last a program and what it says, in which a person approves."""
+    kinds = [kind for kind, _ in blocks(page)]
+    assert begins_with_lines_of_code(page, 5), "a decorated function or a configuration takes five"
+    assert {"python", "text"} <= set(kinds[1:])
+    assert "person.approve(" in code_of(page)
 
 
 def test_the_agent_of_the_pages_is_the_one_of_the_tests(admin, agent):
