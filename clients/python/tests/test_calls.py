@@ -5,8 +5,10 @@ import re
 import uuid
 
 import pytest
+from cases import PATIENT
+from service import ADMIN_KEY
 
-from remit_client import Remit, Unavailable, calls
+from remit_client import AsyncRemit, Refused, Remit, Unavailable, calls
 from remit_client.models import Page
 from remit_client.streams import Events, Export, Replay
 from remit_client.wire import Call
@@ -73,6 +75,72 @@ def test_every_endpoint_of_the_service_has_a_call(admin):
     assert unserved == set(), "a call of what nobody serves"
 
 
+@pytest.fixture
+def policy(admin, agent):
+    return admin.send(calls.list_policies(agent))[0]
+
+
+SENT = {
+    "If-Match": "Call.if_version",
+    "Change-Reason": "Call.because",
+    "Idempotency-Key": "the client, where it may repeat a question",
+    "Last-Event-ID": "after= of what is followed",
+}
+
+
+def test_every_header_of_the_service_can_be_sent(admin):
+    """Those that its document has for endpoints with a call."""
+    document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
+    taken = {
+        parameter["name"]
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if (method.upper(), path) not in NOT_ASKED_BY_CLIENTS
+        for parameter in operation.get("parameters", [])
+        if parameter["in"] == "header"
+    }
+    assert taken == SENT.keys()
+
+
+def test_two_admins_do_not_undo_each_others_changes(admin, agent, policy, remit):
+    """Whatever has a version is changed only at the one that was read."""
+    made = admin.send(calls.get_agent(agent))
+    held = admin.send(calls.get_policies(agent))
+    catalog = admin.send(calls.list_catalog())
+    pending = admin.approval(remit.authorize(agent, "mail.send", {"to": "ann@example.com"}).approval.id)
+    changes = [
+        (calls.update_agent(agent, description="mine"), made.version),
+        (calls.update_policy(policy.id, name="mine"), policy.version),
+        (calls.put_policies([], agent), held["version"]),
+        (calls.put_catalog([{"name": f"tool-{uuid.uuid4()}"}]), catalog.version),
+        (calls.deny(pending.id), pending.version),
+    ]
+    for call, version in changes:
+        with pytest.raises(Refused) as refused:
+            admin.send(call.if_version("0"))
+        assert refused.value.status in (409, 412)
+        if call.path.endswith("/policies"):  # the policy has changed since
+            version = admin.send(calls.get_policies(agent))["version"]  # noqa: PLW2901
+        admin.send(call.if_version(version))
+    with pytest.raises(Refused, match="APPROVAL"):
+        admin.approve(pending.id, version=pending.version)
+
+
+async def test_a_change_has_its_reason(admin, agent, service):
+    """In letters of any kind, by either client."""
+    admin.send(calls.update_agent(agent, description="one").because("ticket 17: müde"))
+    async with AsyncRemit(service.url, ADMIN_KEY, **PATIENT) as remit:
+        await remit.send(calls.update_agent(agent, description="two").because("チケット 18"))
+    reasons = [change["reason"] for change in admin.send(calls.list_changes(resource_id=agent, limit=2))]
+    assert reasons == ["チケット 18", "ticket 17: müde"]
+
+
+@pytest.mark.parametrize("version", ['3"', "3, 4", "3\r\nX: y", "é"])
+def test_a_version_is_one(version):
+    with pytest.raises(ValueError, match="version"):
+        calls.delete_policy("x").if_version(version)
+
+
 def test_names_cannot_lead_to_another_endpoint():
     """Whatever stands in an id, it is one segment of the path."""
     for name in dict(every_call()).keys() - {"any_other"}:
@@ -85,11 +153,6 @@ def test_names_cannot_lead_to_another_endpoint():
             assert changed.count("/") == harmless.count("/"), (name, hostile)
             assert not set("?#") & set(changed)
             assert ".." not in changed.split("/")
-
-
-@pytest.fixture
-def policy(admin, agent):
-    return admin.send(calls.list_policies(agent))[0]
 
 
 def test_policies_are_replaced_as_a_set_and_rolled_back(admin, agent, policy):

@@ -77,7 +77,7 @@ async def test_a_header_cannot_begin_another_request(faulty):
     server = faulty(answer(200, []))
     async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
         call = calls.any_other("GET", "/v1/agents")
-        for value in ("x\r\nX-Evil: 1", "x\n", "x\0", "\u20ac"):
+        for value in ("x\r\nX-Evil: 1", "x\n", "x\0"):
             object.__setattr__(call, "headers", {"If-None-Match": value})
             with pytest.raises(Unavailable, match="Illegal header"):
                 await remit.send(call)

@@ -12,9 +12,14 @@ T = TypeVar("T")
 
 
 class Page(list[T]):
-    """One page of a list. `next_cursor` asks for the page after it; None: this is the last one, or there are none."""
+    """One page of a list.
+
+    next_cursor: asks for the page after it; None: this is the last one, or there are none.
+    version: of the whole, for `if_version`, where the list has one; "" before its first change.
+    """
 
     next_cursor: str | None = None
+    version: str | None = None
 
 
 class NotAnAnswer(ValueError):
@@ -115,6 +120,7 @@ class Approval:
     created_at: str | None = None
     expires_at: str | None = None
     usable_until: str | None = None
+    version: int | None = None
     raw: Json = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -135,6 +141,7 @@ class Approval:
             created_at=got.get("createdAt"),
             expires_at=got.get("expiresAt"),
             usable_until=got.get("usableUntil"),
+            version=got.get("version"),
             raw=got,
         )
 

@@ -7,9 +7,9 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -17,6 +17,9 @@ import httpx
 from remit_client.errors import Interrupted, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
 from remit_client.models import NotAnAnswer, Page
 from remit_client.streams import Reader
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,6 +49,19 @@ class Call(Generic[T]):
     repeatable: bool = False
     idempotency_key: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def if_version(self, version: int | str) -> Self:
+        """The same change, which is refused (412, of an approval 409) if what it changes has another version now.
+
+        version: as the answer that showed it has it: `.version` of an agent, a policy or an approval.
+        """
+        if not re.fullmatch(r"[!#-~]*", str(version)):
+            raise ValueError("a version is a number, or what an ETag shows between its quotes")
+        return replace(self, headers={**self.headers, "If-Match": f'"{version}"'})
+
+    def because(self, reason: str) -> Self:
+        """The same change, with the reason for it in the trail of changes."""
+        return replace(self, headers={**self.headers, "Change-Reason": reason})
 
 
 @dataclass(frozen=True)
@@ -188,6 +204,7 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[s
             answer = call.read(_json(headers, content) if content else None)
             if isinstance(answer, Page):
                 answer.next_cursor = headers.get("x-next-cursor")
+                answer.version = headers["etag"].strip('"') if "etag" in headers else None
             return answer  # noqa: TRY300 - what the readers raise is caught here, too
         except (NotAnAnswer, ValueError, RecursionError, AttributeError, TypeError) as error:
             raise MalformedAnswer(

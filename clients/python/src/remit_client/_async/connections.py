@@ -44,7 +44,7 @@ class AsyncConnections:
                 call.method,
                 settings.url(call),
                 content=encode(call.body),
-                headers=settings.headers_of(call)[0],
+                headers=_in_bytes(settings.headers_of(call)[0]),
                 timeout=settings.limits(call),
             ) as response:
                 if not response.is_success:
@@ -69,7 +69,7 @@ class AsyncConnections:
                 call.method,
                 settings.url(call),
                 content=content,
-                headers=headers,
+                headers=_in_bytes(headers),
                 timeout=settings.limits(call),
             )
             response = await client.send(request, stream=True)
@@ -96,3 +96,7 @@ class AsyncConnections:
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
             self._process, self._clients = os.getpid(), ClientOfEachLoop()
+
+
+def _in_bytes(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode()) for name, value in headers.items()]  # httpx would take ASCII alone

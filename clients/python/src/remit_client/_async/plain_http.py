@@ -111,11 +111,7 @@ class PlainConnections(AsyncConnections):
         if content is not None:
             lines.append(f"Content-Length: {len(content)}")
         first = f"{call.method} {url.raw_path.decode('ascii')} HTTP/1.1\r\nHost: {url.netloc.decode('ascii')}\r\n"
-        try:
-            head = "\r\n".join([first + lines[0], *lines[1:], "", ""]).encode("latin-1")
-        except UnicodeEncodeError:
-            raise httpx.LocalProtocolError("Illegal header value") from None
-        return head + (content or b"")
+        return "\r\n".join([first + lines[0], *lines[1:], "", ""]).encode() + (content or b"")
 
 
 class _OfLoop:

@@ -122,9 +122,15 @@ class Remit:
             if approval.status != "pending" or time.monotonic() >= until:
                 return approval
 
-    def approve(self, approval_id: str, *, note: str | None = None, **grant: Any) -> Approval:
-        """The call may run; `uses`, `valid_seconds` may grant less than the policy does."""
-        return self.send(calls.approve(approval_id, note, **grant))
+    def approve(
+        self, approval_id: str, *, note: str | None = None, version: int | None = None, **grant: Any
+    ) -> Approval:
+        """The call may run; `uses`, `valid_seconds` may grant less than the policy does.
+
+        version: of the approval that the person has seen; if it has another one now, this is refused.
+        """
+        call = calls.approve(approval_id, note, **grant)
+        return self.send(call if version is None else call.if_version(version))
 
     def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
         """The call may not run."""

@@ -45,7 +45,7 @@ class Connections:
                 call.method,
                 settings.url(call),
                 content=encode(call.body),
-                headers=settings.headers_of(call)[0],
+                headers=_in_bytes(settings.headers_of(call)[0]),
                 timeout=settings.limits(call),
             ) as response:
                 if not response.is_success:
@@ -70,7 +70,7 @@ class Connections:
                 call.method,
                 settings.url(call),
                 content=content,
-                headers=headers,
+                headers=_in_bytes(headers),
                 timeout=settings.limits(call),
             )
             response = client.send(request, stream=True)
@@ -97,3 +97,7 @@ class Connections:
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
             self._process, self._clients = os.getpid(), ClientOfEachLoop()
+
+
+def _in_bytes(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode()) for name, value in headers.items()]  # httpx would take ASCII alone
