@@ -106,7 +106,9 @@ def _per(number: int) -> dict[str, Any]:
 _BUDGET = {"parameter": "amount", "max": 1_000_000_000, "windowSeconds": 1}
 _PROPERTIES = {f"field{number}": {"type": "string", "maxLength": 40} for number in range(PROPERTIES)}
 _SCHEMA = {"type": "object", "properties": _PROPERTIES, "required": sorted(_PROPERTIES), "additionalProperties": False}
+_ONE_MORE = {"type": "rate_limit", "tools": [TOOL, "other"], "rateLimit": ENOUGH}
 CONDITIONS = {
+    "one plain quota more": Condition([_ONE_MORE]),
     f"an array of {ITEMS}, each element bounded": Condition(
         [{"type": "parameter_constraint", "tools": [TOOL], "parameters": {"items[*].amount": {"min": 0, "max": 500}}}],
         {"items": [{"amount": number} for number in range(ITEMS)]},

@@ -26,11 +26,6 @@ if arg_before.limits then
     return tonumber(time), tonumber(total)
   end
 
-  local function total_of(quota, index)
-    local _, total = entry_of(quota, index)
-    return total
-  end
-
   -- The place of the first of entries 0 to `last_one` for which `holds`; it holds for the last one, and for all after
   -- the first. From the old end, by steps that double: it is mostly there.
   local function first_that(quota, last_one, holds)
@@ -50,12 +45,26 @@ if arg_before.limits then
     return found
   end
 
+  -- How many entries are live, and the total of the one that left before them. Mostly the last three tell.
+  local function live_entries(quota, length, span_us)
+    local ends = call('LRANGE', quota, -3, -1)
+    local _, oldest = string.match(ends[#ends], '^(%d+) (%d+)$')
+    for k = #ends - 1, 1, -1 do
+      local time, total = string.match(ends[k], '^(%d+) (%d+)$')
+      if time + span_us > quota_us then return length - #ends + k, oldest end
+      oldest = total
+    end
+    if length == #ends then return 0, oldest end
+    local live = first_that(quota, length - #ends, function(time) return time + span_us <= quota_us end)
+    return live, (select(2, entry_of(quota, live)))
+  end
+
   -- How long until the amount fits into the budget: 0 = it does, math.huge = it never will. `own` learns what it takes.
   local function budget_wait(own, quota, max, span_us, amount)
     local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
     if length > 0 then
-      live = first_that(quota, length - 1, function(time) return time + span_us <= quota_us end)
-      newest, oldest = total_of(quota, 0), total_of(quota, live)
+      live, oldest = live_entries(quota, length, span_us)
+      newest = select(2, entry_of(quota, 0))
     end
     own.amount, own.total, own.spare, own.length = amount, (newest + amount) % TOTALS, length - 1 - live, length
     if amount > max then return math.huge end

@@ -22,9 +22,9 @@ local function live_wait(place, name, most)
   return tonumber(call('ZRANGEBYSCORE', KEYS[place], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) - quota_us
 end
 
--- Until a time that quota time reaches, the sorted set holds the name; of those over, two go.
+-- Until a time that quota time reaches, the sorted set holds the name; for each that is new, two of those over go.
 local function keep_live(place, name, until_us)
-  call('ZADD', KEYS[place], string.format('%.0f', until_us), name)
+  if call('ZADD', KEYS[place], string.format('%.0f', until_us), name) == 0 then return end
   for _, over in ipairs(call('ZRANGEBYSCORE', KEYS[place], '-inf', string.format('%.0f', quota_us), 'LIMIT', 0, 2)) do
     call('ZREM', KEYS[place], over)
   end
