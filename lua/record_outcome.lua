@@ -34,7 +34,7 @@ RETURNS       {status, reported, entry_id, time_ms, given_back}
 WRITES        entry, commits, outcome; taken goes; of a rate limit the call's time, of a budget its amount out of all
               totals that contain it
 TIME          O(N), N live entries of a bucket, at most 10,000
-HOLDS         I2 no decision without its entry, I3 no window ever holds more than the maximum, I16 a call is given back
+HOLDS         I2 no decision without its entry, I3 no window ever holds more than the maximum, I17 a call is given back
               once
 ]]
 assert(#KEYS >= 5 and #ARGV == 12 + 2 * (#KEYS - 5), 'ARITY')

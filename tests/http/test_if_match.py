@@ -116,4 +116,4 @@ def test_of_many_admins_with_the_same_version_one_gets_through(replica, other_re
 
     assert sorted(answer.status_code for answer in answers) == [200] + [412] * 15
     winner = next(answer for answer in answers if answer.status_code == 200)
-    assert client.get(path).json() == winner.json()
+    assert tenant.admin.get(path).json() == winner.json()
