@@ -117,8 +117,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
     """Idempotency-Keys that one API key may use within a day, at 530 bytes of the store each; one more is 409."""
 
-    call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1024 * 1024)] = 1024 * 1024
-    """Bytes that the body of a call to be judged may have; more is 413."""
+    call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1040 * 1024)] = 1040 * 1024
+    """Bytes that the body of a call to be judged may have: a parameter of 1 MiB, and what is around it. More is 413."""
 
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""

@@ -13,7 +13,8 @@ from app.errors import Overloaded
 LARGE_BYTES = 64 * 1024
 """A call of more is large, and counted here."""
 
-_IN_ALL, _PER_WORKSPACE = 64 * 1024 * 1024, 16 * 1024 * 1024
+_LARGEST = 1040 * 1024
+_IN_ALL, _PER_WORKSPACE = 64 * _LARGEST, 16 * _LARGEST
 
 
 class LargeCalls:

@@ -41,6 +41,14 @@ def body_of(tenant, size, end="end"):
     return json.dumps(call | {"parameters": {"path": "a", "content": text}}).encode(), text
 
 
+def test_a_parameter_of_1_mib_is_judged(writer):
+    """With what stands around it, as a proxy of MCP has it."""
+    parameters = {"content": "x" * ((1 << 20) - 3) + "end"}
+    call = {"agent_id": writer.agent, "tool_name": "file.write", "parameters": parameters}
+    answer = writer.reader.post("/v1/authorize", json=call | {"context": {"session": "s" * 255}})
+    assert answer.json()["allowed"]
+
+
 @pytest.mark.parametrize(("end", "allowed"), [("end", True), ("END", False)])
 def test_a_call_of_1_mib_is_judged_to_its_last_byte(writer, end, allowed):
     """The policy sees all of it; the entry has its beginning, its length and its MAC."""
@@ -63,7 +71,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
         for content in (body, iter([body])):
             answer = writer.reader.post(path, content=content)
             assert f"{answer.status_code} {answer.json()['error']['code']}" == BEYOND
-            assert "more than 1048576 bytes" in answer.json()["error"]["message"]
+            assert f"more than {MAX_CALL_BYTES} bytes" in answer.json()["error"]["message"]
     assert writer.log() == []
 
 

@@ -26,7 +26,8 @@ from app.model.signer import UNSIGNED, Purpose, Signer
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.validation_messages import explain
 
-MAX_CALL_BYTES = 1024 * 1024
+MAX_CALL_BYTES = (1024 + 16) * 1024
+"""A parameter of 1 MiB, and what stands around it."""
 MAX_RECORDED_BYTES = 64 * 1024
 """Of the parameters, as the log keeps them."""
 
@@ -45,8 +46,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
 
     tool_name: The tool that the agent wants to call.
     action: What is attempted, for the log; `authorize` if left out.
-    parameters: The call's parameters, up to 32 levels deep. They may have as many bytes as the body, 1 MiB unless the
-    service is set otherwise; the entry keeps up to 64 KiB, and of texts beyond 2 KiB only the beginning.
+    parameters: The call's parameters, up to 32 levels deep. They may have as many bytes as the body, 1040 KiB unless
+    the service is set otherwise; the entry keeps up to 64 KiB, and of texts beyond 2 KiB only the beginning.
     context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and
     8 levels deep.
     """

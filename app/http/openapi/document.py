@@ -43,7 +43,7 @@ Every request but those for the service's own state carries `Authorization: Bear
 alone; `audit` may read and verify the log and the trail of changes; `policies` may read and write agents and policies.
 A key belongs to a workspace and sees nothing else: an id of another workspace is answered as an unknown one.
 
-Bodies are JSON objects of up to 256 KiB (of calls 1 MiB, of sets of policies 1.5 MiB) and 32 levels below the body,
+Bodies are JSON objects of up to 256 KiB (of calls 1040 KiB, of sets of policies 1.5 MiB) and 32 levels below the body,
 whatever the Content-Type says. Unknown fields are refused (in /v1/authorize ignored), and so are unknown query
 parameters and keys that are given twice. Fields in snake_case may be written in camelCase and the other way round
 where a field's description says so. Times are ISO 8601; in answers always UTC with milliseconds.

@@ -19,6 +19,20 @@ def test_decisions_are_typed(remit, agent):
     assert decision.raw["id"] == decision.id
 
 
+@pytest.mark.parametrize("text", ["é" * (1 << 19), "\U0001f600", "\u2028", 'a"\\\n\0', "\x7f"])
+def test_what_is_asked_is_what_the_log_has(remit, agent, admin, text):
+    """Whatever letters it is in, and in no more bytes than it takes."""
+    decision = remit.authorize(agent, "refund.create", {"amount": 1, "note": text})
+    noted = admin.send(calls.get_audit_entry(decision.id)).parameters["note"]
+    assert noted == text or noted["length"] == len(text)
+
+
+def test_half_a_letter_is_refused_by_the_service(remit, agent):
+    """It cannot be said in UTF-8, so it goes as an escape, and is judged by who knows what it is."""
+    with pytest.raises(Refused, match="VALIDATION_ERROR"):
+        remit.authorize(agent, "refund.create", {"amount": 1, "note": "\ud83d"})
+
+
 async def test_both_clients_ask_the_same(async_remit, remit, agent):
     asked = {"amount": 900}
     one, other = (

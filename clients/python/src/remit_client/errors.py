@@ -110,6 +110,8 @@ class Refused(RemitError):
         self.details = list(details)
 
     def for_agent(self) -> str:
+        if self.code == "PAYLOAD_TOO_LARGE":
+            return "The tool was not run: its arguments are larger than what can be judged. Send less at a time."
         # The model can do nothing about our key or our configuration, and need not read about it.
         return f"The tool was not run, because the authorization service refused the question ({self.code})."
 

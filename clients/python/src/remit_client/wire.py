@@ -194,7 +194,12 @@ def segment(name: str) -> str:
 
 def encode(body: Any) -> bytes | None:
     """JSON of a body. Raises TypeError or ValueError where it holds what JSON cannot say, NaN and infinity included."""
-    return None if body is None else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    if body is None:
+        return None
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can say
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
 def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[str, str], content: bytes) -> T:
