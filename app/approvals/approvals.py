@@ -30,6 +30,11 @@ _OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 _SHOWN_NOTE = 500
 
 
+def unknown_approval() -> ApprovalNotFound:
+    """The same for one that does not exist and for one that is none of the caller's business."""
+    return ApprovalNotFound("No approval has this id")
+
+
 class Approvals:
     """What waits for people in a workspace, and what they said. Approvals are made and used by the commit alone."""
 
@@ -134,7 +139,7 @@ class Approvals:
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id)))
         if not record:
-            raise ApprovalNotFound("No approval has this id")
+            raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
 
 
@@ -154,7 +159,7 @@ def _raise_for(status: str, state: str) -> None:
         case "revoked":
             raise Unauthorized("The API key is unknown or has been revoked")
         case "missing":
-            raise ApprovalNotFound("No approval has this id")
+            raise unknown_approval()
         case "stale":
             raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
         case "own":

@@ -1,7 +1,9 @@
 """Least privilege: keys bound to agents, and the one key that a workspace must not lose by mistake."""
 
+import uuid
+
 import pytest
-from tenants import Tenant
+from tenants import FREE, Tenant
 
 ID = "00000000-0000-7000-8000-000000000000"
 
@@ -88,3 +90,21 @@ def test_the_last_admin_key_is_revoked_by_force_alone(store, replica):
     assert made.admin.delete(f"/v1/api-keys/{key_id}", params={"force": "true"}).status_code == 204
     assert made.admin.get("/v1/agents").status_code == 401
     made.close()
+
+
+def test_a_bound_key_sees_approvals_of_its_agents_alone(store, asking_replica):
+    """Another agent's are answered like one that does not exist; who may read or decide sees all."""
+    tenant = Tenant(store.url, asking_replica)
+    mine, others = (tenant.new_agent()["id"] for _ in range(2))
+    for agent_id in (mine, others):
+        tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["*"]}, FREE)
+    approvals = [tenant.authorize(each)["approval"]["id"] for each in (mine, others)]
+    bound = tenant.new_key(["authorize"], agents=[mine])["key"]
+    deciding = tenant.new_key(["authorize", "approve"], agents=[mine])["key"]
+    with tenant.replica.client(bound) as client, tenant.replica.client(deciding) as person:
+        assert client.get(f"/v1/approvals/{approvals[0]}").json()["agentId"] == mine
+        unknown = client.get(f"/v1/approvals/{uuid.uuid4()}")
+        other = client.get(f"/v1/approvals/{approvals[1]}?wait=1")
+        assert (other.status_code, other.json()) == (404, unknown.json())
+        assert [person.get(f"/v1/approvals/{each}").status_code for each in approvals] == [200, 200]
+    tenant.close()

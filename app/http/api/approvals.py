@@ -9,8 +9,8 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
+from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
-from app.errors import ApprovalNotFound
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import Body, BodyDTO
 from app.http.called_agents import agent_in_query
@@ -83,6 +83,8 @@ async def get_approval(
     wait_s = Query(request, known=("wait",)).number("wait", least=0, most=WAIT_MAX_S) or 0
     wanted = _known(approval_id)
     approval = await services.approvals.get(caller.workspace_id, wanted)
+    if not (caller.has_any((Scope.READ, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
+        raise unknown_approval()
     if wait_s and approval.status is ApprovalStatus.PENDING:
         raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
         approval = await _decided(services, caller, raw_key, wanted, wait_s)
@@ -203,4 +205,4 @@ def _answer(approval: Approval) -> Response[Approval]:
 
 def _known(approval_id: str) -> str:
     """The id in its canonical form; what is no id names no approval."""
-    return id_in_path(approval_id, ApprovalNotFound("No approval has this id"))
+    return id_in_path(approval_id, unknown_approval())
