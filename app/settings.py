@@ -162,7 +162,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     redact: str = (
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
         "authorization,credential,credentials,cookie,otp,pin,cvv,ssn,"
-        "pwd,pgpassword,idtoken,accesstoken,authtoken,clientsecret,cookies,jwt,auth"
+        "pwd,pgpassword,idtoken,accesstoken,authtoken,clientsecret,cookies,jwt,auth,"
+        "passcode,bearer,cvc,card_number,mnemonic,seed_phrase,signing_key,encryption_key,ssh_key,db_pass"
     )
     """Comma-separated words; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 

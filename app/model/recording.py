@@ -14,7 +14,7 @@ LONG_TEXT_BYTES = 2 * 1024
 KEPT_CHARACTERS = 256
 _LOOKED_AT = 4 * 1024
 _MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # a byte alone is looked for in a quarter of the time
-_seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=" else chr(code)) for code in range(256))
+_seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=<" else chr(code)) for code in range(256))
 """Signs of keys look alike, and so do those that only texts have which name something: `name=value`, JSON in a text."""
 
 _KEY_TYPE = KEY_TYPE.encode()

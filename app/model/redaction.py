@@ -1,6 +1,7 @@
 """Which parameter names name a secret, and the copy of the parameters that the log may keep."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from operator import is_not
 from typing import Any
@@ -16,16 +17,17 @@ _REMEMBERED_LENGTH = 64
 _LONGEST_NAME = 512
 """A name beyond it is not looked at, and taken for a secret's: it would take longer than all the rest of its call."""
 
-_words = re.compile(r"[\w .-]{1,64}").fullmatch
-"""What a text that is a name looks like."""
+_words = re.compile(r"""[\w .#\[\]="'-]{1,64}""").fullmatch
+"""What a text that is a name looks like, or one that finds a field of a form: `#password`."""
 
 _PLAIN, _SECRET, _NAMING, _VALUE = range(4)
 """What a name in an object says: nothing, a secret, that its value is a name, that its value is the named thing's."""
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
+    | {"label", "element", "selector", "locator", "placeholder", "type"}
 )
-_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default"})
+_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content"})
 _ALL_PLAIN = frozenset({_PLAIN})
 _NESTED = frozenset({dict, list})
 Texts = Callable[[str], Any]
@@ -60,7 +62,11 @@ class Redactor:
         return role
 
     def _role_of(self, name: str) -> int:
-        if len(name) > _LONGEST_NAME or self._holds_secret(name):
+        if len(name) > _LONGEST_NAME:
+            return _SECRET
+        if not name.isascii():
+            name = unicodedata.normalize("NFKC", name)  # of the letters that look like others those that mean them
+        if self._holds_secret(name):
             return _SECRET
         last = (_parts(name) or [""])[-1]
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN

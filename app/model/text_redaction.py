@@ -24,6 +24,17 @@ _NAMED_VALUES = (
     (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
     # `--name value`
     (re.compile(r"""(?<![\w.-])(?P<name>--[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
+    # `name = value`, `name := value` and `name => value`, as settings and programs have it
+    (
+        re.compile(
+            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?:?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
+            r"(?::=|=>|=(?!=))[ \t]++",
+            re.MULTILINE,
+        ),
+        re.compile(rf"""(?:{_QUOTED}|[^\s"'][^\n"']*+)""", re.DOTALL),
+    ),
+    # `<name>value</name>`
+    (re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"), re.compile(r"[^<]++")),
     # `Name: value` on a line of its own or in quotes, as a header stands in a command
     (
         re.compile(r"""(?:^[ \t]*+|["'])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE),

@@ -18,6 +18,17 @@ SECRET_NAMES = [
     *("api_key", "API_KEY", "APIKey", "X-Api-Key", "OPENAI_API_KEY", "accesskey", "accessKey", "privatekey"),
     *("Authorization", "proxy-authorization", "clientSecret", "client secret", "credentials", "credential.value"),
     *("pin", "cardPIN", "otp_code", "cvv", "SSN", "cookie", "Set-Cookie", "passphrase", "ключ.token", "пароль_token"),
+    *(
+        "".join(chr(ord(letter) - ord("A") + 0xFF21) for letter in "PASSWORD"),  # in full width
+        "api_" + "".join(chr(ord(letter) - ord("a") + 0x1D41A) for letter in "key"),  # as mathematics has it
+        "passcode",
+        "bearer",
+        "cvc",
+        "cardNumber",
+        "card_number",
+        "mnemonic",
+    ),
+    *("seed_phrase", "signingKey", "encryption_key", "ssh_key", "SSHKey", "db_pass", "dbpass"),
     *("passwords", "secrets", "app-secrets", "dbPasswords", "apiKeys", "API_KEYS"),
     *(
         "pwd",

@@ -74,6 +74,11 @@ PLAIN = [
     "author: Ann\nshipping: free",
     '{"name": "amount", "value": 5}',
     "AKIA is how keys of AWS begin",
+    "if token == other:",
+    "amount = 5\nauthor = Ann",
+    "<p>the password</p>",
+    '{"type": "text", "text": "hello"}',
+    '{"selector": "#amount", "text": "5"}',
 ]
 
 
@@ -92,6 +97,12 @@ PAIRS = [
     {"field": "pin", "values": [1234, "hunter2"]},
     {"k": "token", "v": "hunter2"},
     {"variable": "PGPASSWORD", "default": "hunter2"},
+    {"header": "X-Api-Key", "content": "hunter2"},
+    {"label": "Password", "text": "hunter2"},
+    {"element": "Password textbox", "ref": "e5", "text": "hunter2"},
+    {"selector": "#password", "text": "hunter2"},
+    {"selector": 'input[name="password"]', "value": "hunter2"},
+    {"type": "password", "value": "hunter2"},
     ["Authorization", "Bearer hunter2"],
     [["Accept", "*/*"], ["Set-Cookie", "hunter2"]],
     ["mysql", "--password", "hunter2", "--host", "db"],
@@ -131,6 +142,12 @@ NAMED = {
     'curl -H "X-Api-Key: hunter2" corp.com': 'curl -H "X-Api-Key: [REDACTED]" corp.com',
     "GET / HTTP/1.1\nCookie: sid=hunter2; b=c\nAccept: */*": "GET / HTTP/1.1\nCookie: [REDACTED]\nAccept: */*",
     "user: ann\n  password: hunter2\n": "user: ann\n  password: [REDACTED]\n",
+    "[db]\npassword = hunter2 hunter2\nhost = a": "[db]\npassword = [REDACTED]\nhost = a",
+    "const token = 'hunter2';": "const token = [REDACTED];",
+    'apiKey := "hunter2"\nn := 1': "apiKey := [REDACTED]\nn := 1",
+    ":password => 'hunter2',": ":password => [REDACTED],",
+    "<user>ann</user><password>hunter2</password>": "<user>ann</user><password>[REDACTED]</password>",
+    '<db:apiKey a="1">\n hunter2\n</db:apiKey>': '<db:apiKey a="1">[REDACTED]</db:apiKey>',
     "пароль: да\npassword: hunter2": "пароль: да\npassword: [REDACTED]",
 }
 
