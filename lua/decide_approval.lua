@@ -26,6 +26,12 @@ ARGV[9]       uses            how often it may be used, at most; "" = as often a
 ARGV[10]      valid_ms        how long it may be used, at most; "" = as long as the rules let it
 ARGV[11]      keep_ms         how long the record stays once nothing can become of it any more
 ARGV[12]      backlog_max     entries the stream may hold unsealed
+ARGV[13]      agent_id        of the approval, like the next five: never changed since it was asked for
+ARGV[14]      tool_name
+ARGV[15]      asked_by        the key that asked
+ARGV[16]      required        how many people must approve
+ARGV[17]      max_uses        for how many calls, if nobody grants fewer
+ARGV[18]      most_valid_ms   how long a yes can be used, if nobody grants less
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is the approval's, pending while more people must approve
@@ -45,7 +51,7 @@ TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 10 and #ARGV == 12, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 18, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -54,6 +60,8 @@ local entry_id, approval_id, key_id, verdict = ARGV[2], ARGV[3], ARGV[4], ARGV[5
 local note, said, expected = ARGV[6], ARGV[7], ARGV[8]
 local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
+local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
+local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
 
 if not time_us then
   local clock = call('TIME')
@@ -63,10 +71,9 @@ local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
-local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'key_id', 'required', 'approvers', 'max_uses',
-  'valid_ms', 'agent_id', 'tool_name', 'policy_id', 'rule', 'uses_left', 'granted_ms', 'said',
-  'approved_by', 'asked_sequence')
-local state, version = held[1], tonumber(held[2] or 0)
+local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'policy_id', 'rule', 'uses_left',
+  'granted_ms', 'said', 'approved_by', 'asked_sequence')
+local state, version, policy_id, rule = held[1], tonumber(held[2] or 0), held[5], held[6]
 local function refuse(status) return {status, state or '', version} end
 
 if not caller[1] or (caller[2] and time_ms >= tonumber(caller[2])) then return refuse('revoked') end
@@ -75,18 +82,17 @@ if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') 
 if state ~= 'pending' then return refuse('decided') end
 if time_ms >= tonumber(held[3]) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
-if not of_agent[1] or tonumber(held[17] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
+if not of_agent[1] or tonumber(held[11] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
 if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
 for i = 11, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
 end
-local asked_by = held[4]
 if verdict == 'cancelled' then
   if key_id ~= asked_by then return refuse('not_own') end
 elseif key_id == asked_by or string.find(' ' .. (caller[4] or '') .. ' ', ' ' .. asked_by .. ' ', 1, true) then
   return refuse('own')
 end
-local approvers = held[6] or ''
+local approvers = held[4] or ''
 if string.find(approvers, ' ' .. key_id, 1, true) then return refuse('twice') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 -- Scripts do not roll back: keys of another type must be errors before the first write.
@@ -97,7 +103,7 @@ local is_current = call('GET', approval_call) == approval_id
 local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 
 version = version + 1
-local record = {'version', version, 'said', (held[15] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
+local record = {'version', version, 'said', (held[9] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
   .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. key_id or ''),
   'name ' .. key_id, caller[3]}
 local function set(name, value)
@@ -107,13 +113,13 @@ end
 state = verdict
 if verdict == 'approved' then
   -- What one person has granted, the next can only narrow.
-  local uses_left = math.min(tonumber(held[13] or held[7]), uses or math.huge)
-  local granted_ms = math.min(tonumber(held[14] or held[8]), valid_ms or math.huge)
+  local uses_left = math.min(tonumber(held[7] or max_uses), uses or math.huge)
+  local granted_ms = math.min(tonumber(held[8] or most_valid_ms), valid_ms or math.huge)
   set('uses_left', uses_left)
-  set('approved_by', (held[16] and held[16] .. '", "' or '') .. caller[3])
+  set('approved_by', (held[10] and held[10] .. '", "' or '') .. caller[3])
   set('granted_ms', string.format('%.0f', granted_ms))
   local _, count = string.gsub(record[6], ' ', '')
-  if count < tonumber(held[5]) then
+  if count < required then
     state = 'pending'
   else
     set('usable_until_ms', string.format('%.0f', time_ms + granted_ms))
@@ -122,8 +128,8 @@ end
 set('status', state)
 
 call('XADD', audit_stream, sequence .. '-0',
-  'id', entry_id, 'timeMs', time_ms_text, 'agentId', held[9], 'keyId', key_id, 'action', 'approval',
-  'toolName', held[10], 'parameters', '{}', 'result', '', 'policyId', held[11], 'rule', held[12],
+  'id', entry_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id, 'action', 'approval',
+  'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule,
   'reason', string.upper(string.sub(verdict, 1, 1)) .. string.sub(verdict, 2) .. ' by "' .. caller[3] .. '"' .. said,
   'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. verdict, 'approvalId', approval_id)
 call('HSET', commits, 'sequence', sequence)

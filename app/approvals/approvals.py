@@ -15,7 +15,7 @@ from app.errors import (
     OwnApproval,
     Unauthorized,
 )
-from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked
+from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.model.versions import Versions
@@ -65,7 +65,7 @@ class Approvals:
                 ids = [each.decode() for each in left[:chunk]]
             replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
             for approval_id, reply in zip(ids, replies, strict=True):
-                record = as_record(reply)
+                record = whole_record(as_record(reply))
                 if not record:
                     continue
                 approval = approval_of(approval_id, record, now_ms)
@@ -123,6 +123,7 @@ class Approvals:
             "" if grant.valid_seconds is UNSET else grant.valid_seconds * 1000,
             KEEP_MS,
             self._backlog_max,
+            *(record[name] for name in ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms")),
         ]
         found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *ground], args)
         reply = check_reply(DECIDE_APPROVAL, found)
@@ -137,7 +138,8 @@ class Approvals:
         return sorted(ids, reverse=True)
 
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
-        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id)))
+        reply = await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id))
+        record = whole_record(as_record(reply))
         if not record:
             raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from app.approvals.records import KEEP_MS, open_keys
 from app.errors import AppError, StoreUnavailable
-from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value, check_reply
@@ -22,7 +22,7 @@ _CHUNK = 100
 _SOON_MAX = 100
 """What whoever makes a change waits for; a compactor ends the rest."""
 _CHANGES = 256
-_FIELDS = ("agent_id", "key_id", "digest", "asked_sequence", "policies", "policy_id")
+_FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id")
 
 
 class _Open(Struct, frozen=True):
@@ -30,6 +30,7 @@ class _Open(Struct, frozen=True):
 
     id: str
     agent_id: str
+    tool_name: str
     key_id: str
     digest: str
     asked_sequence: int
@@ -153,12 +154,13 @@ class Endings:
         replies = await self._client.read_pipelined(("HMGET", keyspace.approval(each), *_FIELDS) for each in ids)
         held = []
         for approval_id, reply in zip(ids, replies, strict=True):
-            record = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
+            found = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
+            record = whole_record(found)
             if "digest" not in record:
                 await self._client.call("ZREM", keyspace.approvals_open, approval_id)
                 continue
             asked_sequence = int(record.get("asked_sequence", 0))
-            named = (record["agent_id"], record["key_id"], record["digest"])
+            named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
             held.append(_Open(approval_id, *named, asked_sequence, policies_that_asked(record)))
         return held
 
@@ -168,6 +170,7 @@ class Endings:
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
         args: list[Value] = ["", entry_id, approval.id, ending, why, KEEP_MS, self._backlog_max]
+        args += (approval.agent_id, approval.tool_name, approval.key_id)
         reply = check_reply(END_APPROVAL, await self._client.run(END_APPROVAL, list(keys.values()), args))
         require_backlog(reply[0])
         return bool(reply[0] == "done")

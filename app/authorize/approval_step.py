@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
 from app.model.approvals import ApprovalStatus
 from app.model.decision_codes import NO_APPROVAL_ROOM
-from app.model.decisions import ApprovalRef, Decision, Outcome, Result
+from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome, Result
 from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.store.keyspace import Keyspace
@@ -53,27 +53,42 @@ def approval_keys(keyspace: Keyspace, agent_id: str, approval: ApprovalStep) -> 
     ]
 
 
-def approval_args(approval: ApprovalStep) -> list[Value]:
-    """The arguments of the step, in the order of the script's header."""
-    terms = approval.terms
+def approval_args(approval: ApprovalStep, request: AuthorizeRequest, key_id: str) -> list[Value]:
+    """The arguments of the step, in the order of the script's header. key_id: of the key that asks now."""
     return [
         approval.step,
         approval.approval_id,
         approval.held_id,
         approval.held_version,
         "".join(f"{number} " for number in approval.full),
-        terms.expires_seconds * 1000,
-        terms.approvals,
-        terms.valid_seconds * 1000,
-        terms.max_uses,
-        " ".join(approval.rules),
-        " ".join(approval.policies),
-        msgspec.json.encode(approval.bound),
-        int(approval.hides),
-        approval.digest,
+        approval.terms.expires_seconds * 1000,
+        _asked(approval, request, key_id) if approval.step == "ask" else "",
         approval.agent_max,
         approval.workspace_max,
     ]
+
+
+def _asked(approval: ApprovalStep, request: AuthorizeRequest, key_id: str) -> bytes:
+    """What never changes of an approval, as `whole_record` reads it."""
+    terms = approval.terms
+    return msgspec.json.encode(
+        {
+            "agent_id": request.agent_id,
+            "tool_name": request.tool_name,
+            "action": request.action,
+            "parameters": request.recorded_parameters.decode(),
+            "context": request.recorded_context.decode(),
+            "bound": msgspec.json.encode(approval.bound).decode(),
+            "hides": "1" if approval.hides else "0",
+            "digest": approval.digest,
+            "key_id": key_id,
+            "required": str(terms.approvals),
+            "valid_ms": str(terms.valid_seconds * 1000),
+            "max_uses": str(terms.max_uses),
+            "rules": " ".join(approval.rules),
+            "policies": " ".join(approval.policies),
+        }
+    )
 
 
 def with_approval(

@@ -234,7 +234,8 @@ class CommitDecision:
         if plan.holds_from_us or plan.holds_until_us != FOREVER_US:
             words.add_part("interval", (), (plan.holds_from_us, plan.holds_until_us))
         if approval is not None:
-            words.add_part("approvals", approval_keys(keyspace, request.agent_id, approval), approval_args(approval))
+            step = approval_args(approval, request, caller.key_id)
+            words.add_part("approvals", approval_keys(keyspace, request.agent_id, approval), step)
         if (asked := request.idempotency) is not None:
             kept = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))
             digests = " ".join((str(self._first_answers_max), asked.body_digest, *asked.former_digests))

@@ -13,7 +13,7 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import Answer, Escalates, Overtaken, Stale, require_stale
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
-from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.credentials import REDACTED
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -189,7 +189,9 @@ class EscalatedCalls:
     async def _held(self, asked: Asked) -> Held:
         keyspace = Keyspace(asked.workspace_id)
         held_id = await self._read("GET", keyspace.approval_call(asked.digest)) or ""
-        return Held(held_id, as_record(await self._read("HGETALL", keyspace.approval(held_id))) if held_id else {})
+        if not held_id:
+            return Held("", {})
+        return Held(held_id, whole_record(as_record(await self._read("HGETALL", keyspace.approval(held_id)))))
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

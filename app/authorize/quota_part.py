@@ -8,7 +8,6 @@ from app.authorize.commit_words import CommitWords
 from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result
 from app.model.marks import MAX_SESSIONS
 from app.model.quotas import MAX_LIVE
-from app.redis_client.client import Value
 from app.store.keyspace import Keyspace
 
 Versions = Mapping[str, int]
@@ -38,7 +37,7 @@ def add_quotas(
     if limits:
         _add_limits(words, keyspace, agent_id, limits, decision_id)
     if checks:
-        words.add_part("sequences", (), [f"{number} {_asks(check)}" for number, check in checks])
+        words.add_part("sequences", (), ("".join(f"{number} {_asks(check)};" for number, check in checks),))
     if plan.marks:
         sessions = (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
         live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
@@ -50,16 +49,16 @@ def _add_limits(
     words: CommitWords, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
 ) -> None:
     """The parts for those that are no list of calls of the rule's only bucket, and for those that are refundable."""
-    live, takes, refundable = list[str](), list[Value](), ""
+    live, takes, refundable = list[str](), "", ""
     for number, quota in limits:
         if quota.bucket:
             live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id))
         if quota.bucket or quota.amount is not None:
-            takes.append(f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket}")
+            takes += f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket};"
         if quota.refundable:
             refundable += f"{number} {'-' if quota.amount is None else quota.amount} "
     if takes:
-        words.add_part("limits", live, takes)
+        words.add_part("limits", live, (takes,))
     if refundable:
         words.add_part("refunds", (keyspace.taken(decision_id),), (refundable,))
 

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
+import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
+
+_asked = msgspec.json.Decoder(dict[str, str])
 
 
 class ApprovalStatus(StrEnum):
@@ -94,6 +97,14 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     usable_until: Timestamp | None
     uses_left: Count
     decisions: list[Uuid]
+
+
+def whole_record(record: dict[str, str]) -> dict[str, str]:
+    """A record of the store with a field for each thing that was asked.
+
+    That never changes, so the commit writes it as one field, `asked`; records of an earlier release have the fields.
+    """
+    return {**_asked.decode(record["asked"]), **record} if "asked" in record else record
 
 
 def policies_that_asked(record: Mapping[str, str]) -> list[str]:

@@ -13,19 +13,12 @@ ARGV[p+1]     step            ask = make an approval, attach = to the pending on
                               `escalates` and write nothing
 ARGV[p+2]     approval_id     of `approval`
 ARGV[p+3]     held_id         what approval_call was when the replica read it; "" = nothing
-ARGV[p+4]     held_version    version of `approval` when the replica read it; 0 = there is none
+ARGV[p+4]     held_version    version of `approval` when the replica read it; of one that is made there is none
 ARGV[p+5]     expected_full   numbers of the full quotas that the step counts with, a space after each
 ARGV[p+6]     lasts_ms        ask: how long it can be decided
-ARGV[p+7]     required        ask: how many people must approve
-ARGV[p+8]     valid_ms        ask: how long a yes can be used
-ARGV[p+9]     max_uses        ask: for how many calls
-ARGV[p+10]    rules           ask: fingerprints of the rules that escalate
-ARGV[p+11]    policies        ask: ids of their policies
-ARGV[p+12]    bound           ask: JSON list of the paths of the context that are bound
-ARGV[p+13]    hides           ask: "1" = a person does not see all that is bound
-ARGV[p+14]    digest          ask: MAC of the call
-ARGV[p+15]    agent_max       ask: approvals that an agent may have open
-ARGV[p+16]    workspace_max   ask: approvals that the workspace may have open
+ARGV[p+7]     asked           ask: JSON of what never changes of an approval: the call, and what is asked of people
+ARGV[p+8]     agent_max       ask: approvals that an agent may have open
+ARGV[p+9]     workspace_max   ask: approvals that the workspace may have open
 
 RETURNS
   escalates   a person must be asked, and the step does not fit that; nothing written, approval = numbers of the full
@@ -39,12 +32,11 @@ HOLDS         I14 an approval is of one call, used as often as it says
 ]]
 --@ names
 local approval, approval_call, approvals, open, agent_open, events, asker
-local step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
-  bound, hides, digest, agent_max, workspace_max
+local step, approval_id, held_id, held_version, expected_full, lasts_ms, asked, agent_max, workspace_max
 if arg_before.approvals then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
-  step, approval_id, held_id, held_version, expected_full, lasts_ms, required, valid_ms, max_uses, rules, policies,
-    bound, hides, digest, agent_max, workspace_max = unpack(ARGV, arg_before.approvals + 1)
+  step, approval_id, held_id, held_version, expected_full, lasts_ms, asked, agent_max, workspace_max =
+    unpack(ARGV, arg_before.approvals + 1)
 end
 local all_full = ''
 --@ full
@@ -55,37 +47,37 @@ if step and result == 'escalated' and (step == 'use' or step == 'probe' or all_f
   return {'escalates', decision_id, time_text, 0, 0, 0, all_full}
 end
 if step and result ~= 'denied' and step ~= 'probe' then
-  local function refuse(status) return {status, decision_id, time_text, 0, 0, 0, ''} end
-
-  local held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence')
-  if (call('GET', approval_call) or '') ~= held_id or (held[1] or '0') ~= held_version then
-    return refuse('overtaken')
-  end
-  if step ~= 'ask' then
+  local overtaken = (call('GET', approval_call) or '') ~= held_id
+  local held
+  if step == 'ask' then
+    overtaken = overtaken or call('HLEN', approval) > 0
+  else
+    held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence')
+    overtaken = overtaken or held[1] ~= held_version
     -- Who suspends an agent or revokes a key leaves no old yes behind, nor a question that could become one.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
-    if call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until then
-      return refuse('ended')
+    if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until) then
+      return {'ended', decision_id, time_text, 0, 0, 0, ''}
     end
   end
+  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
+  call('XLEN', events)
+  call('ZCARD', approvals)
   if step == 'use' then
-    if held[2] ~= 'approved' or time_ms >= tonumber(held[4]) then return refuse('overtaken') end
+    overtaken = overtaken or held[2] ~= 'approved' or time_ms >= tonumber(held[4])
     became, ends_ms = 'used', held[4]
   elseif result == 'escalated' then
     if step == 'attach' then
-      if held[2] ~= 'pending' or time_ms >= tonumber(held[3]) then return refuse('overtaken') end
+      overtaken = overtaken or held[2] ~= 'pending' or time_ms >= tonumber(held[3])
       became, ends_ms = 'attached', held[3]
-    elseif call('ZCARD', agent_open) >= tonumber(agent_max) or call('ZCARD', open) >= tonumber(workspace_max) then
+    elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
       result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason
     else
       became, ends_ms = 'asked', string.format('%.0f', time_ms + tonumber(lasts_ms))
     end
   end
-  -- Scripts do not roll back: keys of another type must be errors before the first write.
-  call('ZCARD', open)
-  call('ZCARD', agent_open)
-  call('ZCARD', approvals)
-  call('XLEN', events)
+  if overtaken then return {'overtaken', decision_id, time_text, 0, 0, 0, ''} end
 end
 if became ~= '' then approval_text = became .. ' ' .. ends_ms end
 local has_approval = became ~= '' and became ~= 'refused'
@@ -96,12 +88,9 @@ if has_approval then
 end
 --@ write
 if became == 'asked' then
-  call('HSET', approval, 'status', 'pending', 'version', '1', 'agent_id', agent_id, 'tool_name', tool_name,
-    'action', action, 'parameters', parameters, 'context', context, 'bound', bound, 'hides', hides,
-    'digest', digest, 'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_id', key_id,
-    'key_name', call('HGET', caller_key, 'name'), 'requests', '1', 'required', required, 'valid_ms', valid_ms,
-    'max_uses', max_uses, 'rules', rules, 'policies', policies, 'asked_sequence', sequence_text,
-    'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
+  call('HSET', approval, 'status', 'pending', 'version', '1', 'asked', asked, 'requests', '1',
+    'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_name', call('HGET', caller_key, 'name'),
+    'asked_sequence', sequence_text, 'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)

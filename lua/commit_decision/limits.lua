@@ -7,8 +7,8 @@ last the newest entry that has left the window, or `0 0`. Its `newest_spared` is
 KEYS[p+i]     live            of each with a bucket, the rule's live buckets of this agent: sorted set; score = when a
                               bucket's window is over
 
-ARGV[p+i]     takes           `<quota> <amount> <bucket>`: its number; millionths of a budget, none = one call; the bucket's
-                              name among the rule's live ones, none = the rule has only one
+ARGV[p+1]     takes           for each `<quota> <amount> <bucket>;`: its number; millionths of a budget, none = one call; the
+                              bucket's name among the rule's live ones, none = the rule has only one
 
 RETURNS       full            negative = the rule of this quota has too many live buckets; retry_us 0 = one never has room
 WRITES        if allowed, quota and live
@@ -80,8 +80,7 @@ if arg_before.limits then
   end
 
   owns = owns or {}
-  for n = arg_before.limits + 1, arg_before.limits + arg_count.limits do
-    local i, amount, bucket = string.match(ARGV[n], '^(%d+) (%d*) (%x*)$')
+  for i, amount, bucket in string.gmatch(ARGV[arg_before.limits + 1], '(%d+) (%d*) (%x*);') do
     local at = 11 + 6 * i
     local window_us, own = tonumber(ARGV[at + 1]), {wait = 0, counts_calls = amount == '', life_ms = '3153600000000'}
     if bucket ~= '' then

@@ -22,9 +22,10 @@ if arg_before.marks then
 end
 --@ judge
 -- A mark that there is no room for is a call that cannot be allowed: those that come after would not be held against it.
-local session, left = nil, {}
+local session, left
 if leaves and result == 'allowed' then
   local marks_text
+  left = {}
   session, marks_text = string.match(leaves, '^(%S+)(.*)$')
   for mark, shared_us, own_us in string.gmatch(marks_text, ' (%x+) (%d+) (%d+)') do
     local place = key_before.marks + 3 + #left

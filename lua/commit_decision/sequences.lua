@@ -3,8 +3,8 @@ sequences: a rule that looks back on the session stands among the quotas and is 
 
 Its quota is no list but session_marks or agent_marks (of the part marks) of the session that it looks back on.
 
-ARGV[p+i]     looks_back      `<quota> after <mark> …` = full while one of the marks is there that is younger than
-                              window_us; `<quota> before <mark> …` = full while none is
+ARGV[p+1]     looks_back      for each `<quota> after <mark> …;` = full while one of the marks is there that is younger than
+                              window_us, or `<quota> before <mark> …;` = full while none is
 
 RETURNS       retry_us        0 = it may never have room
 HOLDS         I15 a session's past is what it was allowed
@@ -12,11 +12,10 @@ HOLDS         I15 a session's past is what it was allowed
 --@ wait
 if arg_before.sequences then
   owns = owns or {}
-  for n = arg_before.sequences + 1, arg_before.sequences + arg_count.sequences do
-    local i, side, asked = string.match(ARGV[n], '^(%d+) (%l+)(.*)$')
+  for i, side, marks in string.gmatch(ARGV[arg_before.sequences + 1], '(%d+) (%l+)([^;]*);') do
     local window_us, names = tonumber(ARGV[12 + 6 * i]), {}
     local latest_us = -window_us
-    for name in string.gmatch(asked, ' (%x+)') do names[#names + 1] = name end
+    for name in string.gmatch(marks, ' (%x+)') do names[#names + 1] = name end
     for _, marked_us in ipairs(call('HMGET', KEYS[4 + i], unpack(names))) do
       latest_us = math.max(latest_us, tonumber(marked_us or latest_us))
     end

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from asking import ALLOW, ASK, approve, ask
 
@@ -162,7 +163,15 @@ def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
     """It says neither when it was asked nor which policies did: the first is known, and any suspension is after it."""
     first = scene.ask()["approval"]["id"]
     name = f"remit:{{{scene.tenant.id}}}:approval:{first}"
-    in_store(scene.tenant, lambda client: client.call("HDEL", name, "asked_sequence", "policies"))
+
+    async def as_written_then(client):
+        fields = msgspec.json.decode(await client.call("HGET", name, "asked"))
+        del fields["policies"]
+        await client.call("HDEL", name, "asked", "asked_sequence")
+        await client.call("HSET", name, *(word for field in fields.items() for word in field))
+
+    in_store(scene.tenant, as_written_then)
+    assert person.get(f"/v1/approvals/{first}").json()["parameters"]
     approve(person, first)
     in_store(scene.tenant, lambda client: suspend_and_reactivate(client, scene))
     assert scene.ask()["approval"]["id"] != first

@@ -19,7 +19,7 @@ REQUEST = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
 TOKENS = Tokens("v1", "v2")
 LIMIT = quota("wide", 10, MINUTE)
 CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
-SEVERAL = {"live", "takes", "looks_back"}
+SEVERAL = {"live"}
 """Words that come any number of times."""
 
 
@@ -96,9 +96,9 @@ async def test_what_a_part_is_told():
     call = await called(plan, tokens=tokens)
 
     parts, keyspace = parts_of(*call), Keyspace("w")
-    assert parts["limits"] == ([keyspace.live_buckets(POLICY, "wide", "a")], ["2 5000000 b1"])
+    assert parts["limits"] == ([keyspace.live_buckets(POLICY, "wide", "a")], ["2 5000000 b1;"])
     assert parts["refunds"] == ([keyspace.taken("id")], ["2 5000000 "])
-    assert parts["sequences"] == ([], ["3 after aa bb"])
+    assert parts["sequences"] == ([], ["3 after aa bb;"])
     assert parts["interval"] == ([], [60, 120])
     assert parts["groups"] == ([], [f"group:{'g' * 64} v3 group:{'h' * 64} - "])
     assert [*parts] == ["interval", "groups", "sequences", "refunds", "limits"]
