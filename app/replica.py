@@ -19,6 +19,7 @@ from app.authorize.commit import CommitDecision, Runner
 from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
 from app.authorize.store_clock import StoreClock
+from app.authorize.tool_listings import ToolListings
 from app.fair_pool import FairPool
 from app.gc_freeze import freeze_heap
 from app.logs import DecisionNoter, decision_noter
@@ -77,6 +78,7 @@ class Services(Struct, frozen=True, kw_only=True):
     policy_sets: PolicySets
     policy_versions: PolicyVersions
     catalog: Catalog
+    tool_listings: ToolListings
     audit: AuditLog
     sealing: SealingWatch
     past_decisions: PastDecisions
@@ -150,6 +152,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
         policies = Policies(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
+        catalog = Catalog(client)
         workspaces = Workspaces(client, ids, api_keys)
         cache = AgentCache(
             Agents(prompt, ids, pool=pool),
@@ -192,7 +195,8 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policy_sets=PolicySets(client, ids, limits, pool),
             policies=policies,
             policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
-            catalog=Catalog(client),
+            catalog=catalog,
+            tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
             audit=audit,
             sealing=SealingWatch(client),
             past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),

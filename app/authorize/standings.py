@@ -1,6 +1,7 @@
 """How full the limits are that count for a call, and what its session was allowed: read, and nothing taken."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from app.model.decisions import HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
@@ -14,6 +15,13 @@ from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
 
 _US = 1_000_000
+
+
+class Level(NamedTuple):
+    """Calls in the window, or millionths of a budget that are spent; in how many us the oldest leaves, 0 = none."""
+
+    taken: int
+    leaves_us: int
 
 
 async def read_standings(
@@ -30,37 +38,47 @@ async def read_standings(
         return {}
     keyspace = keyspace_of(workspace_id)
     quotas = [check for rule in rules.values() for check in rule.checks if isinstance(check, Quota)]
+    quota_us, levels = await read_levels(client, keyspace, quotas, now_us)
+    found: dict[Place, Standing] = {}
+    for place, rule in rules.items():
+        if isinstance(rule.rule.rule, Sequenced):
+            found[place] = await _session(client, keyspace, agent_id, rule, quota_us)
+        for check in rule.checks:
+            if isinstance(check, Quota):
+                found[place] = _standing(check, levels[check])
+    return found
+
+
+async def read_levels(
+    client: Client, keyspace: Keyspace, quotas: Sequence[Quota], now_us: int | None = None
+) -> tuple[int, dict[Quota, Level]]:
+    """The time that quotas count by, us, and how full each of these is; nothing is taken."""
     keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
     for quota in quotas:
         bucket = (quota.policy_id, quota.fingerprint)
         keys.append(keyspace.bucket(*bucket, quota.bucket) if quota.bucket else keyspace.quota(*bucket))
         args += (quota.window_us, "calls" if quota.amount is None else "budget")
     _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
-    by_quota = {
-        quota: (int(taken), int(leaves_us))
-        for quota, taken, leaves_us in zip(quotas, levels[::2], levels[1::2], strict=True)
-    }
-    found: dict[Place, Standing] = {}
-    for place, rule in rules.items():
-        if isinstance(rule.rule.rule, Sequenced):
-            found[place] = await _session(client, keyspace, agent_id, rule, int(quota_us))
-        for check in rule.checks:
-            if isinstance(check, Quota):
-                found[place] = _level(check, *by_quota[check])
-    return found
+    found = zip(quotas, levels[::2], levels[1::2], strict=True)
+    return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
 
 
-def _level(quota: Quota, taken: int, leaves_us: int) -> Standing:
+def level_shown(quota: Quota, level: Level) -> QuotaLevel:
+    """How full it is, in calls or in what the budget is of."""
     unit = 1 if quota.amount is None else MICRO
-    level = QuotaLevel(
+    return QuotaLevel(
         most=quota.max_calls / unit,
-        taken=taken / unit,
-        left=max(0, quota.max_calls - taken) / unit,
+        taken=level.taken / unit,
+        left=max(0, quota.max_calls - level.taken) / unit,
         window_seconds=quota.window_us // _US,
-        frees_in_seconds=-(-leaves_us // 1000) / 1000 if leaves_us > 0 else None,
+        frees_in_seconds=-(-level.leaves_us // 1000) / 1000 if level.leaves_us > 0 else None,
     )
+
+
+def _standing(quota: Quota, level: Level) -> Standing:
     takes = 1 if quota.amount is None else quota.amount
-    return Standing(level, (), quota.when_full.reason if taken + takes > quota.max_calls else None)
+    is_full = level.taken + takes > quota.max_calls
+    return Standing(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
 
 
 async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int) -> Standing:

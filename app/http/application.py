@@ -12,6 +12,7 @@ from litestar.types import ControllerRouterHandler
 from app.errors import LockedOut, TooManyRequests
 from app.http.answers import send_answer, with_headers
 from app.http.api import (
+    agent_tools,
     agents,
     api_keys,
     approval_stream,
@@ -60,6 +61,7 @@ ROUTES: list[ControllerRouterHandler] = [
     agents.get_agent,
     agents.update_agent,
     agents.delete_agent,
+    agent_tools.list_agent_tools,
     policies.create_policy,
     policy_lint.lint_policies,
     policies.list_policies,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import EACH, ValuePath
@@ -49,6 +50,15 @@ class VaryingQuota(Struct, frozen=True):
             held.policy_id, held.fingerprint, held.max_calls, held.window_us, held.when_full, amount, bucket,
             held.refundable,
         )  # fmt: skip
+
+    def shared(self, agent_id: str, tool: str) -> Quota:
+        """The bucket that all calls of the tool by this agent share, where `per` names nothing but those two.
+
+        What a call takes of a budget is not known, and stands as 0.
+        """
+        request = AuthorizeRequest(agent_id, tool, "", {}, b"")
+        bucket = _digest([read(request, "") for read in self.per]) if self.per else ""
+        return replace(self.quota, bucket=bucket, amount=None if self.amount is None else 0)
 
     def failed(self, parameters: Json, context: Json) -> str | None:
         """Why the call fails the rule before anything is counted; None if it does not."""

@@ -21,10 +21,9 @@ def compile_time_window(window: TimeWindow) -> TimeCheck:
     in every zone since 1972 both an hour and a change of the offset begin on a whole minute of UTC.
     Going from UTC to local time has one answer always; the other way would have none or two when clocks change.
     """
-    name = "UTC" if window.timezone is UNSET else window.timezone
+    name = _zone_of(window)
     zone = ZoneInfo(name)
-    hours = None if window.allowed_hours is UNSET else frozenset(window.allowed_hours)
-    days = None if window.allowed_days is UNSET else frozenset(day % 7 for day in window.allowed_days)
+    hours, days = _hours_and_days(window)
     wanted = _described(hours, days)
     latest: tuple[int, str | None] = (-1, None)
 
@@ -42,6 +41,22 @@ def compile_time_window(window: TimeWindow) -> TimeCheck:
         return reason
 
     return check
+
+
+def described(window: TimeWindow) -> str:
+    """The window in words: `hours 9-11; Mon, Tue (UTC)`."""
+    return f"{_described(*_hours_and_days(window))} ({_zone_of(window)})"
+
+
+def _zone_of(window: TimeWindow) -> str:
+    return "UTC" if window.timezone is UNSET else window.timezone
+
+
+def _hours_and_days(window: TimeWindow) -> tuple[frozenset[int] | None, frozenset[int] | None]:
+    """Hours 0 to 23, and days 0 to 6 from Sunday; None = any."""
+    hours = None if window.allowed_hours is UNSET else frozenset(window.allowed_hours)
+    days = None if window.allowed_days is UNSET else frozenset(day % 7 for day in window.allowed_days)
+    return hours, days
 
 
 def _described(hours: frozenset[int] | None, days: frozenset[int] | None) -> str:

@@ -26,6 +26,7 @@ from app.model.changes import Change
 from app.model.explanations import Explanation, PastExplanation
 from app.model.outcomes import CallOutcome
 from app.model.replays import ReplayLine
+from app.model.tool_access import AgentTools
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.catalog import CatalogToolView, ChangedCatalogView
@@ -365,6 +366,50 @@ ANSWERS: dict[type, Any] = {
         "reason": "Refunds wait for their bounds no longer",
         "changed": ["priority"],
         "policy": _POLICY_VIEW,
+    },
+    AgentTools: {
+        "agent": _WHY["agent"],
+        "at": _DECIDED,
+        "total": 1,
+        "tools": [
+            {
+                "name": "payment.refund",
+                "catalogued": True,
+                "status": "conditional",
+                "reason": None,
+                "conditions": [
+                    {
+                        "policyId": _POLICY,
+                        "policyName": "refunds",
+                        "rule": {"index": 1, "type": "parameter_constraint"},
+                        "effect": "deny",
+                        "text": 'parameter "amount" at least 1, at most 500',
+                        "holds": None,
+                    },
+                    {
+                        "policyId": _POLICY,
+                        "policyName": "refunds",
+                        "rule": {"index": 2, "type": "rate_limit"},
+                        "effect": "deny",
+                        "text": "at most 10 calls in 3600 s",
+                        "holds": True,
+                        "quota": {
+                            "most": 10.0,
+                            "taken": 3.0,
+                            "left": 7.0,
+                            "windowSeconds": 3600,
+                            "freesInSeconds": 1204.511,
+                        },
+                    },
+                ],
+                "parameterSchema": {
+                    "type": "object",
+                    "properties": {"amount": {"type": "number", "minimum": 1, "maximum": 500}},
+                    "required": ["amount"],
+                },
+                "schemaIsExact": True,
+            }
+        ],
     },
     CatalogToolView: {
         "type": "tool",

@@ -54,6 +54,7 @@ LIMIT = Parameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMI
 OFFSET = Parameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."
 )
+TOOL = Parameter("tool", _TEXT, "Only this tool, whether anybody knows of it or not.")
 FORCE = Parameter(
     "force",
     {"type": "string", "enum": ["true", "false"], "default": "false"},

@@ -71,8 +71,7 @@ def test_every_endpoint_of_the_service_has_a_call(admin):
     }
     called = {(method, path) for _, method, path in CALLS}
     assert served - called - NOT_ASKED_BY_CLIENTS == set()
-    unserved = {(method, path) for method, path in called - served if not path.endswith("/tools")}
-    assert unserved == set(), "a call of what nobody serves"
+    assert called - served == set(), "a call of what nobody serves"
 
 
 @pytest.fixture
@@ -286,3 +285,16 @@ def test_a_call_is_a_value():
     assert isinstance(calls.ready(), Call)
     with pytest.raises(AttributeError):
         calls.ready().path = "/"
+
+
+def test_what_an_agent_may_call_is_told_by_the_service(admin, remit, agent):
+    """By tool, in the words that `remit-mcp` and the adapters know."""
+    known = [{"name": name} for name in ("refund.create", "refund.delete_all")]
+    assert admin.send(calls.put_catalog(known))["added"] == ["refund.create", "refund.delete_all"]
+    never = {"type": "tool_denylist", "tools": ["refund.delete_all"]}
+    admin.send(calls.create_policy(agent, "never", [never], kind="guardrail"))
+    found = remit.send(calls.list_agent_tools(agent))
+    assert found["refund.delete_all"] == "denied"
+    assert found["refund.create"] in ("allowed", "conditional")
+    for name in ("refund.create", "refund.delete_all"):
+        admin.send(calls.delete_catalog_tool(name))

@@ -3,7 +3,9 @@
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, VersionConflict
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.openapi.operation import ADMIN, READ, Operation
-from app.http.openapi.parameters import AGENT_FILTERS, CHANGE_REASON, ETAG, IF_MATCH, LIMIT, OFFSET
+from app.http.openapi.parameters import AGENT_FILTERS, CHANGE_REASON, ETAG, IF_MATCH, LIMIT, OFFSET, TOOL
+from app.model.keys import Scope
+from app.model.tool_access import AgentTools
 from app.views.agents import AgentView
 
 AGENTS = (
@@ -65,5 +67,21 @@ AGENTS = (
         errors=(AgentNotFound, VersionConflict),
         request_headers=(IF_MATCH, CHANGE_REASON),
         description="Its audit entries stay.",
+    ),
+    Operation(
+        "GET",
+        "/v1/agents/{agent_id}/tools",
+        "List what an agent may call",
+        READ,
+        "Agents",
+        query=(TOOL, LIMIT, OFFSET),
+        answer=AgentTools,
+        errors=(AgentNotFound,),
+        description=(
+            "Every tool that is known of, in the order of their names, and what becomes of the agent's calls of it "
+            "without knowing their parameters. `allowed` and `denied` are said only where they are certain. Nothing is "
+            "taken or logged. A key of the scope `authorize` asks about the agents that it may ask decisions for."
+        ),
+        further_scopes=(Scope.AUTHORIZE,),
     ),
 )

@@ -1,0 +1,243 @@
+"""What the parameters of a call must be for no rule to deny it, as a JSON Schema."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from app.canonical.value_paths import EACH, require_path
+from app.model.constraints import Circumstances, Constraint, IfMissing
+from app.model.policies import (
+    Budgeted,
+    ParameterConstraint,
+    ParameterSchema,
+    PolicyRule,
+    ToolAllowlist,
+    ToolDenylist,
+)
+from app.model.quotas import MAX_AMOUNT
+from app.pdp.constraints import IsSecret
+from app.pdp.value_schemas import ANYTHING, UNKNOWN, JsonSchema, SchemaPart, portable_pattern, value_schema
+
+_MAX_PARTS = 6
+"""Of a name, those between dots and those between `[*]`: each more doubles the readings that the schema has to have."""
+
+_MAX_BYTES = 4096
+"""Of the JSON of what one rule asks; a longer one is left out."""
+
+_NOTHING = SchemaPart(schema=False, is_exact=True)
+
+
+def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies: bool = False) -> SchemaPart:
+    """What the parameters of a call must be so that the rule does not fail it.
+
+    covered: whether the rule covers the tool. applies: only of calls to which it applies, `when` and `unless` left out.
+    What a rule asks of anything else than the parameters is left out, and
+    does not make the schema less exact: it is about the parameters.
+    """
+    part = _own_schema(rule, covered=covered, is_secret=is_secret)
+    if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
+        return UNKNOWN
+    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
+        if applies or isinstance(circumstances, UnsetType):
+            continue
+        # What a `when` reads must be there and of its type, or the rule fails; that is not said here.
+        held = _held(circumstances, is_secret)
+        skips_missing = word == "unless" and circumstances.if_missing is IfMissing.SKIP
+        if held is None or part.schema is True or skips_missing:
+            return UNKNOWN
+        return SchemaPart({"if": held, "then" if word == "when" else "else": part.schema}, is_exact=False)
+    return part
+
+
+def together(parts: Iterable[SchemaPart]) -> SchemaPart:
+    """What holds where each of them does."""
+    parts = list(parts)
+    is_exact = all(part.is_exact for part in parts)
+    if any(part.schema is False for part in parts):
+        return SchemaPart(schema=False, is_exact=is_exact)
+    merged: dict[str, Any] = {}
+    others: list[JsonSchema] = []
+    for part in parts:
+        if not isinstance(part.schema, dict) or part.schema in others:
+            continue
+        if not _merge(merged, part.schema):
+            others.append(part.schema)
+    if others:
+        merged = {**merged, "allOf": others}
+    return SchemaPart(merged or True, is_exact)
+
+
+def either(parts: Iterable[SchemaPart]) -> SchemaPart:
+    """What holds where one of them does."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.schema is True for part in parts):
+        return UNKNOWN
+    return SchemaPart({"anyOf": [part.schema for part in parts]} if parts else False, is_exact=False)
+
+
+def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
+    """Whether what the schema asks of named parameters could be added to what is asked of others."""
+    named = schema.get("properties", {})
+    if not schema.keys() <= {"properties", "required"} or named.keys() & into.get("properties", {}).keys():
+        return False
+    if named:
+        into.setdefault("properties", {}).update(named)
+    more = [name for name in schema.get("required", ()) if name not in into.get("required", ())]
+    if more:
+        into.setdefault("required", []).extend(more)
+    return True
+
+
+def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> SchemaPart:
+    """The same for what a rule asks where it applies."""
+    if not covered:
+        return _NOTHING
+    match rule:
+        case ToolDenylist():
+            return _NOTHING
+        case ToolAllowlist():
+            return ANYTHING
+        case ParameterConstraint():
+            named = {} if isinstance(rule.parameters, UnsetType) else rule.parameters
+            return together(named_schema(name, each, is_secret) for name, each in named.items())
+        case ParameterSchema():
+            written = _portable_schema(rule.schema)
+            return UNKNOWN if written is None else SchemaPart(written, is_exact=True)
+        case Budgeted():
+            if EACH in rule.budget.parameter:
+                return UNKNOWN
+            most = {"type": "number", "minimum": 0, "maximum": min(rule.budget.max, MAX_AMOUNT)}
+            return SchemaPart(_at(_segments(rule.budget.parameter), most, required=True), is_exact=False)
+        case _:
+            limit = getattr(rule, "rate_limit", None)
+            per = () if limit is None or limit.per is UNSET else limit.per
+            return UNKNOWN if any(name.startswith("parameters.") for name in per) else ANYTHING
+
+
+def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> SchemaPart:
+    """The parameters of a call in which every value of the name passes. What a secret must be is not said."""
+    wanted = UNKNOWN if is_secret(name) else value_schema(constraint)
+    required = constraint.required is not False
+    segments = _segments(name)
+    if sum(map(len, segments)) + len(segments) > _MAX_PARTS:
+        return UNKNOWN
+    if constraint.absent is True:
+        # Of a name with dots or `[*]` what must not be there can be reached in more ways than one.
+        plain = len(segments) == 1 and len(segments[0]) == 1
+        return SchemaPart({"properties": {name: False}}, is_exact=True) if plain else UNKNOWN
+    if wanted.schema is False and required and len(segments) == 1:
+        return _NOTHING
+    return SchemaPart(_at(segments, wanted.schema, required=required), wanted.is_exact)
+
+
+def _segments(name: str) -> list[list[str]]:
+    """A name as the parts between its dots, for each piece before, between and after `[*]`."""
+    try:
+        require_path(name)
+    except ValueError:  # from before there were paths
+        return [name.split(".")]
+    texts = name.split(EACH)
+    pieces = [text.removeprefix(".") if place else text for place, text in enumerate(texts)]
+    return [piece.split(".") if piece else [] for piece in pieces]
+
+
+def _at(segments: list[list[str]], wanted: JsonSchema, *, required: bool) -> dict[str, Any]:
+    """An object in which each value that the segments lead to is `wanted`, and none is missing if it is required."""
+    value = wanted
+    for place in range(len(segments) - 1, -1, -1):
+        last = place == len(segments) - 1
+        if not last:
+            array: dict[str, Any] = {"type": "array" if required else ["array", "null"]}
+            value = array if value is True else {**array, "items": value}
+        if not segments[place]:
+            continue
+        held = _object(segments[place], value, required=required)
+        if place:
+            held = {"type": "object" if required else ["object", "null"], **held}
+        value = held
+    return value if isinstance(value, dict) else {}
+
+
+def _object(parts: list[str], value: JsonSchema, *, required: bool) -> dict[str, Any]:
+    """An object of which every reading of the parts leads to such a value, and one leads somewhere if required."""
+    found: dict[str, Any] = {"properties": _readings(parts, value)}
+    if required:
+        ways = list(_ways(parts))
+        found |= ways[0] if len(ways) == 1 else {"anyOf": ways}
+    if found["properties"] == {parts[0]: True} and len(parts) == 1:
+        del found["properties"]
+    return found
+
+
+def _readings(parts: list[str], value: JsonSchema) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for end in range(len(parts), 0, -1):
+        inner = {"type": ["object", "null"], "properties": _readings(parts[end:], value)} if end < len(parts) else value
+        found[".".join(parts[:end])] = inner
+    return found
+
+
+def _ways(parts: list[str]) -> Iterator[dict[str, Any]]:
+    """Each way in which the parts lead to something."""
+    for end in range(len(parts), 0, -1):
+        key = ".".join(parts[:end])
+        if end == len(parts):
+            yield {"required": [key]}
+            continue
+        inner = list(_ways(parts[end:]))
+        held = {"type": "object", **(inner[0] if len(inner) == 1 else {"anyOf": inner})}
+        yield {"required": [key], "properties": {key: held}}
+
+
+def _held(circumstances: Circumstances, is_secret: IsSecret) -> JsonSchema | None:
+    """The parameters for which all of it holds, exactly; None where that cannot be said, or is not about them alone."""
+    if circumstances.context is not UNSET or isinstance(circumstances.parameters, UnsetType):
+        return None
+    parts = [named_schema(name, each, is_secret) for name, each in circumstances.parameters.items()]
+    whole = together(parts)
+    return whole.schema if whole.is_exact else None
+
+
+_class = re.compile(r"\\[dws]")
+_MAPS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_INSIDE = frozenset(
+    {"not", "if", "then", "else", "items", "additionalProperties", "contains", "propertyNames"}
+    | {"unevaluatedItems", "unevaluatedProperties"}
+)
+_DROPPED = frozenset({"$schema", "format", "$comment", "examples", "default", "title"})
+"""They ask for nothing here, and of some a client might think otherwise."""
+
+
+def _portable_schema(schema: Any) -> Any:
+    """The schema as every validator reads it; None where that cannot be said, or where it leads to places in itself."""
+    if isinstance(schema, bool):
+        return schema
+    if not isinstance(schema, dict) or schema.keys() & {"$ref", "patternProperties", "multipleOf", "uniqueItems"}:
+        return None
+    written: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _DROPPED or keyword in {"$defs", "definitions"}:
+            continue
+        made = _portable_keyword(keyword, value)
+        if made is None:
+            return None
+        written[keyword] = made
+    return written
+
+
+def _portable_keyword(keyword: str, value: Any) -> Any:
+    if keyword == "pattern":  # what these classes are there, and in RE2, differs
+        return None if _class.search(value) else portable_pattern(value)
+    if keyword in _MAPS:
+        inner = {name: _portable_schema(each) for name, each in value.items()}
+        return None if None in inner.values() else inner
+    if keyword in _LISTS:
+        some = [_portable_schema(each) for each in value]
+        return None if None in some else some
+    return _portable_schema(value) if keyword in _INSIDE else value

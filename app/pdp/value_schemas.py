@@ -1,0 +1,158 @@
+"""A constraint as a JSON Schema of one value: it accepts every value that passes, and where it is exact no other."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from app.model.constraints import Constraint, Scalar
+
+JsonSchema = dict[str, Any] | bool
+_ALL_TYPES = frozenset({"string", "number", "boolean", "null", "array", "object"})
+_ONLY_BY_MEANING = ("path", "host", "email_domain", "cidr")
+_MAX_PATTERN = 500
+
+
+class SchemaPart(Struct, frozen=True):
+    """A schema, and whether it refuses all that does not pass."""
+
+    schema: JsonSchema
+    is_exact: bool
+
+
+ANYTHING = SchemaPart(True, is_exact=True)
+UNKNOWN = SchemaPart(True, is_exact=False)
+"""Nothing can be said of what passes."""
+
+
+def value_schema(constraint: Constraint) -> SchemaPart:
+    """What a value that is there must be. `required` and `absent` are matters of the object that it is in."""
+    types, numbers_are_whole = _types(constraint)
+    if not types:
+        return SchemaPart(schema=False, is_exact=True)
+    parts = list(_keywords(constraint))
+    refused = [refusal for refusal, _ in _refused(constraint)]
+    is_exact = all(part.is_exact for part in parts) and all(exact for _, exact in _refused(constraint))
+    schema: dict[str, Any] = {}
+    if types != _ALL_TYPES or numbers_are_whole:
+        names = sorted("integer" if each == "number" and numbers_are_whole else each for each in types)
+        schema["type"] = names[0] if len(names) == 1 else names
+    for part in parts:
+        if isinstance(part.schema, dict):
+            schema |= part.schema
+    if refused:
+        schema["not"] = refused[0] if len(refused) == 1 else {"anyOf": refused}
+    # A pattern is found in numbers and booleans, too, and a schema's says nothing of those.
+    by_text = constraint.regex is not UNSET or constraint.not_regex is not UNSET
+    if by_text and types != {"string"}:
+        is_exact = False
+    if any(getattr(constraint, name) is not UNSET for name in (*_ONLY_BY_MEANING, "equals", "at_most", "at_least")):
+        is_exact = False
+    return SchemaPart(schema or True, is_exact)
+
+
+def _types(constraint: Constraint) -> tuple[frozenset[str], bool]:
+    """The JSON types that every field of the constraint can judge, and whether numbers must be whole."""
+    types, whole = _ALL_TYPES, False
+    if constraint.type is not UNSET:
+        wanted = {str(each) for each in (constraint.type if isinstance(constraint.type, list) else [constraint.type])}
+        whole = "integer" in wanted and "number" not in wanted
+        types &= {"number" if each == "integer" else each for each in wanted}
+    for members in (constraint.enum, constraint.not_enum):
+        if isinstance(members, list):
+            types &= {_kind(each) for each in members}
+    for fields, judged in _JUDGED:
+        if any(getattr(constraint, name) is not UNSET for name in fields):
+            types &= judged
+    return frozenset(types), whole
+
+
+_JUDGED = (
+    (("regex", "not_regex"), frozenset({"string", "number", "boolean"})),
+    (("min", "max", "above", "below"), frozenset({"number"})),
+    (("min_length", "max_length", *_ONLY_BY_MEANING), frozenset({"string"})),
+    (("min_items", "max_items"), frozenset({"array"})),
+    (("equals",), frozenset({"string", "number", "boolean", "null"})),
+    (("at_most", "at_least"), frozenset({"string", "number"})),
+)
+"""Fields, and the types of the values that they can judge."""
+
+_NAMES = (
+    ("min", "minimum"),
+    ("max", "maximum"),
+    ("above", "exclusiveMinimum"),
+    ("below", "exclusiveMaximum"),
+    ("min_length", "minLength"),
+    ("max_length", "maxLength"),
+    ("min_items", "minItems"),
+    ("max_items", "maxItems"),
+    ("enum", "enum"),
+)
+
+
+def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
+    """Each field that says what must be."""
+    for name, keyword in _NAMES:
+        wanted = getattr(constraint, name)
+        if wanted is not UNSET:
+            yield SchemaPart({keyword: wanted}, is_exact=True)
+    if isinstance(constraint.regex, str):
+        pattern = portable_pattern(constraint.regex)
+        yield UNKNOWN if pattern is None else SchemaPart({"pattern": pattern}, is_exact=True)
+
+
+def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Each field that says what must not be: what is refused, and whether that is all that the field refuses."""
+    if isinstance(constraint.not_enum, list):
+        yield {"enum": constraint.not_enum}, True
+    if isinstance(constraint.not_regex, str):
+        pattern = portable_pattern(constraint.not_regex)
+        yield ({"enum": []}, False) if pattern is None else ({"type": "string", "pattern": pattern}, True)
+
+
+def _kind(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if value is None:
+        return "null"
+    return "string" if isinstance(value, str) else "number"
+
+
+_CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\\t\\n\\f\\r "}
+_token = re.compile(
+    r"(?P<class>\[\^?(?:\\[dwsnt\-\]\[\\./^$+*?(){}|@]|[^\\\[\]&~|])*\])"
+    r"|(?P<escape>\\[dws.\-+*?()\[\]{}|^$/\\@])"
+    r"|(?P<group>\((?:\?:|(?!\?)))"
+    r"|(?P<repeat>(?:[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})\??)"
+    r"|(?P<other>[).^$|])"
+    r"|(?P<literal>[A-Za-z0-9 _\-/@#%&=,:;<>!\"'~`])"
+)
+
+
+def portable_pattern(regex: str) -> str | None:
+    r"""The pattern as every engine reads it that validates JSON Schemas; None where that cannot be said.
+
+    Their `\d`, `\w` and `\s` may know Unicode, their `.` may exclude other ends of lines, and for some `$` matches
+    before a last line feed. RE2's mean ASCII, and the end.
+    """
+    if len(regex) > _MAX_PATTERN or not regex.isascii():
+        return None
+    written, at = [], 0
+    while at < len(regex):
+        match = _token.match(regex, at)
+        if match is None:
+            return None
+        written.append(_portable(str(match.lastgroup), match[0]))
+        at = match.end()
+    return "".join(written)
+
+
+def _portable(kind: str, text: str) -> str:
+    if kind == "class":
+        return re.sub(r"\\([dws])", lambda found: _CLASSES[found[1]], text)
+    if kind == "escape" and text[1] in _CLASSES:
+        return f"[{_CLASSES[text[1]]}]"
+    if text == "$":
+        return "(?![^\\n]|\\n)"
+    return "[^\\n]" if text == "." else text

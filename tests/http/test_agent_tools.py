@@ -1,0 +1,211 @@
+"""GET /v1/agents/{id}/tools: what becomes of calls that nobody has made yet."""
+
+import jsonschema
+import pytest
+from tenants import Tenant
+
+ALLOW = {"type": "tool_allowlist", "tools": ["*"]}
+
+
+@pytest.fixture
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent(tenant):
+    return tenant.new_agent(alias="refund-bot", groups=["crew"])["id"]
+
+
+def one(tenant, agent, tool="refund.create"):
+    """What is said of one tool."""
+    answer = tenant.reader.get(f"/v1/agents/{agent}/tools", params={"tool": tool})
+    assert answer.status_code == 200, answer.text
+    [found] = answer.json()["tools"]
+    assert found["name"] == tool
+    return found
+
+
+def constraint(**parameters):
+    return {"type": "parameter_constraint", "tools": ["refund.*"], "parameters": parameters}
+
+
+def limit(count, **more):
+    rate = {"maxCalls": count, "windowSeconds": 3600, **more.pop("limit", {})}
+    return {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": rate, **more}
+
+
+GUARDRAIL = {"kind": "guardrail"}
+APPROVAL = {"type": "approval_required", "tools": ["refund.*"]}
+STATUSES = {
+    "no policy": ([], "denied"),
+    "an allowlist": ([([ALLOW], {})], "allowed"),
+    "an allowlist without it": ([([{"type": "tool_allowlist", "tools": ["mail.*"]}], {})], "denied"),
+    "a denylist": ([([ALLOW, {"type": "tool_denylist", "tools": ["refund.*"]}], {})], "denied"),
+    "a denylist for some": (
+        [([ALLOW, {"type": "tool_denylist", "tools": ["*"], "when": {"parameters": {"x": {"enum": [1]}}}}], {})],
+        "conditional",
+    ),
+    "an approval": ([([ALLOW, APPROVAL], {})], "escalated"),
+    "an approval in a guardrail": ([([ALLOW], {}), ([APPROVAL], GUARDRAIL)], "escalated"),
+    "an approval, and what denies some": ([([ALLOW, APPROVAL, constraint(a={"max": 1})], {})], "escalated"),
+    "an approval above": ([([ALLOW], {"priority": 9}), ([APPROVAL], {})], "allowed"),
+    "a constraint": ([([constraint(a={"max": 1})], {})], "conditional"),
+    "a constraint that nothing satisfies": (
+        [([constraint(a={"max": 1, "type": "string"})], {})],
+        "denied",
+    ),
+    "a limit with room": ([([ALLOW, limit(1)], {})], "allowed"),
+    "a limit per parameter": ([([ALLOW, limit(1, limit={"per": ["parameters.x"]})], {})], "conditional"),
+    "a session": (
+        [([ALLOW, {"type": "sequence", "tools": ["*"], "sequence": {"forbiddenAfter": ["mail.read"]}}], {})],
+        "conditional",
+    ),
+    "a budget": (
+        [([{"type": "budget", "tools": ["*"], "budget": {"parameter": "a", "max": 5, "windowSeconds": 60}}], {})],
+        "conditional",
+    ),
+    "context": (
+        [([{"type": "parameter_constraint", "tools": ["*"], "context": {"user": {"required": True}}}], {})],
+        "conditional",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_what_becomes_of_a_tool_s_calls(tenant, agent, name):
+    """By each kind of rule, alone and under a guardrail."""
+    policies, status = STATUSES[name]
+    for number, (rules, fields) in enumerate(policies):
+        body = {"agent_id": agent, "name": f"p{number}", "rules": rules, **fields}
+        assert tenant.admin.post("/v1/policies", json=body).status_code == 201
+    found = one(tenant, agent)
+    assert found["status"] == status
+    assert (found["reason"] is not None) == (status == "denied")
+
+
+def test_every_tool_that_is_known_of_is_listed_by_its_name(tenant, agent):
+    """Those that are treated alike share what is said; by id and by alias."""
+    tools = [{"name": name} for name in ("refund.create", "mail.read", "refund.list")]
+    tenant.admin.put("/v1/catalog", json={"tools": tools})
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["refund.*"]}, name="refunds")
+    answer = tenant.reader.get("/v1/agents/refund-bot/tools").json()
+    assert (answer["agent"]["id"], answer["total"]) == (agent, 3)
+    found = {each["name"]: (each["status"], each["catalogued"]) for each in answer["tools"]}
+    wanted = {"mail.read": ("denied", True), "refund.create": ("allowed", True), "refund.list": ("allowed", True)}
+    assert found == wanted
+    assert answer["tools"][0]["reason"] == "refunds: the tool is not on the policy's allowlist"
+    second = tenant.reader.get(f"/v1/agents/{agent}/tools", params={"limit": 1, "offset": 1}).json()
+    assert ([each["name"] for each in second["tools"]], second["total"]) == (["refund.create"], 3)
+    assert one(tenant, agent, "unheard.of")["catalogued"] is False
+
+
+def test_conditions_say_what_is_asked_and_what_is_left(tenant, agent):
+    """In words, with the schema that a gateway can show, and each shared limit's level."""
+    tenant.new_policy(
+        agent,
+        constraint(amount={"min": 1, "max": 500}, to={"enum": ["ann", "bob"], "required": False}),
+        constraint(amount={"max": 100}) | {"effect": "escalate"},
+        limit(2),
+        name="refunds",
+    )
+    tenant.authorize(agent, "refund.create", parameters={"amount": 5})
+    found = one(tenant, agent)
+    assert found["status"] == "conditional"
+    assert [(each["effect"], each["holds"]) for each in found["conditions"]] == [
+        ("deny", None),
+        ("escalate", None),
+        ("deny", True),
+    ]
+    text = 'parameter "amount" at least 1, at most 500; parameter "to" one of "ann", "bob", if given'
+    assert found["conditions"][0]["text"] == text
+    quota = found["conditions"][2]["quota"]
+    assert (quota["most"], quota["taken"], quota["left"], quota["windowSeconds"]) == (2, 1, 1, 3600)
+    assert 0 < quota["freesInSeconds"] <= 3600
+    assert found["parameterSchema"] == {
+        "type": "object",
+        "properties": {
+            "amount": {"type": "number", "minimum": 1, "maximum": 500},
+            "to": {"type": "string", "enum": ["ann", "bob"]},
+        },
+        "required": ["amount"],
+    }
+    assert found["schemaIsExact"] is True
+    for parameters, accepted in (
+        ({"amount": 400}, True),
+        ({"amount": 501}, False),
+        ({"amount": 5, "to": "eve"}, False),
+    ):
+        assert jsonschema.Draft202012Validator(found["parameterSchema"]).is_valid(parameters) is accepted
+        denied = tenant.authorize(agent, "refund.create", parameters=parameters)["result"] == "denied"
+        assert denied is not accepted
+
+
+def test_a_full_limit_is_a_condition_that_does_not_hold(tenant, agent):
+    """It frees, so the tool is not denied; neither is it allowed."""
+    tenant.new_policy(agent, ALLOW, limit(1))
+    assert one(tenant, agent)["status"] == "allowed"
+    tenant.authorize(agent, "refund.create")
+    found = one(tenant, agent)
+    assert (found["status"], found["conditions"][0]["holds"], found["conditions"][0]["quota"]["left"]) == (
+        "conditional",
+        False,
+        0,
+    )
+    assert one(tenant, agent, "mail.read")["status"] == "allowed"
+
+
+def test_a_limit_per_tool_has_a_level_for_each(tenant, agent):
+    tenant.new_policy(agent, ALLOW, limit(1, limit={"per": ["tool"]}))
+    tenant.authorize(agent, "refund.create")
+    assert one(tenant, agent)["status"] == "conditional"
+    assert one(tenant, agent, "refund.list")["status"] == "allowed"
+
+
+def test_an_acknowledged_change_is_known_at_once(tenant, agent):
+    """Of the agent, of its policies, its group's and the workspace's; on a replica that has answered before."""
+    policy = tenant.new_policy(agent, ALLOW)
+    assert one(tenant, agent)["status"] == "allowed"
+    never = {"kind": "guardrail", "name": "never", "rules": [{"type": "tool_denylist", "tools": ["refund.*"]}]}
+    for owner in ({"group": "crew"}, {}):
+        made = tenant.admin.post("/v1/policies", json=never | owner).json()["id"]
+        assert one(tenant, agent)["status"] == "denied"
+        assert tenant.admin.delete(f"/v1/policies/{made}").status_code == 204
+        assert one(tenant, agent)["status"] == "allowed"
+    tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [ALLOW, APPROVAL]})
+    assert one(tenant, agent)["status"] == "escalated"
+    tenant.admin.patch(f"/v1/agents/{agent}", json={"status": "suspended"})
+    assert (one(tenant, agent)["status"], one(tenant, agent)["reason"]) == ("denied", "Agent is suspended")
+    tenant.admin.delete(f"/v1/agents/{agent}")
+    assert tenant.reader.get(f"/v1/agents/{agent}/tools").status_code == 404
+
+
+def test_nothing_is_taken_or_logged(tenant, agent):
+    tenant.new_policy(agent, ALLOW, limit(1))
+    before = tenant.log()
+    for _ in range(3):
+        one(tenant, agent)
+    assert tenant.log() == before
+    assert tenant.authorize(agent, "refund.create")["result"] == "allowed"
+
+
+def test_a_key_that_is_bound_asks_about_its_own_agents(tenant, agent):
+    """About any other it is 403, whether it exists or not."""
+    key = tenant.new_key(["authorize"], agents=[agent])["key"]
+    other = tenant.new_agent(alias="other")["id"]
+    with tenant.replica.client(key) as bound:
+        for called in (agent, "refund-bot"):
+            assert bound.get(f"/v1/agents/{called}/tools").status_code == 200
+        for called in (other, "other", "nobody", "00000000-0000-7000-8000-000000000000"):
+            refused = bound.get(f"/v1/agents/{called}/tools")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "INSUFFICIENT_SCOPE")
+
+
+def test_what_a_secret_must_be_is_told_nowhere(tenant, agent):
+    tenant.new_policy(agent, constraint(password={"enum": ["hunter2"]}))
+    found = one(tenant, agent)
+    assert "hunter2" not in str(found)
+    assert found["parameterSchema"] == {"type": "object", "required": ["password"]}
+    assert found["schemaIsExact"] is False
