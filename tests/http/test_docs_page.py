@@ -1,5 +1,7 @@
-"""/docs: everything that the document has, on a page that asks nobody else for anything."""
+"""/docs: everything that the document has, on a page that asks nobody but this service for anything."""
 
+import base64
+import hashlib
 import json
 import re
 import shlex
@@ -10,8 +12,9 @@ import pytest
 from app.http.openapi.document import document
 from app.http.openapi.examples import BODIES
 from app.http.openapi.page import _inline, _rich, curl_line, page
+from app.http.openapi.page_script import SCRIPT
 
-ELEMENTS_THAT_LOAD = {"script", "iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
+ELEMENTS_THAT_LOAD = {"iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
 
 
 class Page(HTMLParser):
@@ -25,7 +28,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
-        if tag not in {"meta", "link", "br"}:
+        if tag not in {"meta", "link", "br", "input"}:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -53,7 +56,8 @@ def test_the_page_is_served_to_everybody(replica):
 
 
 def test_the_page_loads_nothing(seen):
-    """No script, no image, no style sheet, no frame; links lead within the service."""
+    """One script, which stands in it; no image, no style sheet, no frame; links lead within the service."""
+    assert [attributes for tag, attributes in seen.elements if tag == "script"] == [{}]
     assert not {tag for tag, _ in seen.elements} & ELEMENTS_THAT_LOAD
     assert [attributes for tag, attributes in seen.elements if tag == "link"] == [{"rel": "icon", "href": "data:,"}]
     assert all(href.startswith(("#", "/", "data:,")) and not href.startswith("//") for href in seen.values("href"))
@@ -63,12 +67,45 @@ def test_the_page_loads_nothing(seen):
 
 
 def test_the_browser_is_told_to_load_nothing(replica):
-    """The policy allows the page's own style by its digest, and nothing else."""
+    """The policy allows the page's own style and script by their digests, and requests to this service."""
     with replica.client() as client:
         policy = client.get("/docs").headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in policy
-    assert "http" not in policy
+    allowed = dict(each.split(" ", 1) for each in policy.split("; "))
+    assert allowed == {
+        "default-src": "'none'",
+        "style-src": digest_of_element("style"),
+        "script-src": digest_of_element("script"),
+        "connect-src": "'self'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+
+
+def digest_of_element(tag):
+    """As a browser computes it, of everything between its tags."""
+    [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page(), re.DOTALL)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_every_operation_can_be_tried(seen):
+    """With its method, its path and, where it takes one, the first of its examples as the body."""
+    trials = [attributes for tag, attributes in seen.elements if attributes.get("class") == "try"]
+    paths = [(method.upper(), path) for path, methods in document()["paths"].items() for method in methods]
+    inputs = [attributes["value"] for tag, attributes in seen.elements if tag == "input" and "value" in attributes]
+    assert sorted(zip((each["data-method"] for each in trials), inputs, strict=True)) == sorted(paths)
+    with_body = [each for methods in document()["paths"].values() for each in methods.values() if "requestBody" in each]
+    assert [tag for tag, _ in seen.elements].count("textarea") == len(with_body)
+
+
+def test_what_the_script_looks_for_is_there(seen):
+    """Each element that it names by id, class or kind."""
+    ids = set(seen.values("id"))
+    assert set(re.findall(r'getElementById\("(\w+)"\)', SCRIPT)) <= ids
+    assert "nav details" in SCRIPT
+    assert [tag for tag, _ in seen.elements].count("nav") == 1
+    assert not re.search(r"innerHTML|insertAdjacent|document\.write|eval\(|localStorage|sessionStorage|cookie", SCRIPT)
 
 
 def test_the_page_is_well_formed(seen):

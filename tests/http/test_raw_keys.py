@@ -87,6 +87,7 @@ class Session:
             "approval_id": self._held(),
             "decision_id": self.tenant.authorize(agent)["id"],
             "group": "crew",
+            "tool": "file.read",
             "webhook_id": "018bcfe5-6800-7000-8000-00000000cafe",
         }
         for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):

@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as one page, made here: no script, nothing from elsewhere, readable without internet."""
+"""/docs: the OpenAPI document as one page, made here: nothing from elsewhere, readable without internet or script."""
 
 import base64
 import hashlib
@@ -14,6 +14,7 @@ from litestar import MediaType, Response, get
 from litestar.status_codes import HTTP_302_FOUND
 
 from app.http.openapi.document import document
+from app.http.openapi.page_script import SCRIPT
 from app.http.openapi.parameters import RATE, REQUEST_ID
 
 _EVERYWHERE = {*REQUEST_ID, *RATE}
@@ -34,14 +35,29 @@ table { border-collapse: collapse; width: 100% } th { font-size: 12px; opacity: 
 td, th { text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line) }
 .method { display: inline-block; min-width: 4em; font: 600 12px ui-monospace, monospace; color: light-dark(#0a5, #5d9) }
 .method.post, .method.patch { color: light-dark(#a60, #fb5) } .method.delete { color: light-dark(#b22, #f77) }
-summary { cursor: pointer; font-size: 13px }
+summary { cursor: pointer; font-size: 13px } [hidden] { display: none !important }
+input, textarea { font: inherit; width: 100%; box-sizing: border-box; margin: 2px 0 6px; color: inherit;
+  background: var(--soft); border: 1px solid var(--line); padding: 4px 6px }
+textarea, output { font: 13px/1.45 ui-monospace, monospace } output { display: block; white-space: pre-wrap }
+section { scroll-margin-top: 3rem; overflow-x: auto }
 @media (max-width: 50rem) {
-  body { display: block } nav { position: static; height: auto; max-height: 35vh } main { padding: 1rem }
+  body { display: block } main { padding: 1rem }
+  nav { height: auto; max-height: 60vh; padding: .5rem 1rem; background: Canvas; border: 0;
+    border-bottom: 1px solid var(--line) }
+  nav a { padding: 8px 0 }
 }
 """
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# The page needs its own style and nothing else; whatever else stood in it would not be run.
-_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# The page has its own style and script, and asks this service alone; whatever else stood in it would not be run.
+_POLICY = (
+    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(SCRIPT)}; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 @get("/", status_code=HTTP_302_FOUND)
@@ -82,9 +98,13 @@ def page() -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body>"
-        f"<nav>{''.join(menu)}</nav>"
+        '<nav><input id="find" type="search" placeholder="Find" aria-label="Find in this page" autocomplete="off">'
+        f"<details open><summary>Contents</summary>{''.join(menu)}</details></nav>"
         f'<main><h1>{title}</h1><p><a href="/schema/openapi.json">OpenAPI document</a></p>'
-        f"{_rich(api['info']['description'])}{''.join(body)}</main></body></html>"
+        f"{_rich(api['info']['description'])}"
+        '<p><label>API key for "try it", kept by this page until it is closed '
+        '<input id="key" type="password" autocomplete="off" spellcheck="false"></label></p>'
+        f"{''.join(body)}</main><script>{SCRIPT}</script></body></html>"
     )
 
 
@@ -106,11 +126,23 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
         parts.append(
             f"<details><summary>curl{escape(f': {name}' if name else '')}</summary><pre>{curl}</pre></details>"
         )
+    parts.append(_trial(method, path, next(iter(examples.values()))["value"]))
     parts.append("<h4>Answers</h4>")
     parts.append(
         _table(("Status", "Body", "Meaning"), map(_response, *zip(*operation["responses"].items(), strict=True)))
     )
     return "".join(parts) + "</section>"
+
+
+def _trial(method: str, path: str, body: Any) -> str:
+    """What the page's script sends."""
+    text = "" if body is None else escape(json.dumps(body, indent=2, ensure_ascii=False))
+    return (
+        f'<details class="try" data-method="{method}"><summary>try it</summary>'
+        f'<label>Path <input value="{escape(path)}" autocomplete="off" spellcheck="false"></label>'
+        + ("" if body is None else f'<label>Body <textarea rows="8" spellcheck="false">{text}</textarea></label>')
+        + "<button>Send</button><output></output></details>"
+    )
 
 
 def curl_line(method: str, path: str, body: Any, *, with_key: bool) -> str:
