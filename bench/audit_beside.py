@@ -28,12 +28,12 @@ def measure(bench: Bench) -> Table:
         place = hot_place(store.url)
         load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
         for _ in range(bench.rounds):
-            with _sealing(bench, store, place):
+            with caught_up(bench, store, place):
                 pass  # what the rounds before left is sealed, so that all of them begin alike
             full = _full(bench, store, replica, place)
             rows[WITHOUT, FULL].samples.append(full)
             rows[WITHOUT, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
-            with _sealing(bench, store, place):
+            with caught_up(bench, store, place):
                 rows[WITH, FULL].samples.append(_full(bench, store, replica, place))
                 rows[WITH, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
     return Table(
@@ -84,7 +84,7 @@ def _goals(rows: dict[tuple[str, str], Row]) -> list[Goal]:
 
 
 @contextlib.contextmanager
-def _sealing(bench: Bench, store: Store, place: Place) -> Iterator[None]:
+def caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
     """A compactor on the store's core, which has caught up."""
     settings = {"REMIT_REDIS_URL": store.url, "REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "warning"}
     command = [sys.executable, "-m", "app.cli", "compact"]
@@ -99,6 +99,13 @@ def _full(bench: Bench, store: Store, replica: Replica, place: Place) -> Sample:
 
 
 def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: float) -> Sample:
+    before = _sealed(store, place)
+    sample = calm(bench, replica, place, rate)
+    return sample | {"sealed/s": (_sealed(store, place) - before) / (bench.seconds + 0.5)}
+
+
+def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
+    """So many calls a second, whether the ones before them are answered or not."""
     job = Job(
         port=replica.port,
         calls=[hot_call(place)],
@@ -106,14 +113,13 @@ def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: floa
         connections=WAITING_CONNECTIONS,
         phases=[Phase(rate, bench.seconds + 0.5)],
     )
-    before, waited_us, spent_us = _sealed(store, place), replica.waited_us(), replica.cpu_us()
+    waited_us, spent_us = replica.waited_us(), replica.cpu_us()
     phase = run(job, bench.cores.others).phases[0]
     waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
     return {
         "req/s": phase.answered_within / phase.seconds,
         "p50 ms": phase.p50_us / 1000,
         "p99 ms": phase.p99_us / 1000,
-        "sealed/s": (_sealed(store, place) - before) / (bench.seconds + 0.5),
         "generator lag p99 ms": phase.lag_p99_us / 1000,
         KEPT_WAITING: 100 * waited_us / (waited_us + spent_us),
     }
