@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from app.lint import PolicyWarning, lint_written
+from app.lint import KnownTools, PolicyWarning, lint_written
 from app.model.policies import Policy
 from app.replica import Services
+from app.store.catalog import Listing
 
 
 async def warnings_about(
@@ -25,7 +26,18 @@ async def warnings_about(
     ids = {policy.id for policy in (*written, *gone)}
     held = await _governing(services, workspace_id, agent_id, group)
     beside = [policy for policy in held if policy.id not in ids]
-    return await services.pool.run(workspace_id, lint_written, written, beside)
+    listing = await services.catalog.listing(workspace_id)
+    return await services.pool.run(workspace_id, lint_written, written, beside, known_tools(listing))
+
+
+def known_tools(listing: Listing) -> KnownTools:
+    """What lint may hold patterns and parameters against: nothing where nobody keeps a catalogue.
+
+    A log alone knows few tools at first. With a catalogue, what the log has seen besides is no misspelling either.
+    """
+    tools = listing.catalog.tools
+    schemas = {name: bytes(tool.input_schema) for name, tool in tools.items() if bytes(tool.input_schema) != b"null"}
+    return KnownTools(listing.names if tools and listing.has_all_seen else (), schemas)
 
 
 async def _governing(

@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec import UNSET
 
 from app.lint.constraints import constraint_warnings
+from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.time_windows import windows_meet
 from app.lint.tool_patterns import first_not_within, tools_meet
 from app.lint.warnings import Code, PolicyWarning
@@ -31,37 +32,39 @@ _NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
 """Rules whose author said which calls are right. The others say how often, when or in which order."""
 
 
-def lint_policies(policies: Sequence[Policy], known_tools: frozenset[str] = frozenset()) -> list[list[PolicyWarning]]:
+def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN) -> list[list[PolicyWarning]]:
     """For each policy its warnings, by place. Together they are all that governs an agent, a group or a workspace.
 
-    known_tools: names that the log or the catalogue has; empty = nothing is known, so no pattern is suspected.
+    known_tools: those that the log or the catalogue has; none = nothing is known, so no pattern is suspected.
     """
     enabled = [policy for policy in policies if policy.enabled]
     return [list(_warnings(policy, enabled, known_tools)) for policy in policies]
 
 
 def lint_written(
-    written: Sequence[Policy], beside: Sequence[Policy], known_tools: frozenset[str] = frozenset()
+    written: Sequence[Policy], beside: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN
 ) -> list[list[PolicyWarning]]:
     """For each policy that is written its warnings, judged together and with those beside them, which get none.
 
     Where there is so much that this would take seconds, each has one warning that says so.
     """
-    if _comparisons(written, beside) > MAX_COMPARISONS:
+    if _comparisons(written, beside, len(known_tools)) > MAX_COMPARISONS:
         message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
         return [[PolicyWarning(Code.TOO_MUCH_TO_COMPARE, "$.rules", message)] for _ in written]
     enabled = [policy for policy in (*written, *beside) if policy.enabled]
     return [list(_warnings(policy, enabled, known_tools)) for policy in written]
 
 
-def _comparisons(written: Sequence[Policy], beside: Sequence[Policy]) -> int:
+def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int) -> int:
     """About how many patterns are compared at worst; a pair of windows takes as long as so many."""
     own, others = (sum(len(rule.tools) for each in some for rule in each.rules) for some in (written, beside))
     windows = sum(len(_of(policy, TimeBased)) ** 2 // 2 for policy in written)
-    return own * (own + others) + _WINDOW_COST * windows
+    # A pattern that ends in a star can cover all that are known.
+    open_ended = sum(pattern.endswith("*") for each in written for rule in each.rules for pattern in rule.tools)
+    return own * (own + others) + open_ended * known // 10 + _WINDOW_COST * windows
 
 
-def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: frozenset[str]) -> Iterator[PolicyWarning]:
+def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools) -> Iterator[PolicyWarning]:
     if policy.kind is PolicyKind.GRANT:
         yield from _grants_too_much(policy)
         if policy.enabled:
@@ -70,10 +73,11 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: frozenset[
     yield from _contradictions(policy, [each for each in enabled if each.id != policy.id])
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule)
+        yield from parameter_warnings(f"$.rules[{index}]", rule, known_tools)
         yield from _refused_by_allowlist(policy, index, rule)
         yield from _never_begins(index, rule)
         for place, pattern in _patterns_of(rule):
-            if known_tools and pattern != EVERY_TOOL and not tools_meet([pattern], sorted(known_tools)):
+            if known_tools and pattern != EVERY_TOOL and not known_tools.covered(pattern):
                 message = f'"{pattern}" covers no tool that has been seen or catalogued; is it spelled right?'
                 yield PolicyWarning(Code.UNKNOWN_TOOL, f"$.rules[{index}].{place}", message)
 

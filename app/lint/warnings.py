@@ -19,6 +19,7 @@ class Code(StrEnum):
     WINDOW_NEVER_OPENS = "window_never_opens"
     SEQUENCE_NEVER_BEGINS = "sequence_never_begins"
     UNKNOWN_TOOL = "unknown_tool"
+    UNKNOWN_PARAMETER = "unknown_parameter"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"
 
 

@@ -112,7 +112,7 @@ def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> Sche
             if EACH in rule.budget.parameter:
                 return UNKNOWN
             most = {"type": "number", "minimum": 0, "maximum": min(rule.budget.max, MAX_AMOUNT)}
-            return SchemaPart(_at(_segments(rule.budget.parameter), most, required=True), is_exact=False)
+            return SchemaPart(_at(segments_of(rule.budget.parameter), most, required=True), is_exact=False)
         case _:
             limit = getattr(rule, "rate_limit", None)
             per = () if limit is None or limit.per is UNSET else limit.per
@@ -123,7 +123,7 @@ def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> Sche
     """The parameters of a call in which every value of the name passes. What a secret must be is not said."""
     wanted = UNKNOWN if is_secret(name) else value_schema(constraint)
     required = constraint.required is not False
-    segments = _segments(name)
+    segments = segments_of(name)
     if sum(map(len, segments)) + len(segments) > _MAX_PARTS:
         return UNKNOWN
     if constraint.absent is True:
@@ -135,7 +135,7 @@ def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> Sche
     return SchemaPart(_at(segments, wanted.schema, required=required), wanted.is_exact)
 
 
-def _segments(name: str) -> list[list[str]]:
+def segments_of(name: str) -> list[list[str]]:
     """A name as the parts between its dots, for each piece before, between and after `[*]`."""
     try:
         require_path(name)

@@ -38,10 +38,14 @@ _decode = msgspec.json.Decoder(CatalogTool).decode
 
 
 class Listing(Struct, frozen=True):
-    """Every tool that is known of. seen: names that the log has and the catalogue has not, in order."""
+    """Every tool that is known of. seen: names that the log has and the catalogue has not, in order.
+
+    has_all_seen: whether no name has left because there were too many.
+    """
 
     catalog: CatalogState
     seen: Sequence[str]
+    has_all_seen: bool
 
     @property
     def names(self) -> list[str]:
@@ -72,7 +76,8 @@ class Catalog:
         state = self._latest.get(workspace_id)
         if state is None or state.version != (version or ""):
             state = await self._read(workspace_id)
-        return Listing(state, sorted(name for name in noted if name not in state.tools and _is_tool(name)))
+        seen = sorted(name for name in noted if name not in state.tools and _is_tool(name))
+        return Listing(state, seen, len(noted) < MAX_SEEN)
 
     async def get(self, workspace_id: str, name: str) -> CatalogTool:
         """The tool of this name. Raises ToolNotFound."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in
+from tenants import Tenant
 
 from app.lint import Code, lint_written
 from app.model.policies import Policy, ToolAllowlist
@@ -44,6 +45,27 @@ def test_a_new_policy_has_its_warnings_beside_those_that_are_there(tenant, agent
     assert told(tenant.admin.post("/v1/policies", json=low), 201) == []
     high = {"agent_id": fine, "name": "high", "priority": 9, "rules": [NAMED]}
     assert ("silences_below", "$.priority") in told(tenant.admin.post("/v1/policies", json=high), 201)
+
+
+def test_a_policy_is_held_against_the_catalogue(store, replica):
+    """Tools and parameters that nobody knows; without a catalogue nothing is suspected."""
+    tenant = Tenant(store.url, replica)
+    agent = tenant.new_agent()["id"]
+    rule = {"type": "parameter_constraint", "parameters": {"amuont": {"min": 1}}}
+    rules = [rule | {"tools": ["refund.create"]}, rule | {"tools": ["refnud.*"]}]
+    draft = {"agent_id": agent, "policies": [{"name": "p", "rules": rules}]}
+    assert told(tenant.admin.post("/v1/policies/lint", json=draft)) == []
+    schema = {"type": "object", "properties": {"amount": {"type": "number"}}}
+    tenant.admin.put("/v1/catalog/tool/refund.create", json={"inputSchema": schema})
+    wanted = [
+        ("unknown_parameter", "$.policies[0].rules[0].parameters.amuont"),
+        ("unknown_tool", "$.policies[0].rules[1].tools[0]"),
+    ]
+    answer = tenant.admin.post("/v1/policies/lint", json=draft)
+    assert told(answer) == wanted
+    message = '"amuont" is no parameter of "refund.create", by the schema in the catalogue; there are amount'
+    assert answer.json()["warnings"][0]["message"] == message
+    tenant.close()
 
 
 def test_groups_and_the_workspace_count_for_an_agent_and_each_for_itself(tenant):

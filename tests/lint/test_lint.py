@@ -3,11 +3,26 @@
 import msgspec
 import pytest
 
-from app.lint import Code, lint_policies
+from app.lint import Code, KnownTools, lint_policies
 from app.lint.tool_patterns import pattern_within, patterns_meet
 from app.model.policies import Policy, PolicyKind, PolicyRule
+from app.pdp.tools import covers
 
-KNOWN = frozenset({"refund.create", "refund.delete", "refund.list", "mail.send", "t"})
+SCHEMAS = {
+    "refund.create": {
+        "properties": {
+            "amount": {"type": "number"},
+            "to": {"properties": {"name": {}}},
+            "lines": {"items": {"properties": {"sku": {}}}},
+        }
+    },
+    "refund.list": {"properties": {}},
+    "mail.send": {"properties": {"subject": {}}, "additionalProperties": {"type": "string"}},
+}
+KNOWN = KnownTools(
+    {"refund.create", "refund.delete", "refund.list", "mail.send", "t"},
+    {name: msgspec.json.encode(schema) for name, schema in SCHEMAS.items()},
+)
 ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
 BOUNDED = {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 1, "max": 500}}}
 DENY = {"type": "tool_denylist", "tools": ["refund.delete"]}
@@ -28,6 +43,12 @@ def sequence(*tools, **sides):
 
 def constrained(name, **constraint):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
+
+
+def of_tool(tool, *names, **fields):
+    """A constraint of a refund's parameters, with a bound that earns no other warning."""
+    parameters = {name: {"minLength": 1} for name in names}
+    return {"type": "parameter_constraint", "tools": [tool], "parameters": parameters} | fields
 
 
 def policy(*rules, name="p", priority=0, kind="grant", enabled=True, at=0):
@@ -121,6 +142,39 @@ EARNED = {
         [policy({"type": "tool_allowlist", "tools": ["refund.create", "refnud.*"]})],
         (Code.UNKNOWN_TOOL, "$.rules[0].tools[1]"),
     ),
+    "a parameter that the tool does not have": (
+        [policy(of_tool("refund.create", "amuont", "amount"))],
+        (Code.UNKNOWN_PARAMETER, "$.rules[0].parameters.amuont"),
+    ),
+    "a parameter that it has not where it is looked for": (
+        [policy(of_tool("refund.create", "to.mail", "to.name"))],
+        (Code.UNKNOWN_PARAMETER, "$.rules[0].parameters.to.mail"),
+    ),
+    "a parameter of elements that have none such": (
+        [policy(of_tool("refund.create", "lines[*].sku", "lines[*].price"))],
+        (Code.UNKNOWN_PARAMETER, "$.rules[0].parameters.lines[*].price"),
+    ),
+    "a parameter of a tool without any": (
+        [policy(of_tool("refund.list", "id"))],
+        (Code.UNKNOWN_PARAMETER, "$.rules[0].parameters.id"),
+    ),
+    "a condition on a parameter that the tool does not have": (
+        [policy(of_tool("refund.create", "amount", when={"parameters": {"currency": {"enum": ["EUR"]}}}))],
+        (Code.UNKNOWN_PARAMETER, "$.rules[0].when.parameters.currency"),
+    ),
+    "a limit per a parameter that the tool does not have": (
+        [
+            policy(
+                BOUNDED,
+                {
+                    "type": "rate_limit",
+                    "tools": ["refund.create"],
+                    "rateLimit": {"maxCalls": 5, "windowSeconds": 60, "per": ["parameters.order"]},
+                },
+            )
+        ],
+        (Code.UNKNOWN_PARAMETER, "$.rules[1].rateLimit.per[0]"),
+    ),
     "a session's past that nobody knows": (
         [policy(sequence("refund.create", forbiddenAfter=["mail.send", "mial.*"]), kind="guardrail")],
         (Code.UNKNOWN_TOOL, "$.rules[0].sequence.forbiddenAfter[1]"),
@@ -140,6 +194,13 @@ def test_a_policy_earns_its_warning(name):
 
 
 NOT_EARNED = {
+    "a parameter that one of the tools has": [policy(of_tool("refund.*", "amount"))],
+    "a parameter of a tool whose schema is open": [policy(of_tool("mail.send", "anything"))],
+    "a parameter of a tool without a schema": [policy(of_tool("t", "anything"))],
+    "a parameter that must not be given": [
+        policy(of_tool("refund.create") | {"parameters": {"bcc": {"absent": True}}})
+    ],
+    "what the schema does not say of an object": [policy(of_tool("refund.create", "amount.value"))],
     "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
     "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
     "denials alone grant nothing": [policy(DENY)],
@@ -207,3 +268,11 @@ def test_patterns_relate_as_the_tools_they_cover(inner, outer, within, meet):
     """Within: every tool of the one is covered by the other; meet: some tool is covered by both."""
     assert pattern_within(inner, outer) is within
     assert patterns_meet(inner, outer) is patterns_meet(outer, inner) is meet
+
+
+def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
+    """Found by their order, since there may be thousands."""
+    names = ["a", "a.", "a.b", "a.b.c", "ab", "b", "a\U0010ffff"]
+    known = KnownTools(names)
+    for pattern in ("a", "a.*", "a*", "*", "b", "b*", "a.b", "a.b.*", "c", "c*"):
+        assert sorted(known.covered(pattern)) == sorted(name for name in names if covers([pattern], name)), pattern

@@ -1,0 +1,121 @@
+"""What is known of a workspace's tools, and what of a policy does not go with it."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from app.lint.warnings import Code, PolicyWarning
+from app.model.policies import PolicyRule, constraints_of, limit_of
+from app.model.quotas import Budget
+from app.pdp.call_schemas import segments_of
+
+_SHOWN = 5
+_UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties")
+"""Keywords beside which `properties` does not say which there are."""
+
+
+class KnownTools:
+    """Names that the log or the catalogue has, and the JSON of the schemas that the catalogue has of some of them.
+
+    No names: nothing is known, so nothing is suspected.
+    """
+
+    def __init__(self, names: Iterable[str] = (), schemas: Mapping[str, bytes] | None = None) -> None:
+        self._names = sorted(set(names))
+        self._schemas = schemas or {}
+        self._read: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def covered(self, pattern: str) -> Sequence[str]:
+        """The names that the pattern covers."""
+        prefix = pattern.removesuffix("*")
+        start = bisect_left(self._names, prefix)
+        if prefix == pattern:
+            return self._names[start : start + 1] if pattern in self._names[start : start + 1] else ()
+        # What goes on from the prefix sorts right behind it.
+        start += self._names[start : start + 1] == [prefix]
+        end = bisect_left(self._names, True, start, key=lambda name: not name.startswith(prefix))
+        return self._names[start:end]
+
+    def schema(self, name: str) -> Any:
+        """What the catalogue has of the tool's parameters; None where it has nothing."""
+        if name not in self._read:
+            held = self._schemas.get(name)
+            self._read[name] = None if held is None else msgspec.json.decode(held)
+        return self._read[name]
+
+
+NOTHING_KNOWN = KnownTools()
+
+
+def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Iterator[PolicyWarning]:
+    """Parameters that no tool which the rule covers has, as the catalogue has their schemas."""
+    named = list(_named(rule))
+    if not named or not known:
+        return
+    tools = list(dict.fromkeys(name for pattern in rule.tools for name in known.covered(pattern)))
+    schemas = [known.schema(name) for name in tools]
+    if not tools or any(schema is None for schema in schemas):
+        return
+    for where, name in dict.fromkeys(named):
+        if any(_may_have(schema, segments_of(name)) for schema in schemas):
+            continue
+        there = sorted({each for schema in schemas for each in schema.get("properties", {})})
+        has = f"there are {', '.join(there[:_SHOWN])}{', …' if len(there) > _SHOWN else ''}" if there else "it has none"
+        whose = f'"{tools[0]}"' if len(tools) == 1 else f"any of the {len(tools)} tools that the rule covers"
+        message = f'"{name}" is no parameter of {whose}, by the schema in the catalogue; {has}'
+        yield PolicyWarning(Code.UNKNOWN_PARAMETER, f"{place}.{where}", message)
+
+
+def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
+    """Every name of a parameter that the rule reads and that must be there for it to mean anything, with its place."""
+    for where, of, name, constraint in constraints_of(rule):
+        if of == "parameters" and constraint.absent is not True:
+            yield f"{where}.{of}.{name}" if where else f"{of}.{name}", name
+    limit = limit_of(rule)
+    if isinstance(limit, Budget):
+        yield "budget.parameter", limit.parameter
+    if limit is not None and limit.per is not UNSET:
+        field = "budget" if isinstance(limit, Budget) else "rateLimit"
+        for index, name in enumerate(limit.per):
+            if name.startswith("parameters."):
+                yield f"{field}.per[{index}]", name.removeprefix("parameters.")
+
+
+def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
+    """Whether values of the schema can have what the segments lead to; yes where the schema does not say."""
+    if not segments:
+        return True
+    if not segments[0]:  # the element itself, or what comes after another `[*]`
+        return len(segments) == 1 or _may_have(_items(schema), segments[1:])
+    held = _held(schema, segments[0])
+    if len(segments) == 1:
+        return any(True for _ in held)
+    return any(_may_have(_items(each), segments[1:]) for each in held)
+
+
+def _held(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
+    """The schemas of what the parts can mean in an object of this one; None of one of which nothing is said."""
+    if not isinstance(schema, dict) or any(schema.get(word) not in (None, False) for word in _UNKNOWN):
+        yield None
+        return
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        yield None
+        return
+    for end in range(len(parts), 0, -1):
+        key = ".".join(parts[:end])
+        if key in properties:
+            if end == len(parts):
+                yield properties[key]
+            else:
+                yield from _held(properties[key], parts[end:])
+
+
+def _items(schema: Any) -> Any:
+    return schema.get("items") if isinstance(schema, dict) else None
