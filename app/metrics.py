@@ -13,6 +13,9 @@ from app.errors import codes
 
 RESULTS = ("allowed", "denied", "escalated")
 CODES = (*codes(), "other")
+DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if was != would)
+"""What was answered, and what would have been."""
+
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
@@ -99,13 +102,21 @@ _REFUNDED = _Family(
     "Limits and budgets that gave back what a call took that was not executed.",
     _REPORTED.end,
 )
+_DIVERGENCES = _Family(
+    "counter",
+    "remit_shadow_divergences_total",
+    "Decisions that would have had another result if the shadow policies had been enforced.",
+    _REFUNDED.end,
+    DIRECTIONS,
+    "direction",
+)
 _GAUGES = (
     ("remit_agent_cache_bytes", "Bytes of compiled policies that are kept."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are kept."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are remembered."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _REFUNDED.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _DIVERGENCES.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
 FAMILIES = (
     _DECISIONS,
@@ -117,11 +128,13 @@ FAMILIES = (
     _BATCH,
     _REPORTED,
     _REFUNDED,
+    _DIVERGENCES,
     *_GAUGE_FAMILIES,
 )
 ROW_BYTES = FAMILIES[-1].end * _WORD
 
 _DECISION_AT = {result: _DECISIONS.start + place for place, result in enumerate(RESULTS)}
+_DIVERGENCE_AT = {direction: _DIVERGENCES.start + place for place, direction in enumerate(DIRECTIONS)}
 _REFUSAL_AT = {code: _REFUSALS.start + place for place, code in enumerate(CODES)}
 _REPORTED_AT = {status: _REPORTED.start + place for place, status in enumerate(OUTCOMES)}
 _GAUGE_AT = {family.name: family.start for family in _GAUGE_FAMILIES}
@@ -148,6 +161,10 @@ class Metrics:
         own[_DECISION_AT[result]] += 1
         own[_LATENCY.start + bisect_left(LATENCY_US, latency_us)] += 1
         own[_LATENCY.sum] += latency_us
+
+    def diverged(self, result: str, would: str) -> None:
+        """The entry of a decision says that shadow policies would have made it another."""
+        self._own[_DIVERGENCE_AT[f"{result}_{would}"]] += 1
 
     def ready(self, waited_us: int) -> None:
         """A call has its answer, a decision or a refusal, so long after its arrival."""

@@ -44,6 +44,7 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.catalog import Catalog
 from app.store.changes import Changes
+from app.store.divergences import Divergences
 from app.store.outcomes import Outcomes
 from app.store.policies import Policies
 from app.store.policy_history import PolicyHistory
@@ -77,6 +78,7 @@ class Services(Struct, frozen=True, kw_only=True):
     policies: Policies
     policy_sets: PolicySets
     policy_versions: PolicyVersions
+    divergences: Divergences
     catalog: Catalog
     tool_listings: ToolListings
     audit: AuditLog
@@ -172,6 +174,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             metrics.answered,
             settings.store_timeout_ms * 1_000,
             settings.idempotency_keys_max,
+            metrics.diverged,
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
@@ -195,6 +198,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             policy_sets=PolicySets(client, ids, limits, pool),
             policies=policies,
             policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
+            divergences=Divergences(client, pool),
             catalog=catalog,
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
             audit=audit,

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from app.model.policies import PolicyKind, PolicyMode
 from bench.harness.bench import Bench, decisions, forget_entries
 from bench.harness.closed_loop import COLUMNS, Call
 from bench.harness.population import ENOUGH, PATH, TOOL, Place, PolicySketch, make_place
@@ -26,11 +27,15 @@ USERS: dict[str, Any] = {"user": "ann", "team": "refunds", "session": "conversat
 
 
 class Condition(Struct, frozen=True):
-    """Rules that a policy has besides, and the call that is held against them. parameters: None = those of a refund."""
+    """Rules that a policy has besides, and the call that is held against them. parameters: None = those of a refund.
+
+    shadow: rules of a guardrail in shadow mode beside that policy.
+    """
 
     rules: list[dict[str, Any]]
     parameters: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
+    shadow: list[dict[str, Any]] = []
 
 
 def measure(bench: Bench) -> Table:
@@ -38,15 +43,18 @@ def measure(bench: Bench) -> Table:
     with bench.running_store("language") as store, bench.replica(store) as replica:
         places: list[Place] = []
 
-        def target_of(name: str, rules: list[dict[str, Any]], held: Condition) -> Any:
-            place = make_place(store.url, name, [PolicySketch([*BASE, *rules])])
+        def target_of(name: str, held: Condition, shadow: list[dict[str, Any]], *rules: dict[str, Any]) -> Any:
+            policies = [PolicySketch([*BASE, *rules])]
+            if shadow:
+                policies.append(PolicySketch(shadow, kind=PolicyKind.GUARDRAIL, mode=PolicyMode.SHADOW))
+            place = make_place(store.url, name, policies)
             places.append(place)
             return decisions(replica, store, [_call(place, held)])
 
-        targets = {PLAIN: target_of("plain", [], Condition([]))}
+        targets = {PLAIN: target_of("plain", Condition([]), [])}
         for name, held in CONDITIONS.items():
-            targets[name] = target_of(name, held.rules, held)
-            targets[f"{name}: {WITHOUT}"] = target_of(f"without {name}", [], held)
+            targets[name] = target_of(name, held, held.shadow, *held.rules)
+            targets[f"{name}: {WITHOUT}"] = target_of(f"without {name}", held, [])
         forget = forget_entries(store, places)
         turns = {name: bench.turn(target, CONNECTIONS, forget) for name, target in targets.items()}
         rows = take_turns(turns, bench.rounds)
@@ -125,6 +133,8 @@ CONDITIONS = {
     "a sequence for which the call is remembered": Condition(
         [{"type": "sequence", "tools": ["other"], "sequence": {"forbiddenAfter": ["payments.*"]}}], context=SESSION
     ),
+    "a shadow policy that would deny": Condition([], shadow=[{"type": "tool_denylist", "tools": [TOOL]}]),
+    "a shadow policy with a quota": Condition([], shadow=[_ONE_MORE]),
     "a context of three values, one compared": Condition(
         [{"type": "parameter_constraint", "tools": [TOOL], "context": {"team": {"enum": ["refunds", "support"]}}}],
         context=USERS,

@@ -7,7 +7,7 @@ one bucket, nobody to ask, no Idempotency-Key. What other calls need are the par
 their sections stand in place of the line `--@ <section>` here, in the order of PARTS, and the script with all of them is
 commit_with_parts. A new part: a file, its name in PARTS, and what adds it to a call in app/authorize/commit.py.
 
-PARTS         parts groups first_answers interval limits sequences marks refunds approvals explained
+PARTS         parts groups first_answers interval limits sequences marks refunds approvals shadow explained
 
 KEYS[1]       caller_key      hash; the key's record: gone = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
@@ -148,6 +148,7 @@ if versioned_at then
 else
   extras = context == '' and {} or {'context', context}
 end
+local takes = result == 'allowed'
 --@ entry: adds to `extras`
 -- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
 call('XADD', audit_stream, sequence_text .. '-0',
@@ -161,7 +162,7 @@ if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', ske
 
 -- Numbers above 2^46 go out as text or through %.0f: tostring and redis.call may write them as 1.7e+15.
 local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
-if result == 'allowed' then
+if takes then
   for i = 1, quotas do
     local quota, own = KEYS[4 + i], owns and owns[i]
     if not own or own.counts_calls then

@@ -12,7 +12,7 @@ KEYS[7]       aliases         hash; alias → id of the agent that has it
 KEYS[8]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
                               version token of what every agent is held against
 KEYS[9]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
-KEYS[9+i]     record          record, versions or quota of one of its policies
+KEYS[9+i]     record          record, versions, divergence or quota of one of its policies
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the agent

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 --[[
-delete_policy: remove a policy and its quotas.
+delete_policy: remove a policy, its quotas and what it counted in shadow mode.
 
 KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
 KEYS[2]       changes         stream; the trail of changes
@@ -14,7 +14,7 @@ KEYS[8]       commits         hash; holds the sequence of the newest entry of th
                               version token of what every agent is held against
 KEYS[9]       versions        list; ids of the policy's changes in the trail
 KEYS[10]      marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
-KEYS[10+i]    quota           list; bucket of one of its rate limits
+KEYS[10+i]    counted         list or hash; bucket of one of its rate limits, and how often it diverged in shadow mode
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of the policy

@@ -14,7 +14,8 @@ KEYS[7]       commits         hash; holds the sequence of the newest entry of th
                               version token of what every agent is held against
 KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
 KEYS[8+i]     record          hash; record of policy i; after the last one, for each policy the list of its changes in
-                              the trail, and then buckets that no rule has any more (lists)
+                              the trail, and then buckets that no rule has any more (lists), and of
+                              what is deleted how often it diverged (hashes)
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       token_field     field of `tokens` that holds the owner's version token

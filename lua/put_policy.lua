@@ -14,7 +14,7 @@ KEYS[8]       commits         hash; holds the sequence of the newest entry of th
                               version token of what every agent is held against
 KEYS[9]       versions        list; ids of the policy's changes in the trail, newest first
 KEYS[10]      marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
-KEYS[10+i]    dropped_quota   list; bucket of a rate limit that the new rules no longer have
+KEYS[10+i]    dropped_quota   list; bucket of a rate limit that the new rules no longer have, in either mode
 
 ARGV[1]       actor_id        id of the key that asks; "console" = none
 ARGV[2]       before          for the trail: JSON of what changes, "" = create
@@ -45,6 +45,7 @@ ARGV[26]      key             what programs call it; "" = nothing
 ARGV[27]      agent_message   what an agent is told where it gives a result that is not allowed; "" = nothing
 ARGV[28]      keys_token      the owner's version token at which none of its other policies had the key, "0" = it had
                               none; "" = the key stays as it is
+ARGV[29]      shadow          on or off: whether a shadow policy is enabled, and `enabled` is 0; "" = it is none
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record is as given, with these times and this version
@@ -70,7 +71,7 @@ The score sorts as evaluation does, highest priority first and then oldest first
 The owner's rate_limits and rules_bytes are sums of those of its policies. A policy from before there were counts has
 none, so it counts for nothing until it is changed: until then its agent may have as much more.
 ]]
-assert(#KEYS >= 10 and #ARGV == 28, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 29, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, policy, owner_policies, policies = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local commits, versions, marks = KEYS[8], KEYS[9], KEYS[10]
@@ -82,7 +83,7 @@ local rate_limits, limits_read, limits_max = tonumber(ARGV[15]), tonumber(ARGV[1
 local rules_max, per_owner_max, policies_max = tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local reason, versions_max = ARGV[21], tonumber(ARGV[22])
 local new_marks, old_marks, marks_max = ARGV[23], ARGV[24], tonumber(ARGV[25])
-local key, agent_message, keys_token = ARGV[26], ARGV[27], ARGV[28]
+local key, agent_message, keys_token, shadow = ARGV[26], ARGV[27], ARGV[28], ARGV[29]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -130,7 +131,7 @@ local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorNa
 redis.call('HSET', policy, 'id', id, 'agent_id', agent_id, 'group', group, 'policy_kind', kind, 'name', name,
   'rules', rules, 'priority', priority, 'enabled', enabled, 'created_ms', string.format('%.0f', created_ms),
   'updated_ms', string.format('%.0f', updated_ms), 'version', expected + 1, 'rate_limits', rate_limits,
-  'rules_bytes', #rules, 'key', key, 'agent_message', agent_message)
+  'rules_bytes', #rules, 'key', key, 'agent_message', agent_message, 'shadow', shadow)
 redis.call('ZADD', owner_policies, score, id)
 redis.call('ZADD', policies, score, id)
 redis.call('HSET', tokens, token_field, version_token)

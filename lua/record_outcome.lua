@@ -22,7 +22,8 @@ ARGV[10]      tool_name
 ARGV[11]      policy_id       "" = none
 ARGV[12]      rule            "<index> <type>", "" = none
 ARGV[11+2i]   taken_us        quota i: when the call took it, quota time
-ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = a call of a rate limit
+ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = a call of a rate limit; `~` before it =
+                              a shadow policy's, which given_back does not count
 
 RETURNS       {status, reported, entry_id, time_ms, given_back}
   done        the report is in the log, and `given_back` limits count the call no more
@@ -67,8 +68,9 @@ local gives_back = status == 'not_executed' and call('STRLEN', taken) > 0
 local calls, totals, given_back = {}, {}, 0
 if gives_back then
   for i = 1, #KEYS - 5 do
-    local place, taken_us, amount = 5 + i, ARGV[11 + 2 * i], tonumber(ARGV[12 + 2 * i])
-    local found = false
+    local place, taken_us, found = 5 + i, ARGV[11 + 2 * i], false
+    local aside, amount = string.match(ARGV[12 + 2 * i], '^(~?)(.*)$')
+    amount = tonumber(amount)
     if not amount then
       found = call('LPOS', KEYS[place], taken_us)
       if found then calls[#calls + 1] = {place, taken_us} end
@@ -92,7 +94,7 @@ if gives_back then
         for _, each in ipairs(changed) do totals[#totals + 1] = each end
       end
     end
-    if found then given_back = given_back + 1 end
+    if found and aside == '' then given_back = given_back + 1 end
   end
 end
 

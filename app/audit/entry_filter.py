@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from app.model.audit import AuditQuery
-from app.model.decisions import RuleRef
+from app.model.audit import ANY_SHADOW, AuditQuery
+from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.times import rfc3339
 
 _json = msgspec.json.encode
@@ -24,9 +24,14 @@ class _Filterable(Struct, rename="camel"):
     policy_id: str | None
     rule: RuleRef | None
     timestamp: str
+    shadow: ShadowOutcome | None = None
 
 
 _decode = msgspec.json.Decoder(_Filterable).decode
+
+
+def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
+    return shadow is not None and wanted in (ANY_SHADOW, shadow.policy_id)
 
 
 class EntryFilter:
@@ -56,12 +61,18 @@ class EntryFilter:
         if query.rule_type is not None:
             self._needles.append(b'"type":%b}' % _json(query.rule_type))
             self._rule_suffix = b" " + query.rule_type.encode()
+        self._shadow = query.shadow
+        self._shadow_needle = b""
+        if query.shadow is not None:
+            self._shadow_needle = b"" if query.shadow == ANY_SHADOW else query.shadow.encode()
+            self._needles.insert(0, b'"shadow":{"policyId":"%b' % self._shadow_needle)
         self._everything = not self._needles and self._from is None and self._to is None
 
     def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
         """False if the line of these stream fields is surely not asked for."""
         return all(fields.get(name) == text for name, text in self._fields) and (
-            not self._rule_suffix or fields.get(b"rule", b"").endswith(self._rule_suffix)
+            (not self._rule_suffix or fields.get(b"rule", b"").endswith(self._rule_suffix))
+            and (self._shadow is None or (b"shadow" in fields and self._shadow_needle in fields[b"shadow"]))
         )
 
     def matches(self, line: bytes) -> bool:
@@ -75,6 +86,7 @@ class EntryFilter:
         return (
             all(getattr(entry, name) == text for name, text in self._attributes)
             and (self._rule_type is None or (entry.rule is not None and entry.rule.type == self._rule_type))
+            and (self._shadow is None or _is_of(entry.shadow, self._shadow))
             and (self._from is None or entry.timestamp >= self._from)
             and (self._to is None or entry.timestamp <= self._to)
         )

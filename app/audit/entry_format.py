@@ -50,6 +50,7 @@ OPTIONAL = {
     b"session": TEXT,
     b"approvalId": TEXT,
     b"decisionId": TEXT,
+    b"shadow": JSON,
 }
 """Fields that an entry may have besides, and how each stands in the line."""
 _AS_WRITTEN = list(FIELDS)

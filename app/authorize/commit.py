@@ -10,6 +10,7 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
 from app.authorize.commit_words import VARYING, CommitWords
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
+from app.authorize.shadow_part import shadow_outcome
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import (
     ApiKeyExpired,
@@ -30,6 +31,7 @@ from app.model.decisions import (
     Plan,
     Result,
     RuleRef,
+    ShadowPlan,
     Tokens,
 )
 from app.model.keys import Caller
@@ -102,6 +104,7 @@ class CommitDecision:
     patience_us: how long the runner waits for a reply; an entry recorded later is not an answer. None: nothing is ever
     written, and what would have been the decision is the answer.
     first_answers_max: Idempotency-Keys whose answers are kept for one API key.
+    diverged: told of every result that shadow policies would have made another, and of that.
     """
 
     def __init__(
@@ -112,8 +115,10 @@ class CommitDecision:
         answered: Callable[[int], None] = lambda _round_trip_us: None,
         patience_us: int | None = 250_000,
         first_answers_max: int = 1_000_000,
+        diverged: Callable[[str, str], None] = lambda _result, _would: None,
     ) -> None:
         self._runner = runner
+        self._diverged = diverged
         self._answered = answered
         self._clock = clock
         self._backlog = f"room:{backlog_max}"
@@ -174,12 +179,24 @@ class CommitDecision:
 
         if status == self._done:
             outcome = final_outcome(plan, full)
+            said = ""
+            if plan.shadow is not None:
+                approval_text, _, said = approval_text.partition("\n")
             if approval is not None and approval_text:
-                return with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
-            return Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+                decision = with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
+            else:
+                decision = Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
+            return decision if plan.shadow is None else self._beside_shadow(decision, plan.shadow, said)
         if status == "repeated" and request.idempotency is not None:
             return await self._first_decision(caller, request.idempotency)
         return _without_decision(status, time_us, approval_text)
+
+    def _beside_shadow(self, decision: Decision, shadow: ShadowPlan, said: str) -> Decision:
+        """The decision with what the script says that it would have been."""
+        would = shadow_outcome(shadow, said)
+        if would.result is not decision.outcome.result:
+            self._diverged(decision.outcome.result, would.result)
+        return replace(decision, shadow=would)
 
     def _prepared(
         self,

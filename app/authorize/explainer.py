@@ -15,9 +15,9 @@ from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.model.agents import Agent
 from app.model.decision_codes import code_of, next_action
-from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
 from app.model.drafts import stored_id
-from app.model.explanations import Explanation
+from app.model.explanations import Explanation, ShadowExplanation
 from app.model.ids import Ids
 from app.model.keys import Caller
 from app.model.policies import Policy
@@ -100,6 +100,7 @@ class Explainer:
             policies=policy_parts(judged.traced, outcome, request, standings),
             approval=decision.approval or UNSET,
             agent_message=decision.agent_message or UNSET,
+            shadow=UNSET if decision.shadow is None else _shadow_of(decision.shadow, outcome, names),
         )
 
     async def _judge(self, caller: Caller, request: AuthorizeRequest, at_us: int | None, drafting: Drafting) -> _Judged:
@@ -139,3 +140,13 @@ class Explainer:
         return await self._escalated.commit(
             caller.workspace_id, request, agent, plan, now_us, decision_id, caller.key_id, commit
         )
+
+
+def _shadow_of(would: ShadowOutcome, outcome: Outcome, names: Mapping[str, str]) -> ShadowExplanation:
+    return ShadowExplanation(
+        changes=would.result is not outcome.result,
+        result=would.result,
+        policy_id=stored_id(would.policy_id),
+        policy_name=names.get(would.policy_id),
+        rule=would.rule,
+    )

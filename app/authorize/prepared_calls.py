@@ -46,6 +46,7 @@ class PreparedCalls:
             or kept.plan.outcome.policy_id != outcome.policy_id
             or kept.plan.quotas is not plan.quotas
             or kept.plan.holds_from_us != plan.holds_from_us
+            or kept.plan.shadow is not plan.shadow
             or plan.marks
         ):
             return None

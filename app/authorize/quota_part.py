@@ -1,16 +1,16 @@
 """The part of a commit that is about limits and sessions: its keys and arguments, and what the reply says of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from app.authorize.commit_words import CommitWords
-from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result
+from app.authorize.shadow_part import Versions, add_shadow
+from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result, SessionRoom
 from app.model.marks import MAX_SESSIONS
+from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace
-
-Versions = Mapping[str, int]
 
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
 """What the script gives as the reason where a rule has too many live buckets."""
@@ -24,7 +24,14 @@ def add_quotas(
 ) -> None:
     """The plan's quotas and marks are added, with the parts that some of them need."""
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
-    for number, quota in enumerate(plan.quotas, 1):
+    quotas: tuple[Quota | HistoryCheck | SessionRoom, ...] = plan.quotas
+    if plan.shadow is not None:
+        quotas += add_shadow(words, keyspace, plan, plan.shadow, versions)
+    for number, quota in enumerate(quotas, 1):
+        if isinstance(quota, SessionRoom):
+            words.keys.append(keyspace.live_sessions(agent_id, quota.mark))
+            words.settled += (0, 0, "", "", "", "")
+            continue
         if isinstance(quota, HistoryCheck):
             checks.append((number, quota))
             words.keys.append(_history_key(keyspace, agent_id, quota))
@@ -41,7 +48,7 @@ def add_quotas(
     if plan.marks:
         sessions = (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
         live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
-        leaves = (f"{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
+        leaves = (f"{'~' if mark.soft else ''}{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
         words.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
 
 
@@ -56,7 +63,8 @@ def _add_limits(
         if quota.bucket or quota.amount is not None:
             takes += f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket};"
         if quota.refundable:
-            refundable += f"{number} {'-' if quota.amount is None else quota.amount} "
+            aside = "~" if quota.fingerprint.endswith(SHADOW_BUCKET) else ""
+            refundable += f"{number} {aside}{'-' if quota.amount is None else quota.amount} "
     if takes:
         words.add_part("limits", live, (takes,))
     if refundable:

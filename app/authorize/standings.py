@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from app.model.decisions import HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
-from app.model.marks import mark_name
 from app.model.policies import Sequenced
 from app.model.quotas import MICRO
 from app.pdp.explained import Place, Standing
@@ -91,7 +90,7 @@ async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: Ru
             continue
         patterns = list(dict.fromkeys(sequence.forbidden if check.forbids else sequence.required))
         session, own = keyspace.session(check.session), keyspace.agent_session(agent_id, check.session)
-        times = await client.call("HMGET", session if check.forbids else own, *map(mark_name, patterns))
+        times = await client.call("HMGET", session if check.forbids else own, *check.marks)
         is_there = False
         for pattern, time in zip(patterns, times, strict=True):
             ago_us = None if time is None else quota_us - int(time)

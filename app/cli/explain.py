@@ -97,9 +97,12 @@ def print_explanation(told: dict[str, Any]) -> None:
     click.echo(f"{click.style(result, fg=COLOURS.get(result))}  {told['reason']}")
     if told.get("retryAfterSeconds") is not None:
         click.echo(f"a rate limit or budget has room again in {told['retryAfterSeconds']:g} s")
+    if "shadow" in told:
+        click.echo(_with_shadow(told["shadow"], result))
     rows: list[tuple[str, ...]] = []
     for policy in told["policies"]:
         kind = "guardrail" if policy["kind"] == "guardrail" else f"tier {policy['priority']}"
+        kind = f"{kind}, shadow" if policy["mode"] == "shadow" else kind
         name = policy["name"] if policy["version"] is None else f"{policy['name']} v{policy['version']}"
         if not policy["rules"]:
             rows.append((kind, name, "", policy["part"], "", ""))
@@ -110,6 +113,16 @@ def print_explanation(told: dict[str, Any]) -> None:
     click.echo()
     hint = "No policy governs the agent, so every call of it is denied; `remit policies create` makes one"
     print_table(("ASKED", "POLICY", "RULE", "CAME TO", "COVERS BY", "BECAUSE OF"), rows, hint)
+
+
+def _with_shadow(shadow: dict[str, Any], result: str) -> str:
+    """What it would be if the shadow policies were enforced."""
+    if shadow["result"] == result:
+        return "the same if the shadow policies were enforced"
+    rule = shadow["rule"]
+    called = shadow.get("policyName") or shadow["policyId"] or "a draft"
+    would = click.style(shadow["result"], fg=COLOURS.get(shadow["result"]))
+    return f"{would}  if the shadow policies were enforced: {called}, rule {rule['index']} {rule['type']}"
 
 
 def _about(rule: dict[str, Any]) -> str:

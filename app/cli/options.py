@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from app.model.agents import require_alias
-from app.model.audit import AuditQuery
+from app.model.audit import ANY_SHADOW, AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.model.text import FieldError, require_visible
@@ -138,13 +138,23 @@ class Uuid(click.ParamType[str]):
         return canonical_uuid(value) or self.fail("is not a UUID", param, ctx)
 
 
+class Shadow(Uuid):
+    """A shadow policy's id, or `any`."""
+
+    name = "uuid|any"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
+
+
 def filters(command: F) -> F:
     """The options that narrow what a command looks at; they arrive as one AuditQuery, `query`."""
 
     @wraps(command)
     def with_query(
         agent: str | None, action: str | None, tool: str | None, result: str | None, entry_id: str | None,
-        key: str | None, policy: str | None, rule_type: str | None, from_: int | None, to: int | None, **others: Any,
+        key: str | None, policy: str | None, rule_type: str | None, shadow: str | None,
+        from_: int | None, to: int | None, **others: Any,
     ) -> Any:  # fmt: skip
         query = AuditQuery(
             agent_id=agent,
@@ -155,6 +165,7 @@ def filters(command: F) -> F:
             key_id=key,
             policy_id=policy,
             rule_type=rule_type,
+            shadow=shadow,
             from_ms=from_,
             to_ms=to,
         )
@@ -169,6 +180,9 @@ def filters(command: F) -> F:
         click.option("--key", type=Uuid(), help="Only entries of calls with this API key."),
         click.option("--policy", type=Uuid(), help="Only entries that this policy decided."),
         click.option("--rule-type", help="Only entries that a rule of this type decided."),
+        click.option(
+            "--shadow", type=Shadow(), help="Only where this shadow policy, or any, would have decided otherwise."
+        ),
         click.option(
             "--from",
             "from_",

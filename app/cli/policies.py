@@ -8,6 +8,7 @@ import msgspec
 from app.cli.find import find_agent, find_policy
 from app.cli.lazy import LazyGroup
 from app.cli.options import JSON, QUIET, REASON, WORKSPACE, Name
+from app.cli.policy_divergence import show_divergence
 from app.cli.policy_versions import list_versions, roll_back
 from app.cli.replay import replay_draft
 from app.cli.session import print_json, with_services
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST = 0, 1_000_000
 FILE = click.File("rb")
 OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
+MODE = click.option(
+    "--mode", type=click.Choice(["enforce", "shadow"]), help="Whether it decides, or only says where it would have."
+)
 OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
 STRICT = click.option("--strict", is_flag=True, help="Write nothing and end with 3 if there is a warning.")
 
@@ -41,7 +45,7 @@ def policies() -> None:
     """Policies of agents. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
 
     Keys and names of policies are looked up among all, or among those of --agent or --group. `create` and `update` take
-    a file with what POST /v1/policies takes but for whom it governs: name, rules, and if wanted kind, priority, ….
+    a file with what POST /v1/policies takes but for whom it governs: name, rules, and if wanted kind, mode, ….
     `export`, `diff` and `apply` are about files with all policies of an agent, of a group or of the workspace.
     """
 
@@ -67,7 +71,7 @@ def list_policies(workspace: str, agent: str | None, as_json: bool) -> None:
         (
             each.id,
             str(each.priority),
-            "on" if each.enabled else "off",
+            _state(each),
             counted(len(each.rules), "rule"),
             _governed(each, names),
             each.key or "-",
@@ -76,7 +80,7 @@ def list_policies(workspace: str, agent: str | None, as_json: bool) -> None:
         for each in found
     ]
     hint = "There is no policy; `remit policies create AGENT --file FILE` makes one"
-    print_table(("ID", "PRIORITY", "STATE", "RULES", "GOVERNS", "KEY", "NAME"), rows, hint)
+    print_table(("ID", "PRIORITY", "MODE", "RULES", "GOVERNS", "KEY", "NAME"), rows, hint)
 
 
 @policies.command("show")
@@ -102,7 +106,7 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
             ("key", found.key or "-"),
             ("name", found.name),
             ("priority", str(found.priority)),
-            ("state", "on" if found.enabled else "off"),
+            ("mode", _state(found)),
             ("created", rfc3339(found.created_ms)),
             ("changed", f"{rfc3339(found.updated_ms)}, version {found.version}"),
             *((f"rule {index}", msgspec.json.encode(rule).decode()) for index, rule in enumerate(found.rules)),
@@ -115,27 +119,30 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
 @click.argument("agent", required=False)
 @click.option("--group", help="Whose policy it is, instead of an agent's: a group's.")
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
+@MODE
 @STRICT
 @QUIET
 @JSON
 @REASON
 def create_policy(
-    workspace: str, agent: str | None, group: str | None, file: BinaryIO, strict: bool, quiet: bool, as_json: bool,
-    reason: str,
+    workspace: str, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
+    as_json: bool, reason: str,
 ) -> None:  # fmt: skip
     """Make a policy of AGENT or of a group; it governs from the next decision on.
 
     With neither it is a guardrail of the whole workspace, and the file says so: "kind": "guardrail". What is valid and
     probably not meant is said on stderr.
     """
-    from msgspec.structs import asdict
+    from msgspec.structs import asdict, replace
 
     from app.cli.policy_file import PolicyFile, new_policy, read_file
     from app.cli.policy_lint import bearable
+    from app.model.policies import PolicyMode
 
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
     given = read_file(file, PolicyFile)
+    given = given if mode is None else replace(given, mode=PolicyMode(mode))
 
     async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
@@ -161,23 +168,25 @@ def create_policy(
 @click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")
 @click.option("--name", type=Name(), help="Its new name.")
 @click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether it decides.")
+@click.option("--enable/--disable", "enabled", default=None, help="Whether it is asked at all.")
+@MODE
 @STRICT
 @JSON
 @REASON
 def update_policy(
     workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, enabled: bool | None, strict: bool, as_json: bool, reason: str,
+    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
 ) -> None:  # fmt: skip
     """Change a policy; what is not given stays. Rate limits keep their calls where tools and window stay."""
-    if file is None and name is None and priority is None and enabled is None:
-        raise click.UsageError("Say what to change: --file, --name, --priority, --enable or --disable")
+    if (file, name, priority, enabled, mode) == (None,) * 5:
+        raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
     from msgspec.structs import asdict, replace
 
     from app.cli.policy_file import PolicyChanges, changed_policy, read_file
     from app.cli.policy_lint import bearable
+    from app.model.policies import PolicyMode
 
-    options = {"name": name, "priority": priority, "enabled": enabled}
+    options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
     given = PolicyChanges() if file is None else read_file(file, PolicyChanges)
     given = replace(given, **{field: value for field, value in options.items() if value is not None})
 
@@ -227,7 +236,13 @@ def _print_written(policy: "Policy", warnings: "list[PolicyWarning]") -> None:
 
 
 policies.add_command(list_versions)
+policies.add_command(show_divergence)
 policies.add_command(roll_back)
+
+
+def _state(policy: "Policy") -> str:
+    """Its mode, or that it is off."""
+    return policy.mode.value if policy.enabled else "off"
 
 
 def _governed(policy: "Policy", names: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from app.model.fields import AgentMessage, DisplayName
-from app.model.policies import Policy, PolicyKind, Priority, Rules
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules
 from app.model.policy_keys import PolicyKey, require_key
 from app.model.policy_sets import PolicyEntry, require_entries, settle
 from app.model.text import FieldError, require_visible
@@ -23,6 +23,7 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
+    mode: PolicyMode = PolicyMode.ENFORCE
     key: PolicyKey | None = None
     agent_message: AgentMessage | None = None
 
@@ -42,6 +43,7 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rules: Rules | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    mode: PolicyMode | UnsetType = UNSET
     key: PolicyKey | None | UnsetType = UNSET
     agent_message: AgentMessage | None | UnsetType = UNSET
 

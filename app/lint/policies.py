@@ -38,7 +38,7 @@ def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_
     known_tools: those that the log or the catalogue has; none = nothing is known, so no pattern is suspected.
     """
     enabled = [policy for policy in policies if policy.enabled]
-    return [list(_warnings(policy, enabled, known_tools)) for policy in policies]
+    return [list(_warnings(policy, _heeded_by(policy, enabled), known_tools)) for policy in policies]
 
 
 def lint_written(
@@ -52,7 +52,12 @@ def lint_written(
         message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
         return [[PolicyWarning(Code.TOO_MUCH_TO_COMPARE, "$.rules", message)] for _ in written]
     enabled = [policy for policy in (*written, *beside) if policy.enabled]
-    return [list(_warnings(policy, enabled, known_tools)) for policy in written]
+    return [list(_warnings(policy, _heeded_by(policy, enabled), known_tools)) for policy in written]
+
+
+def _heeded_by(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
+    """What it is judged beside: shadow policies are nothing to those that are enforced, and see all as if they were."""
+    return enabled if policy.in_shadow else [each for each in enabled if not each.in_shadow]
 
 
 def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int) -> int:

@@ -5,8 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from app.model.decisions import Result, RuleRef
+from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
+
+ANY_SHADOW = "any"
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -30,6 +32,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     no decision it says what happened, such as `approval_approved` or `executed`.
     approval_id: The approval that the entry is about, or that the call asked for or used.
     decision_id: The decision of which an `outcome` tells what became.
+    shadow: What would have been decided if the shadow policies had been enforced; only where it is another result.
     """
 
     id: Id
@@ -50,6 +53,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     code: str | UnsetType = UNSET
     approval_id: Uuid | UnsetType = UNSET
     decision_id: Uuid | UnsetType = UNSET
+    shadow: ShadowOutcome | UnsetType = UNSET
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):
@@ -57,7 +61,9 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
 
     from_ms, to_ms: both inclusive, ms since the epoch.
     before: only entries with a smaller sequence number (the cursor of the page before).
-    rule_type: of the deciding rule. It, id, key_id and policy_id have no index: entries are looked through for them.
+    rule_type: of the deciding rule.
+    shadow: the shadow policy that would have given another result; ANY_SHADOW = whichever it is.
+    It, rule_type, id, key_id and policy_id have no index: entries are looked through for them.
     """
 
     agent_id: str | None = None
@@ -68,6 +74,7 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     key_id: str | None = None
     policy_id: str | None = None
     rule_type: str | None = None
+    shadow: str | None = None
     from_ms: int | None = None
     to_ms: int | None = None
     limit: int = 100
@@ -77,7 +84,8 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
     @property
     def scans(self) -> bool:
         """Whether it asks for something that no index knows, so that the index cannot count what matches."""
-        return (self.id, self.key_id, self.policy_id, self.rule_type) != (None, None, None, None)
+        unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.shadow)
+        return any(each is not None for each in unindexed)
 
 
 class AuditPage(Struct, frozen=True):

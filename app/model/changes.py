@@ -138,6 +138,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
                 "rules": resource.rules,
                 "priority": resource.priority,
                 "enabled": resource.enabled,
+                "mode": resource.mode,
                 "agentMessage": resource.agent_message,
                 "version": resource.version,
             }

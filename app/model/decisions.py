@@ -119,11 +119,13 @@ class Mark(Struct, frozen=True):
 
     name: stands for a pattern. shared_us: for how long it counts, at most, for rules of the workspace that forbid; 0 =
     no rule names it. own_us: the same for rules of the agent's that require.
+    soft: only shadow policies ask for it, so that a call without room for it is allowed, and leaves it not.
     """
 
     name: str
     shared_us: int
     own_us: int
+    soft: bool = False
 
 
 class Tokens(Struct, frozen=True):
@@ -139,6 +141,39 @@ class Tokens(Struct, frozen=True):
     groups: tuple[tuple[str, str], ...] = ()
 
 
+class SessionRoom(Struct, frozen=True):
+    """Whether a call may leave a mark in its session: full if the mark counts in too many sessions of the agent."""
+
+    mark: str
+    session: str
+
+
+class ShadowOutcome(Struct, frozen=True, rename="camel"):
+    """What would have been decided if the shadow policies had been enforced, too.
+
+    policy_id: The shadow policy that makes the difference.
+    result: The result that there would have been.
+    rule: Its rule that decides, or lets others decide.
+    """
+
+    policy_id: Uuid
+    result: Result
+    rule: RuleRef
+
+
+class ShadowPlan(Struct, frozen=True):
+    """What a plan would be if the shadow policies were enforced beside the others.
+
+    quotas: as a plan has them; the first without room decides. Only shadow policies' own are ever taken.
+    outcomes: what is decided if all have room, and then if each is the first that has none.
+    own: for each quota whether it is a shadow policy's own.
+    """
+
+    quotas: tuple[Quota | HistoryCheck | SessionRoom, ...]
+    outcomes: tuple[ShadowOutcome, ...]
+    own: tuple[bool, ...]
+
+
 class Plan(Struct, frozen=True):
     """The outcome of `decide` with its quotas still open.
 
@@ -148,6 +183,7 @@ class Plan(Struct, frozen=True):
 
     may_escalate: whether the outcome, or a quota that is full, asks for a person.
     session, marks: what the call leaves in its session, by the session's digest, if it is allowed.
+    shadow: what shadow policies would make of it; None where they could not change the result.
     """
 
     outcome: Outcome
@@ -157,6 +193,7 @@ class Plan(Struct, frozen=True):
     may_escalate: bool = False
     session: str = ""
     marks: tuple[Mark, ...] = ()
+    shadow: ShadowPlan | None = None
 
 
 class ApprovalRef(Struct, frozen=True, rename="camel"):
@@ -178,6 +215,7 @@ class Decision(Struct, frozen=True):
     repeated: it is the answer that an earlier request with the same Idempotency-Key got.
     approval: the approval that people are asked for, or that made it allowed; None if it is no matter of approvals.
     agent_message: what the policy that gave the result says to the agent; None if it says nothing.
+    shadow: what would have been decided with the shadow policies, too; None if they could not change the result.
     """
 
     id: str
@@ -188,3 +226,4 @@ class Decision(Struct, frozen=True):
     repeated: bool = False
     approval: ApprovalRef | None = None
     agent_message: str | None = None
+    shadow: ShadowOutcome | None = None

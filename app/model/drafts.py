@@ -34,6 +34,7 @@ def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[Polic
             "rules": tuple(draft.rules),
             "priority": draft.priority,
             "enabled": draft.enabled,
+            "mode": draft.mode,
             "version": 0,
         }
         if draft.id is not None:

@@ -7,9 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.agents import AgentStatus, Groups
 from app.model.decision_codes import DecisionCode, NextAction
-from app.model.decisions import ApprovalRef, Result, RuleRef
+from app.model.decisions import ApprovalRef, Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, DisplayName, Id, Timestamp, Uuid
-from app.model.policies import PolicyKind
+from app.model.policies import PolicyKind, PolicyMode
 
 MAX_DRAFTS = 50
 Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
@@ -102,6 +102,7 @@ class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):
     version: The version that was asked; null of a draft.
     kind: A grant decides in its tier. A guardrail is asked on every call and never allows.
     priority: Of grants: higher ones are asked first; those of equal priority are one tier.
+    mode: A shadow policy is shown as it would be if all were enforced; it changes no answer.
     governs: Whose it is: the agent's own, a group's, or the whole workspace's.
     group: The group's name; null if it is no group's.
     part: failed if one of its rules failed; abstained if all of them did; off if it is not enabled.
@@ -113,6 +114,7 @@ class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):
     version: int | None
     kind: PolicyKind
     priority: int
+    mode: PolicyMode
     governs: str
     group: str | None
     part: Part
@@ -133,6 +135,23 @@ class ExplainedAgent(Struct, frozen=True, kw_only=True, rename="camel"):
     groups: Groups
 
 
+class ShadowExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What would be answered if the shadow policies were enforced, too.
+
+    changes: Whether that is another result; then the entry of such a call would say so.
+    policy_id: The shadow policy that makes the difference, if there is one; null of a draft that is none yet.
+    policy_name: Its name.
+    result: What would be decided.
+    rule: Its rule that decides, or lets others decide.
+    """
+
+    changes: bool
+    result: Result
+    policy_id: Uuid | None
+    policy_name: str | None
+    rule: RuleRef
+
+
 class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     """What authorize would answer, and why.
 
@@ -150,6 +169,7 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: Every policy that governs the agent, and what it had to do with it.
     approval: What the call would wait for, or use; only where it is a matter of approvals.
     agent_message: What the policy that gives the result would say to the agent; only where it says something.
+    shadow: What would be answered with the shadow policies; only where these say anything about the call.
     """
 
     allowed: bool
@@ -166,6 +186,7 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: list[PolicyPart]
     approval: ApprovalRef | UnsetType = UNSET
     agent_message: str | UnsetType = UNSET
+    shadow: ShadowExplanation | UnsetType = UNSET
 
 
 class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -184,6 +205,7 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     unknown: What the log does not hold and a rule reads: names of values that are redacted or shortened. A rule that
     reads one is `unknown`, and so may be what comes after it.
     approval_id: The approval that was asked for, or used; left out where it was no matter of approvals.
+    shadow: What would have been decided with the shadow policies; only where that was another result.
     """
 
     id: Id
@@ -198,3 +220,4 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: list[PolicyPart]
     unknown: list[str]
     approval_id: Uuid | UnsetType = UNSET
+    shadow: ShadowOutcome | UnsetType = UNSET

@@ -31,6 +31,7 @@ COLUMNS = (
     "type",
     "approvalId",
     "decisionId",
+    "shadow",
 )
 """The columns of a CSV file. New ones come last, so that a column keeps its number."""
 
@@ -103,6 +104,7 @@ def _cells(line: bytes) -> list[str | float]:
         "" if isinstance(entry.policy_version, UnsetType) else entry.policy_version,
         harmless(_code(entry)),
         *(harmless(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
+        "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
     ]
 
 

@@ -2,13 +2,14 @@
 
 A mark stands for a pattern that some rule names, and says when a call that it covers was allowed last. Those that
 `forbiddenAfter` names belong to the session, whichever agent left them; those of `requiresBefore` to agent and session.
+What shadow policies name has marks of its own, soft ones: a call that finds no room for them is allowed without them.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.model.decisions import Mark
-from app.model.policies import Policy, PolicyRule, Sequenced
+from app.model.policies import Policy, PolicyMode, PolicyRule, Sequenced
 from app.model.sequences import CallSequence
 
 MAX_SESSIONS = 1_000
@@ -17,6 +18,20 @@ MAX_SESSIONS = 1_000
 MAX_SHARED_MARKS = 1_000
 """What all rules of a workspace can name in `forbiddenAfter`: patterns, each with its times; every agent's calls are
 held against them."""
+
+
+_SOFT = " "
+"""What comes before a pattern that a shadow policy names: no tool's name begins so."""
+
+
+def soft(pattern: str) -> str:
+    """The pattern as shadow policies name it."""
+    return _SOFT + pattern
+
+
+def marked_pattern(pattern: str) -> str:
+    """The pattern of tools that one of either kind stands for."""
+    return pattern.removeprefix(_SOFT)
 
 
 def mark_name(pattern: str) -> str:
@@ -31,7 +46,10 @@ def shared_marks(policy: Policy | None) -> frozenset[str]:
     """
     if policy is None or not policy.enabled:
         return frozenset()
-    return frozenset(f"{each.seconds} {pattern}" for each in _sequences(policy.rules) for pattern in each.forbidden)
+    spelled = _spelling(policy)
+    return frozenset(
+        f"{each.seconds} {spelled(pattern)}" for each in _sequences(policy.rules) for pattern in each.forbidden
+    )
 
 
 def longest_shared(marks: Iterable[str]) -> dict[str, int]:
@@ -41,17 +59,31 @@ def longest_shared(marks: Iterable[str]) -> dict[str, int]:
 
 def own_marks(policies: Iterable[Policy]) -> dict[str, int]:
     """What these policies ask of an agent's own calls: each pattern of `requiresBefore` with its longest time."""
-    rules = [rule for policy in policies if policy.enabled for rule in policy.rules]
-    return _longest((pattern, each.seconds) for each in _sequences(rules) for pattern in each.required)
+    return _longest(
+        (_spelling(policy)(pattern), each.seconds)
+        for policy in policies
+        if policy.enabled
+        for each in _sequences(policy.rules)
+        for pattern in each.required
+    )
 
 
 def marks_of(shared: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Mark]:
     """The mark of each pattern."""
     second = 1_000_000
     return {
-        pattern: Mark(mark_name(pattern), shared.get(pattern, 0) * second, own.get(pattern, 0) * second)
+        pattern: Mark(
+            mark_name(pattern),
+            shared.get(pattern, 0) * second,
+            own.get(pattern, 0) * second,
+            soft=pattern.startswith(_SOFT),
+        )
         for pattern in {**shared, **own}
     }
+
+
+def _spelling(policy: Policy) -> Callable[[str], str]:
+    return soft if policy.mode is PolicyMode.SHADOW else str
 
 
 def _sequences(rules: Iterable[PolicyRule]) -> Iterable[CallSequence]:

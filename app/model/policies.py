@@ -8,6 +8,7 @@ from functools import cache
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from app.model.approval_terms import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
@@ -19,6 +20,9 @@ from app.model.tool_patterns import ToolPattern, require_patterns
 
 MAX_RULES = 50
 MAX_PRIORITY = 1000
+SHADOW_BUCKET = "-shadow"
+"""How the names of the buckets end that a policy takes from in shadow mode; what it took as enforced is elsewhere."""
+
 MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
 
@@ -213,11 +217,19 @@ class PolicyKind(StrEnum):
     GUARDRAIL = "guardrail"
 
 
+class PolicyMode(StrEnum):
+    """An `enforce` policy decides. A `shadow` policy never changes an answer: the log says where it would have."""
+
+    ENFORCE = "enforce"
+    SHADOW = "shadow"
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """A prioritised list of rules for an agent, a group of agents or the whole workspace. Higher priorities come first.
 
     agent_id, group: whom it governs, one of the two; a guardrail with neither governs every agent of the workspace.
     key: what programs call it; no other policy of whom it governs has it.
+    mode: what it does while it is enabled; one that is not is off, whatever its mode.
     agent_message: what an agent is told where it does not allow.
     version: 1 on creation, one more with every change.
     """
@@ -231,10 +243,26 @@ class Policy(Struct, frozen=True, kw_only=True):
     rules: tuple[PolicyRule, ...]
     priority: int = 0
     enabled: bool = True
+    mode: PolicyMode = PolicyMode.ENFORCE
     agent_message: str | None = None
     created_ms: int
     updated_ms: int
     version: int
+
+    @property
+    def decides(self) -> bool:
+        """Whether it is enabled and enforced."""
+        return self.enabled and self.mode is PolicyMode.ENFORCE
+
+    @property
+    def in_shadow(self) -> bool:
+        """Whether it is enabled and in shadow mode."""
+        return self.enabled and self.mode is PolicyMode.SHADOW
+
+
+def off_in_shadow(policy: Policy) -> Policy:
+    """The policy as far as it changes answers: one in shadow mode is off."""
+    return replace(policy, enabled=False) if policy.in_shadow else policy
 
 
 def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind, Priority, Rules, evaluation_order, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, evaluation_order, require_owner
 from app.model.policy_keys import PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.written_rules import require_writable
@@ -29,6 +29,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
+    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     agent_id, group: As a policy shows them; another owner's is refused.
     version, created_at, updated_at: As a policy shows them; not looked at.
     """
@@ -38,6 +39,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
+    mode: PolicyMode = PolicyMode.ENFORCE
     key: PolicyKey | None = None
     agent_message: AgentMessage | None = None
     id: Id | None = None
@@ -224,6 +226,7 @@ def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
         rules=tuple(entry.rules),
         priority=entry.priority,
         enabled=entry.enabled,
+        mode=entry.mode,
         agent_message=entry.agent_message,
         created_ms=0,
         updated_ms=0,
@@ -241,6 +244,7 @@ def _became(policy: Policy, entry: PolicyEntry) -> Policy:
         rules=tuple(entry.rules),
         priority=entry.priority,
         enabled=entry.enabled,
+        mode=entry.mode,
         agent_message=entry.agent_message,
     )
     # Not compared as Python compares them: to it, 1 is true.

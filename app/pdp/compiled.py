@@ -6,18 +6,21 @@ from itertools import groupby
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import AGENT_IS, DEFAULT_DENY
-from app.model.decisions import AuthorizeRequest, Mark, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Mark, Outcome, Plan, Quota, Result, ShadowPlan
 from app.model.escalations import Escalation, escalation_of, names_in_context
-from app.model.marks import marks_of, own_marks
-from app.model.policies import ApprovalRequired, Policy, PolicyKind, ToolAllowlist, ToolDenylist, evaluation_order
-from app.pdp.compiled_rules import CompiledRule, Condition, compile_rules
+from app.model.marks import marked_pattern, marks_of, own_marks
+from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.pdp.compiled_rules import CompiledRule, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
+from app.pdp.policy_views import CompiledPolicy, PolicyView, Verdicts, policy_views
 from app.pdp.quotas import OpenQuota, open_quotas, plan_of
 from app.pdp.relations import NOTHING
+from app.pdp.shadow import ShadowPolicies
 from app.pdp.tools import covers
 
 _MIN_VIEWS, _MAX_VIEWS = 4, 256
@@ -27,18 +30,6 @@ _MAX_VIEW_PARTS = 100_000
 _QUICK_REMADE = 10_000
 _QUICK_TOOL_PATTERNS = 50_000
 """To look through them all for one tool takes five milliseconds; a rule takes as long as five of them."""
-
-
-class PolicyView(Struct, frozen=True):
-    """A policy as one tool sees it: only rules that do not abstain, in the policy's order.
-
-    allowed: the outcome if nothing fails; its rule is the first that covers the tool.
-    """
-
-    policy_id: str
-    conditions: tuple[Condition, ...]
-    quotas: tuple[OpenQuota, ...]
-    allowed: Outcome
 
 
 class ToolView(Struct, frozen=True):
@@ -54,6 +45,8 @@ class ToolView(Struct, frozen=True):
     varying: the quotas of when_all_pass, where a call says which bucket it takes from, how much, or whose past they
     are about; () = none does.
     marks: what an allowed call leaves in its session.
+    shadowed: whether a shadow policy can say anything about the tool. shadow: of a view of all policies together, what
+    when_all_pass is beside that of the enforced ones.
     """
 
     asked: tuple[PolicyView, ...]
@@ -63,26 +56,37 @@ class ToolView(Struct, frozen=True):
     judged: tuple[CompiledRule, ...] = ()
     varying: tuple[OpenQuota, ...] = ()
     marks: tuple[Mark, ...] = ()
+    shadowed: bool = False
+    shadow: ShadowPlan | None = None
 
 
 _ViewName = str | tuple[str, tuple[Verdict, ...]]
-_Verdicts = Mapping[int, Verdict]
-"""Of the rules that have a `when` or `unless`, by their identity."""
 
 
 class CompiledAgent:
-    """An agent and the policies that govern it, compiled."""
+    """An agent and the policies that govern it, compiled.
+
+    combined: the same with its shadow policies as if they were enforced; None if it has none.
+    shadow: of such a one, which of its policies those are; None of any other.
+    """
 
     def __init__(
-        self, agent: Agent, policies: Sequence[Policy], is_secret: IsSecret, shared_marks: Mapping[str, int]
+        self,
+        agent: Agent,
+        policies: Sequence[Policy],
+        is_secret: IsSecret,
+        shared_marks: Mapping[str, int],
+        shadow: ShadowPolicies | None = None,
     ) -> None:
         self.agent = agent
         self.active = agent.status is AgentStatus.ACTIVE
         self.refusal = Plan(Outcome(Result.DENIED, None, None, f"{AGENT_IS}{agent.status}"))
         self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
         enabled = [
-            _CompiledPolicy(policy, compile_rules(policy, is_secret))
-            for policy in evaluation_order(policy for policy in policies if policy.enabled)
+            CompiledPolicy(policy, compile_rules(policy, is_secret))
+            for policy in evaluation_order(
+                each for each in policies if (each.decides if shadow is None else each.enabled)
+            )
         ]
         self._enabled = enabled
         self.versions = {policy.id: policy.version for policy in policies}
@@ -91,6 +95,9 @@ class CompiledAgent:
         self._tiers = [list(tier) for _, tier in groupby(grants, key=lambda each: each.policy.priority)]
         self._guardrails = [each for each in enabled if each.policy.kind is PolicyKind.GUARDRAIL]
         self._views: dict[_ViewName, ToolView] = {}
+        self.shadow, self.combined = shadow, None
+        if shadow is None and any(policy.in_shadow for policy in policies):
+            self.combined = CompiledAgent(agent, policies, is_secret, shared_marks, ShadowPolicies(policies))
         self._escalations = {
             (each.policy.id, rule.ref.index): escalation_of(each.policy.id, rule.rule)
             for each in enabled
@@ -100,9 +107,9 @@ class CompiledAgent:
         self._marks = marks_of(shared_marks, own_marks(policies))
         parts = sum(1 + len(each.rules) for each in enabled)
         self._views_max = max(_MIN_VIEWS, min(_MAX_VIEWS, _MAX_VIEW_PARTS // max(1, parts)))
-        self._tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules) + len(
-            self._marks
-        )
+        self.tool_patterns = sum(len(rule.rule.tools) + 5 for each in enabled for rule in each.rules) + len(self._marks)
+        if self.combined is not None:
+            self.tool_patterns += self.combined.tool_patterns
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
         """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
@@ -112,7 +119,7 @@ class CompiledAgent:
         """
         view = self._views.get(request.tool_name)
         if view is None:
-            if self._tool_patterns > _QUICK_TOOL_PATTERNS:
+            if self.tool_patterns > _QUICK_TOOL_PATTERNS:
                 return False
             view = self.view(request.tool_name)
         return request.size <= view.quick_size
@@ -133,7 +140,7 @@ class CompiledAgent:
 
     def marks_for(self, tool: str) -> tuple[Mark, ...]:
         """What an allowed call of a tool leaves in its session."""
-        return tuple(mark for pattern, mark in self._marks.items() if covers((pattern,), tool))
+        return tuple(mark for pattern, mark in self._marks.items() if covers((marked_pattern(pattern),), tool))
 
     def escalation(self, outcome: Outcome) -> Escalation | None:
         """What the rule that gave this outcome asks of people; None if it asks for nobody."""
@@ -159,6 +166,8 @@ class CompiledAgent:
         """
         if plan.marks:
             return False
+        if plan.shadow is not None and (self.combined is None or plan.shadow is not self.combined.view(tool).shadow):
+            return False
         if not plan.quotas:
             return True
         usual = self.view(tool).when_all_pass
@@ -169,9 +178,15 @@ class CompiledAgent:
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them."""
-        return self._views.get(tool) or self._kept_view(
-            tool, lambda: self._conditional_view(tool) or self._make_view(tool, {})
-        )
+        return self._views.get(tool) or self._kept_view(tool, lambda: self._tool_view(tool))
+
+    def _tool_view(self, tool: str) -> ToolView:
+        view = self._conditional_view(tool) or self._make_view(tool, {})
+        if not view.shadowed or self.combined is None:
+            return view
+        # Both are decided, one after the other.
+        together = self.combined.view(tool).quick_size
+        return replace(view, quick_size=min(view.quick_size, together) // 2)
 
     def _kept_view(self, name: _ViewName, make: Callable[[], ToolView]) -> ToolView:
         """Those made last are kept, 256 of them unless the policies are very many."""
@@ -193,13 +208,21 @@ class CompiledAgent:
             return None
         quick = quick_size(cost for rule in asked for cost in rule.costs)
         # In the worst case every call asks for a view of its own.
-        return ToolView((), False, NOTHING_MATCHES, quick if self._tool_patterns <= _QUICK_REMADE else -1, judged)
+        quick = quick if self.tool_patterns <= _QUICK_REMADE else -1
+        return ToolView((), False, NOTHING_MATCHES, quick, judged, shadowed=self._is_shadowed(tool))
 
-    def _make_view(self, tool: str, verdicts: _Verdicts) -> ToolView:
+    def _is_shadowed(self, tool: str) -> bool:
+        together = self.combined
+        if together is None or together.shadow is None:
+            return False
+        return any(policy_id in together.shadow.ids for policy_id, _ in together.rules_for(tool))
+
+    def _make_view(self, tool: str, verdicts: Verdicts) -> ToolView:
+        shadowed = self._is_shadowed(tool)
         for tier in self._tiers:
-            deciding = _policy_views(tier, tool, verdicts)
+            deciding = policy_views(tier, tool, verdicts)
             if deciding:
-                asked = deciding + _policy_views(self._guardrails, tool, verdicts)
+                asked = deciding + policy_views(self._guardrails, tool, verdicts)
                 timed = any(condition.time for view in asked for condition in view.conditions)
                 outcome = asked[0].allowed
                 quotas = open_quotas(asked, outcome.result, 0)
@@ -207,8 +230,12 @@ class CompiledAgent:
                 settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
                 varying = quotas if len(settled) < len(quotas) else ()
                 plan = plan_of(outcome, settled)
-                return ToolView(asked, timed, plan, quick, varying=varying, marks=self.marks_for(tool))
-        return ToolView((), False, NOTHING_MATCHES)
+                marks = self.marks_for(tool)
+                shadow = None if self.shadow is None or varying or marks else self.shadow.plan(asked, plan)
+                return ToolView(
+                    asked, timed, plan, quick, varying=varying, marks=marks, shadowed=shadowed, shadow=shadow
+                )
+        return ToolView((), False, NOTHING_MATCHES, shadowed=shadowed)
 
 
 NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, DEFAULT_DENY))
@@ -222,58 +249,3 @@ def compile_agent(
     shared_marks: what all rules of the workspace name in `forbiddenAfter`, with the seconds for which it counts.
     """
     return CompiledAgent(agent, policies, is_secret, shared_marks or {})
-
-
-class _CompiledPolicy(Struct, frozen=True):
-    policy: Policy
-    rules: list[CompiledRule]
-
-
-def _policy_views(policies: Sequence[_CompiledPolicy], tool: str, verdicts: _Verdicts) -> tuple[PolicyView, ...]:
-    """The policies as `tool` sees them, without those of which every rule abstains."""
-    return tuple(view for each in policies if (view := _policy_view(each.policy, each.rules, tool, verdicts)))
-
-
-def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdicts: _Verdicts) -> PolicyView | None:
-    """The policy as `tool` sees it; None if every rule abstains."""
-    applying = [(rule, verdict) for rule in rules if (verdict := verdicts.get(id(rule), True)) is not False]
-    conditions = [
-        condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
-    ]
-    quotas = tuple(
-        quota
-        for rule, verdict in applying
-        if rule.quotas and verdict is True and covers(rule.rule.tools, tool)
-        for quota in rule.quotas
-    )
-    refs = [condition.ref for condition in conditions] + [quota.when_full.rule for quota in quotas]
-    present = [ref for ref in refs if ref is not None]
-    if not present:
-        return None
-    first = min(present, key=lambda ref: ref.index)
-    allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}')
-    return PolicyView(policy.id, tuple(conditions), quotas, allowed)
-
-
-def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
-    """What the rule asks of a call of `tool`; None if it abstains or is a quota with nothing but room to ask for."""
-    if verdict is not True:
-        return Condition(compiled.ref, compiled.when_failed, str(verdict))
-    covered = covers(compiled.rule.tools, tool)
-    name = f'policy "{policy.name}"'
-    match compiled.rule:
-        case ToolAllowlist():
-            failure = None if covered else f"{_quoted(tool)} is not on the allowlist of {name}"
-            return Condition(compiled.ref, Result.DENIED, failure)
-        case ToolDenylist():
-            failure = f"{_quoted(tool)} is on the denylist of {name}"
-            return Condition(compiled.ref, Result.DENIED, failure) if covered else None
-        case ApprovalRequired():
-            failure = f"{_quoted(tool)} needs a person's approval under {name}"
-            return Condition(compiled.ref, Result.ESCALATED, failure) if covered else None
-        case _:
-            return compiled.condition if covered else None
-
-
-def _quoted(tool: str) -> str:
-    return f'"{tool}"'

@@ -6,13 +6,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.constraints import named_constraints
 from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.marks import soft
 from app.model.policies import (
+    SHADOW_BUCKET,
     ApprovalRequired,
     Budgeted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
     Policy,
+    PolicyMode,
     PolicyRule,
     RateLimited,
     Sequenced,
@@ -88,6 +91,8 @@ class CompiledRule(Struct, frozen=True):
 def compile_rules(policy: Policy, is_secret: IsSecret) -> list[CompiledRule]:
     """The rules of a policy, in its order."""
     fingerprints = quota_fingerprints(policy.rules)
+    if policy.mode is PolicyMode.SHADOW:
+        fingerprints = [None if name is None else name + SHADOW_BUCKET for name in fingerprints]
     return [
         _compile_rule(policy, rule, RuleRef(index, str(rule.__struct_config__.tag)), fingerprint, is_secret)
         for index, (rule, fingerprint) in enumerate(zip(policy.rules, fingerprints, strict=True))
@@ -119,7 +124,8 @@ def _compile_rule(
             if isinstance(quota, VaryingQuota):
                 condition = Condition(ref, when_failed, checks=(quota.failed,))
         case Sequenced():
-            quotas = session_checks(policy.id, rule.sequence, Outcome(when_failed, policy.id, ref, ""))
+            spelled = soft if policy.mode is PolicyMode.SHADOW else str
+            quotas = session_checks(policy.id, rule.sequence, Outcome(when_failed, policy.id, ref, ""), spelled)
             condition = Condition(ref, when_failed, checks=(no_session,))
         case _:
             pass

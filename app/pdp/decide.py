@@ -5,10 +5,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
-from app.pdp.compiled import PolicyView, ToolView
+from app.pdp.compiled import CompiledAgent, ToolView
+from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.sequences import with_marks
+from app.pdp.shadow import beside
 from app.pdp.time_windows import MINUTE_US
 
 
@@ -21,6 +23,9 @@ class Judged(Protocol):
     @property
     def refusal(self) -> Plan: ...
 
+    @property
+    def combined(self) -> CompiledAgent | None: ...
+
     def view_of(self, request: AuthorizeRequest) -> ToolView: ...
 
 
@@ -32,13 +37,13 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
 
     The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed,
     and the first of those asked that gave the result is the one named. Quotas come in the order in which a full one
-    decides.
+    decides. What shadow policies would make of it stands beside it.
     """
     if not agent.active:
         return agent.refusal
     view = agent.view_of(request)
     minute = now_us // MINUTE_US
-    failure = _failure(view.asked, request, minute)
+    failure = failure_of(view.asked, request, minute)
     if failure is None:
         plan = view.when_all_pass
         if view.varying:
@@ -50,11 +55,24 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
         quotas = open_quotas(view.asked, outcome.result, deciding)
         plan = plan_of(outcome, settled_quotas(quotas, request, key_id) if quotas else ())
     if view.timed:
-        return replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
+        plan = replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
+    if view.shadowed and agent.combined is not None:
+        return _with_shadow(plan, agent.combined, request, now_us, key_id)
     return plan
 
 
-def _failure(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
+def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id: str) -> Plan:
+    view = combined.view_of(request)
+    if combined.shadow is None or not combined.shadow.are_among(view.asked):
+        return plan
+    together = decide(combined, request, now_us, key_id)
+    usual = view.when_all_pass
+    is_usual = together.outcome is usual.outcome and together.quotas is usual.quotas
+    shadow = view.shadow if is_usual and view.shadow is not None else combined.shadow.plan(view.asked, together)
+    return beside(plan, together, shadow)
+
+
+def failure_of(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
     """The outcome that a failing condition gives and the place of its policy among those asked; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
     context = request.context or NOTHING

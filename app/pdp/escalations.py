@@ -7,9 +7,13 @@ from msgspec.structs import replace
 from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
 from app.model.escalations import Escalation
 from app.pdp.compiled import CompiledAgent
+from app.pdp.compiled_rules import Condition
+from app.pdp.decide import failure_of
+from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.sequences import with_marks
+from app.pdp.shadow import beside
 from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
@@ -48,9 +52,46 @@ def approved_plan(
     view = agent.view_of(request)
     outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason)
     quotas = settled_quotas(open_quotas(view.asked, Result.ALLOWED, 0), request, key_id)
+    approved = replace(plan, outcome=outcome, quotas=_left(agent, quotas, covered), shadow=None)
+    approved = with_marks(approved, view.marks, request)
+    if view.shadowed and agent.combined is not None:
+        return _with_approved_shadow(approved, agent.combined, request, covered, key_id)
+    return approved
+
+
+def _with_approved_shadow(
+    plan: Plan, combined: CompiledAgent, request: AuthorizeRequest, covered: Collection[str], key_id: str
+) -> Plan:
+    """The approved plan with what shadow policies would make of it: people have said yes to no rule of theirs."""
+    view = combined.view_of(request)
+    if combined.shadow is None or not combined.shadow.are_among(view.asked):
+        return plan
+    asked = tuple(_without_covered(combined, policy, covered) for policy in view.asked)
+    # A plan that depends on the clock says of which minute it is, and any other is good at any time.
+    failure = failure_of(asked, request, plan.holds_from_us // MINUTE_US)
+    outcome, deciding = failure or (asked[0].allowed, 0)
+    quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id)
+    together = Plan(outcome, _left(combined, quotas, covered))
+    if failure is None:
+        together = with_marks(together, view.marks, request)
+    return beside(plan, together, combined.shadow.plan(asked, together))
+
+
+def _without_covered(agent: CompiledAgent, policy: PolicyView, covered: Collection[str]) -> PolicyView:
+    """The policy without the conditions to whose failure people have said yes."""
+
+    def is_open(condition: Condition) -> bool:
+        asked = agent.escalation(Outcome(condition.when_failed, policy.policy_id, condition.ref, ""))
+        return asked is None or asked.fingerprint not in covered
+
+    return replace(policy, conditions=tuple(filter(is_open, policy.conditions)))
+
+
+def _left(
+    agent: CompiledAgent, quotas: Iterable[Quota | HistoryCheck], covered: Collection[str]
+) -> tuple[Quota | HistoryCheck, ...]:
     past = (_past(agent, quota, covered) for quota in quotas)
-    taken = tuple(quota for quota in past if quota is not None)
-    return with_marks(replace(plan, outcome=outcome, quotas=taken), view.marks, request)
+    return tuple(quota for quota in past if quota is not None)
 
 
 def _past(agent: CompiledAgent, quota: Quota | HistoryCheck, covered: Collection[str]) -> Quota | HistoryCheck | None:

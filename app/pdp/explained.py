@@ -61,6 +61,7 @@ def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", standings
         version=None if is_draft else policy.version,
         kind=policy.kind,
         priority=policy.priority,
+        mode=policy.mode,
         governs="agent" if policy.agent_id else "group" if policy.group else "workspace",
         group=policy.group,
         part=part,

@@ -1,7 +1,7 @@
 """Sequence rules: what they ask of a session's past, and what a call leaves in its session for them."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec import Struct
@@ -32,8 +32,10 @@ class SessionCheck(Struct, frozen=True):
         return replace(self.check, session=session) if session else None
 
 
-def session_checks(policy_id: str, sequence: CallSequence, when_failed: Outcome) -> tuple[SessionCheck, ...]:
-    """What a rule asks; it fails with the reason that is true of it."""
+def session_checks(
+    policy_id: str, sequence: CallSequence, when_failed: Outcome, spelled: Callable[[str], str] = str
+) -> tuple[SessionCheck, ...]:
+    """What a rule asks; it fails with the reason that is true of it. spelled: how its marks spell their patterns."""
     within = "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
     sides = (
         (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),
@@ -44,7 +46,7 @@ def session_checks(policy_id: str, sequence: CallSequence, when_failed: Outcome)
             HistoryCheck(
                 policy_id,
                 forbids,
-                tuple(mark_name(pattern) for pattern in dict.fromkeys(patterns)),
+                tuple(mark_name(spelled(pattern)) for pattern in dict.fromkeys(patterns)),
                 sequence.seconds * _SECOND_US,
                 replace(when_failed, reason=reason.format(_named(patterns))),
                 "",

@@ -13,9 +13,10 @@ from msgspec.structs import asdict, replace
 from app.model.decisions import AuthorizeRequest, HistoryCheck, Plan, Quota
 from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
-from app.pdp.compiled import CompiledAgent, PolicyView, ToolView
+from app.pdp.compiled import CompiledAgent, ToolView
 from app.pdp.compiled_rules import CompiledRule, Condition
 from app.pdp.decide import decide
+from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import settled_quotas
 from app.pdp.tools import covering
 
@@ -75,7 +76,7 @@ class _NotingAgent:
     def __init__(self, agent: CompiledAgent, known: Mapping[Place, str | None]) -> None:
         self._agent = agent
         self._known = known
-        self.active, self.refusal = agent.active, agent.refusal
+        self.active, self.refusal, self.combined = agent.active, agent.refusal, agent.combined
         self.said: dict[Place, str | None] = {}
         self.asked: tuple[PolicyView, ...] = ()
 
@@ -102,7 +103,8 @@ def trace(
 ) -> Trace:
     """The plan that `decide` makes, and what each of the policies had to do with it.
 
-    policies: those that the agent was compiled from, disabled ones too.
+    policies: those that the agent was compiled from, disabled ones too. What a shadow policy has to do with it is said
+    of all policies together.
     known: of rules that shall not be judged by this call, what they said of it: why it failed them, None if it did not.
     """
     noting = _NotingAgent(agent, known or {})
@@ -110,7 +112,13 @@ def trace(
     judge = _Judge(agent, noting, plan, request, key_id)
     compiled = {policy.id: rules for policy, rules in agent.compiled_policies}
     ordered = sorted(evaluation_order(policies), key=lambda policy: policy.kind is PolicyKind.GUARDRAIL)
-    return Trace(plan, tuple(judge.policy(policy, compiled.get(policy.id, ())) for policy in ordered))
+    aside = {}
+    if agent.combined is not None:
+        in_shadow = [policy for policy in ordered if policy.in_shadow]
+        together = trace(agent.combined, in_shadow, request, now_us, key_id, known)
+        aside = {each.policy.id: each for each in together.policies}
+    traced = (aside.get(policy.id) or judge.policy(policy, compiled.get(policy.id, ())) for policy in ordered)
+    return Trace(plan, tuple(traced))
 
 
 class _Judge:

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from app.model.agents import Alias, GroupName, Groups, require_alias, require_groups
 from app.model.fields import AgentDescription, AgentId
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind
+from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.policy_sets import Entries, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
@@ -19,8 +19,13 @@ from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = (".test.yaml", ".test.yml", ".test.json")
-_SHOWN_ENTRY = ("key", "name", "kind", "priority", "enabled", "agentMessage", "rules")
-_DEFAULTS: dict[str, Any] = {"kind": PolicyKind.GRANT.value, "priority": 0, "enabled": True}
+_SHOWN_ENTRY = ("key", "name", "kind", "priority", "enabled", "mode", "agentMessage", "rules")
+_DEFAULTS: dict[str, Any] = {
+    "kind": PolicyKind.GRANT.value,
+    "priority": 0,
+    "enabled": True,
+    "mode": PolicyMode.ENFORCE.value,
+}
 
 
 class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

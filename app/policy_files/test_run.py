@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import Policy
+from app.model.policies import Policy, off_in_shadow
 from app.model.policy_sets import settle
 from app.model.text import with_hidden_shown
 from app.model.times import parse_time_ms
@@ -90,7 +90,7 @@ class _Stage:
 
 def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
     """What comes of each test of a file. Raises FileError if the policies cannot be found or read."""
-    policies = _policies_of(read)
+    policies = [off_in_shadow(policy) for policy in _policies_of(read)]
     names = {policy.id: policy.name for policy in policies}
     side = Side(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
     start_ms = parse_time_ms(read.file.start)

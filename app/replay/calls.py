@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from app.canonical.value_paths import EACH
 from app.model.constraints import Constraint
 from app.model.credentials import REDACTED
-from app.model.decisions import RuleRef
+from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.policies import ParameterSchema, PolicyRule, Sequenced, constraints_of, limit_of
 from app.model.quotas import Budget
 from app.model.times import parse_time_ms
@@ -42,6 +42,7 @@ class LoggedCall(Struct, rename="camel"):
     context: Raw | UnsetType = UNSET
     approval_id: str | UnsetType = UNSET
     type: str | UnsetType = UNSET
+    shadow: ShadowOutcome | UnsetType = UNSET
 
     @property
     def time_ms(self) -> int:

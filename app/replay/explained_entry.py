@@ -39,7 +39,7 @@ def past_explanation(
     hidden = hidden_places(parameters, context)
     concerned = {
         (policy.id, rule.ref.index): rule
-        for policy, rules in compiled.compiled_policies
+        for policy, rules in (compiled.combined or compiled).compiled_policies
         for rule in rules
         if rule.concerns(call.tool_name)
     }
@@ -77,6 +77,7 @@ def past_explanation(
         policies=[judge.policy(part) for part in parts],
         unknown=sorted({f"{of}.{name}" for of, name in hidden if _is_read(concerned.values(), of, name)}),
         approval_id=call.approval_id,
+        shadow=call.shadow,
     )
 
 
@@ -113,6 +114,14 @@ class _Doubt:
         by_quota = places.index(decider) if decider in places and self._failed else None
         is_approved = not self._failed and traced.plan.outcome.result is not Result.ALLOWED
         self._open = set(places if is_approved else () if by_quota is None else places[by_quota + 1 :])
+        # What its limits had taken and its sequences had seen is told of no shadow policy.
+        self._open |= {
+            (policy.policy.id, rule.rule.ref.index)
+            for policy in traced.policies
+            if policy.policy.in_shadow
+            for rule in policy.rules
+            if rule.checks
+        }
 
     def policy(self, part: PolicyPart) -> PolicyPart:
         rules = [self._rule((part.id or "", rule.index), rule) for rule in part.rules]

@@ -13,7 +13,7 @@ from app.model.agents import Agent
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.ids import time_ms_of
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyRule, quota_fingerprints
+from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, off_in_shadow, quota_fingerprints
 from app.model.times import parse_time_ms
 
 
@@ -70,6 +70,7 @@ class _Fields(Struct, rename="camel"):
     rules: tuple[PolicyRule, ...] | None = None
     priority: int | None = None
     enabled: bool | None = None
+    mode: PolicyMode | None = None
     version: int = 1
 
 
@@ -111,6 +112,8 @@ class History:
             self._versions[policy.id].append((_EVER, policy))
         self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
+            # In shadow mode it changed no answer and took from no limit of another.
+            versions[:] = [(since, policy and off_in_shadow(policy)) for since, policy in versions]
             owner = next(policy for _, policy in versions if policy is not None)
             self._owned[owner_of(owner)].append(policy_id)
             versions.reverse()
@@ -232,6 +235,7 @@ def _policy(policy_id: str, fields: _Fields) -> Policy:
         rules=fields.rules or (),
         priority=fields.priority or 0,
         enabled=fields.enabled is not False,
+        mode=fields.mode or PolicyMode.ENFORCE,
         created_ms=time_ms_of(policy_id),
         updated_ms=0,
         version=fields.version,
@@ -246,5 +250,6 @@ def _changed_back(policy: Policy, before: _Fields) -> Policy:
         rules=policy.rules if before.rules is None else before.rules,
         priority=policy.priority if before.priority is None else before.priority,
         enabled=policy.enabled if before.enabled is None else before.enabled,
+        mode=before.mode or policy.mode,
         version=before.version,
     )

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from app.model.decision_codes import AGENT_IS, NO_APPROVAL_ROOM
 from app.model.decisions import Result
 from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
-from app.model.policies import Policy
+from app.model.policies import Policy, off_in_shadow
 from app.model.replays import ReplayReport, ReplayTask
 from app.model.times import rfc3339
 from app.pdp.constraints import IsSecret
@@ -48,6 +48,7 @@ class Replay:
 
     def __init__(self, task: ReplayTask, history: History, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
         self._task = task
+        draft = None if draft is None else [off_in_shadow(policy) for policy in draft]
         self._sides = Sides(history, task.owner, draft, is_secret)
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline)

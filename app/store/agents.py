@@ -26,7 +26,7 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
-from app.store.policy_records import policies_of, quota_keys
+from app.store.policy_records import bucket_keys, policies_of
 
 
 class Governed(Struct, frozen=True):
@@ -194,8 +194,9 @@ class Agents:
             governed = await self.load(workspace_id, agent_id)
             agent, policies = governed.agent, [each for each in governed.policies if each.agent_id == agent_id]
             require_version(agent.revision, if_match)
-            records = [name(policy.id) for policy in policies for name in (keyspace.policy, keyspace.policy_versions)]
-            records += [name for policy in policies for name in quota_keys(keyspace, policy.id, policy.rules)]
+            kept = (keyspace.policy, keyspace.policy_versions, keyspace.divergence)
+            records = [name(policy.id) for policy in policies for name in kept]
+            records += [name for policy in policies for name in sorted(bucket_keys(keyspace, policy))]
             keys = [
                 *change_keys(keyspace, actor_id),
                 keyspace.agent(agent_id),

@@ -114,6 +114,10 @@ class Keyspace:
         """List: where in the trail of changes one policy's versions stand, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
 
+    def divergence(self, policy_id: str) -> str:
+        """Hash: how often a shadow policy would have given another result, since its last change."""
+        return f"{self._prefix}policy:{policy_id}:divergence"
+
     def answer_counts(self, key_id: str) -> str:
         """Hash: how many Idempotency-Keys an API key has used in each of the last slots of four hours."""
         return f"{self._prefix}key:{key_id}:answers"

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from app.model.times import parse_time_ms
+from app.store.policy_records import plain_mode
 
 _fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
 _NAMES = {
@@ -23,7 +24,7 @@ def undone(record: dict[str, str], change: dict[str, str]) -> dict[str, str]:
     """
     if change["kind"] == "created":
         return {}
-    was = record | {"id": change["resourceId"]}
+    was = plain_mode(record) | {"id": change["resourceId"]}
     names = _NAMES[change["resourceType"]]
     for name, raw in _fields_of(change["before"]).items():
         field = names.get(name) or _capital.sub(lambda letter: f"_{letter[0].lower()}", name)

@@ -17,6 +17,7 @@ from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import (
     Policy,
     PolicyKind,
+    PolicyMode,
     PolicyRule,
     rate_limit_count,
     require_owner,
@@ -33,7 +34,7 @@ from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, r
 from app.store.paging import read_page, read_records
 from app.store.policy_keys import UNCHANGED, policy_called, token_without
 from app.store.policy_owners import Owner, owner_called, owner_of
-from app.store.policy_records import kind_of, policies_of, quota_keys
+from app.store.policy_records import bucket_keys, kind_of, mode_fields, policies_of
 
 
 class Policies:
@@ -56,6 +57,7 @@ class Policies:
         rules: Sequence[PolicyRule],
         priority: int = 0,
         enabled: bool = True,
+        mode: PolicyMode = PolicyMode.ENFORCE,
         key: str | None = None,
         agent_message: str | None = None,
         actor_id: str = CONSOLE,
@@ -75,6 +77,7 @@ class Policies:
             rules=tuple(rules),
             priority=priority,
             enabled=enabled,
+            mode=mode,
             agent_message=agent_message,
             created_ms=0,
             updated_ms=0,
@@ -151,6 +154,7 @@ class Policies:
         rules: Sequence[PolicyRule] | UnsetType = UNSET,
         priority: int | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
+        mode: PolicyMode | UnsetType = UNSET,
         key: str | None | UnsetType = UNSET,
         agent_message: str | None | UnsetType = UNSET,
         if_match: Versions = None,
@@ -164,7 +168,8 @@ class Policies:
         """
         wanted = UNSET if rules is UNSET else tuple(rules)
         fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key} | {
-            "agent_message": agent_message
+            "mode": mode,
+            "agent_message": agent_message,
         }
         given = {name: value for name, value in fields.items() if value is not UNSET}
         if not given:
@@ -202,8 +207,7 @@ class Policies:
                 message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
                 raise Invalid.at("$.kind", message) from None
             keyspace = Keyspace(workspace_id)
-            kept = set(quota_keys(keyspace, policy_id, wanted.rules))
-            dropped = [key for key in quota_keys(keyspace, policy_id, policy.rules) if key not in kept]
+            dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))
             changed = await self._put(workspace_id, policy, wanted, dropped, actor_id, reason)
             if changed is not None:
                 return changed
@@ -218,7 +222,8 @@ class Policies:
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             owner = owner_of(policy, keyspace, self._limits)
-            keys = [*_keys_of(keyspace, policy, owner, actor_id), *quota_keys(keyspace, policy_id, policy.rules)]
+            keys = [*_keys_of(keyspace, policy, owner, actor_id), keyspace.divergence(policy_id)]
+            keys += sorted(bucket_keys(keyspace, policy))
             before, _ = snapshots(policy, None)
             args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
             args += [reason, "\n".join(shared_marks(policy))]
@@ -245,6 +250,7 @@ class Policies:
         keys_token = UNCHANGED
         if policy.key is not None and (held is None or held.key != policy.key):
             keys_token = await token_without(self._client, keyspace, owner, policy.key, policy.id)
+        mode = mode_fields(policy)
         args: list[Value] = [
             actor_id,
             before,
@@ -259,7 +265,7 @@ class Policies:
             policy.name,
             msgspec.json.encode(policy.rules),
             policy.priority,
-            int(policy.enabled),
+            mode["enabled"],
             rate_limit_count(policy.rules),
             0 if held is None else rate_limit_count(held.rules),
             owner.rate_limits_max,
@@ -274,6 +280,7 @@ class Policies:
             policy.key or "",
             policy.agent_message or "",
             keys_token,
+            mode["shadow"],
         ]
         reply = await self._client.run(PUT_POLICY, keys, args)
         status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)

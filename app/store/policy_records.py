@@ -1,11 +1,20 @@
 """Policies as the store keeps them: what a record holds, and where the buckets of its limits are."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from app.fair_pool import FairPool
-from app.model.policies import MANY_PATTERNS, Policy, PolicyKind, PolicyRule, quota_fingerprints
+from app.model.policies import (
+    MANY_PATTERNS,
+    SHADOW_BUCKET,
+    Policy,
+    PolicyKind,
+    PolicyMode,
+    PolicyRule,
+    quota_fingerprints,
+)
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
@@ -21,8 +30,29 @@ def kind_of(record: dict[str, str]) -> PolicyKind:
     return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
 
 
+def mode_fields(policy: Policy) -> dict[str, Any]:
+    """How a record says whether and how a policy decides.
+
+    Of a shadow policy `shadow` says whether it is enabled, and `enabled` is 0: a release that knows no shadow mode must
+    not enforce it.
+    """
+    in_shadow = policy.mode is PolicyMode.SHADOW
+    shadow = ("on" if policy.enabled else "off") if in_shadow else ""
+    return {"enabled": 0 if in_shadow else int(policy.enabled), "shadow": shadow}
+
+
+def plain_mode(record: dict[str, str]) -> dict[str, str]:
+    """The record with `mode` and `enabled` as the API and the trail of changes have them, in place of `shadow`."""
+    shadow = record.get("shadow")
+    if not shadow:
+        return record
+    enabled = "1" if shadow == "on" else "0"
+    return {**record, "mode": PolicyMode.SHADOW.value, "enabled": enabled, "shadow": ""}
+
+
 def policy_of(record: dict[str, str]) -> Policy:
     """The policy that a record holds. What was stored was valid, so this does not fail."""
+    record = plain_mode(record)
     return Policy(
         id=record["id"],
         agent_id=record.get("agent_id") or None,
@@ -33,6 +63,7 @@ def policy_of(record: dict[str, str]) -> Policy:
         rules=_rules_from_json.decode(record["rules"]),
         priority=int(record["priority"]),
         enabled=record["enabled"] == "1",
+        mode=PolicyMode(record.get("mode", PolicyMode.ENFORCE)),
         agent_message=record.get("agent_message") or None,
         created_ms=int(record["created_ms"]),
         updated_ms=int(record["updated_ms"]),
@@ -60,3 +91,14 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
 def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
     """The buckets of a policy's rate limits."""
     return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]
+
+
+def shadow_quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
+    """The buckets that the same rate limits have in shadow mode."""
+    return [f"{key}{SHADOW_BUCKET}" for key in quota_keys(keyspace, policy_id, rules)]
+
+
+def bucket_keys(keyspace: Keyspace, policy: Policy) -> set[str]:
+    """The buckets of a policy's rate limits, in whichever mode."""
+    limits = keyspace, policy.id, policy.rules
+    return {*quota_keys(*limits), *shadow_quota_keys(*limits)}

@@ -34,7 +34,7 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
 from app.store.policy_owners import Owner, owner_called
-from app.store.policy_records import policies_of, quota_keys
+from app.store.policy_records import bucket_keys, mode_fields, policies_of
 
 _encode = msgspec.json.encode
 
@@ -202,11 +202,13 @@ def _count_after(change: PolicyChange, counted: Mapping[str, tuple[int, int]]) -
 
 
 def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
-    """Buckets of rate limits that the policy has no longer."""
+    """Buckets of rate limits that the policy has no longer; where it goes, what it counted in shadow mode, too."""
     if change.before is None:
         return []
-    kept = set() if change.after is None else set(quota_keys(keyspace, change.before.id, change.after.rules))
-    return [name for name in quota_keys(keyspace, change.before.id, change.before.rules) if name not in kept]
+    held = bucket_keys(keyspace, change.before)
+    if change.after is None:
+        return [keyspace.divergence(change.before.id), *sorted(held)]
+    return sorted(held - bucket_keys(keyspace, change.after))
 
 
 def _parts(change: PolicyChange) -> list[Value]:
@@ -231,7 +233,7 @@ def _fields(policy: Policy) -> list[Value]:
         "name": policy.name,
         "rules": rules,
         "priority": policy.priority,
-        "enabled": int(policy.enabled),
+        **mode_fields(policy),
         "agent_message": policy.agent_message or "",
         "version": policy.version,
         "rate_limits": rate_limit_count(policy.rules),

@@ -10,7 +10,7 @@ from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SPENT_QUOTAS
 from app.store.keyspace import Keyspace
 from app.store.paging import read_page, read_records
-from app.store.policy_records import policy_of, quota_keys
+from app.store.policy_records import policy_of, quota_keys, shadow_quota_keys
 
 
 async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
@@ -45,6 +45,7 @@ def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[st
     except msgspec.ValidationError:
         return
     limits = [limit for rule in rules if (limit := limit_of(rule)) is not None]
-    for key, limit in zip(quota_keys(keyspace, record["id"], rules), limits, strict=True):
-        if limit.per is UNSET:
-            yield key, limit.window_seconds * 1_000_000
+    for names in (quota_keys, shadow_quota_keys):
+        for key, limit in zip(names(keyspace, record["id"], rules), limits, strict=True):
+            if limit.per is UNSET:
+                yield key, limit.window_seconds * 1_000_000

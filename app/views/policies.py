@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.model.policies import Policy, PolicyKind, PolicyRule
+from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule
 from app.model.policy_keys import PolicyKey
 from app.model.times import rfc3339
 
@@ -20,6 +20,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
+    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
 
     id: Id
@@ -31,6 +32,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: list[PolicyRule]
     priority: int
     enabled: bool
+    mode: PolicyMode
     agent_message: AgentMessage | None
     version: VersionNumber
     created_at: CreatedAt
@@ -48,6 +50,7 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             rules=list(policy.rules),
             priority=policy.priority,
             enabled=policy.enabled,
+            mode=policy.mode,
             agent_message=policy.agent_message,
             version=policy.version,
             created_at=rfc3339(policy.created_ms),

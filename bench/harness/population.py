@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.model.keys import Scope
-from app.model.policies import PolicyRule
+from app.model.policies import PolicyKind, PolicyMode, PolicyRule
 from app.replica import Services, open_services
 from app.settings import Settings
 from bench.harness.closed_loop import Call
@@ -45,6 +45,8 @@ class PolicySketch(Struct, frozen=True):
 
     rules: Sequence[dict[str, Any]]
     priority: int = 0
+    kind: PolicyKind = PolicyKind.GRANT
+    mode: PolicyMode = PolicyMode.ENFORCE
 
 
 def populate(store_url: str, make: Callable[[Services], Awaitable[Made]]) -> Made:
@@ -97,7 +99,13 @@ async def add_agent(
     agent = await services.agents.create(workspace_id, "benchmark", None)
     made = [
         await services.policies.create(
-            workspace_id, agent.id, name=f"policy {number}", rules=rules_of(sketch.rules), priority=sketch.priority
+            workspace_id,
+            agent.id,
+            name=f"policy {number}",
+            rules=rules_of(sketch.rules),
+            priority=sketch.priority,
+            kind=sketch.kind,
+            mode=sketch.mode,
         )
         for number, sketch in enumerate(policies)
     ]

@@ -101,7 +101,7 @@ if owns and full > 0 and owns[full] and owns[full].no_bucket then
   full, reason = -full, 'This limit counts 10000 different values for the agent already'
 end
 --@ write
-if arg_before.limits and result == 'allowed' then
+if arg_before.limits and takes then
   for i, own in pairs(owns) do
     local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
     if own.live then

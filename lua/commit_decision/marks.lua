@@ -8,7 +8,8 @@ KEYS[p+2+i]   live            for each of `leaves`, the sessions in which the ag
                               when it counts
 
 ARGV[p+1]     leaves          `<session> <mark> <us> <us> …`: what the session is called in `live`; for how long the mark
-                              counts in session_marks and in agent_marks, 0 = it is not left there
+                              counts in session_marks and in agent_marks, 0 = it is not left there; `~` before a mark =
+                              where there is no room for it, the call is allowed without it
 
 RETURNS       full            quotas + 1 = a mark counts in too many sessions of the agent
 WRITES        if allowed, all of them
@@ -27,10 +28,12 @@ if leaves and result == 'allowed' then
   local marks_text
   left = {}
   session, marks_text = string.match(leaves, '^(%S+)(.*)$')
-  for mark, shared_us, own_us in string.gmatch(marks_text, ' (%x+) (%d+) (%d+)') do
+  for soft, mark, shared_us, own_us in string.gmatch(marks_text, ' (~?)(%x+) (%d+) (%d+)') do
     local place = key_before.marks + 3 + #left
-    left[#left + 1] = {name = mark, shared_us = tonumber(shared_us), own_us = tonumber(own_us), place = place}
-    retry_us = math.max(retry_us, live_wait(place, session, 1000))
+    local wait = live_wait(place, session, 1000)
+    left[#left + 1] = {name = mark, shared_us = tonumber(shared_us), own_us = tonumber(own_us), place = place,
+      has_room = wait == 0}
+    if soft == '' then retry_us = math.max(retry_us, wait) end
   end
   -- Scripts do not roll back: keys of another type must be errors before the first write.
   call('HLEN', session_marks)
@@ -51,12 +54,14 @@ if session and result == 'allowed' then
     end
   end
   for _, mark in ipairs(left) do
-    local shared_us, own_us = mark.shared_us, mark.own_us
-    if shared_us > 0 then call('HSET', session_marks, mark.name, quota_text) end
-    if own_us > 0 then call('HSET', agent_marks, mark.name, quota_text) end
-    shared_longest_us, own_longest_us = math.max(shared_longest_us, shared_us), math.max(own_longest_us, own_us)
-    keep_live(mark.place, session, quota_us + math.max(shared_us, own_us))
-    keep(mark.place, math.max(shared_us, own_us))
+    if mark.has_room then
+      local shared_us, own_us = mark.shared_us, mark.own_us
+      if shared_us > 0 then call('HSET', session_marks, mark.name, quota_text) end
+      if own_us > 0 then call('HSET', agent_marks, mark.name, quota_text) end
+      shared_longest_us, own_longest_us = math.max(shared_longest_us, shared_us), math.max(own_longest_us, own_us)
+      keep_live(mark.place, session, quota_us + math.max(shared_us, own_us))
+      keep(mark.place, math.max(shared_us, own_us))
+    end
   end
   keep(key_before.marks + 1, shared_longest_us)
   keep(key_before.marks + 2, own_longest_us)

@@ -3,7 +3,8 @@ refunds: what an allowed call takes of refundable quotas is noted, to be given b
 
 KEYS[p+1]     taken           string; what the call took of those, a line each: time, amount (- = a call), key
 
-ARGV[p+1]     refundable      their numbers and amounts: `<quota> <amount>`, - = a call, a space after each
+ARGV[p+1]     refundable      their numbers and amounts: `<quota> <amount>`, - = a call, a space after each; `~` before
+                              the amount = a shadow policy's, which no report counts
 
 WRITES        if allowed, taken for 24 hours
 ]]
@@ -17,7 +18,10 @@ if taken then call('STRLEN', taken) end
 if taken and result == 'allowed' then
   local lines = {}
   for number, amount in string.gmatch(refundable, '(%d+) (%S+) ') do
-    lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. KEYS[4 + number]
+    local own = owns and owns[tonumber(number)]
+    if not own or own.counts_calls or own.amount then
+      lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. KEYS[4 + number]
+    end
   end
-  call('SET', taken, table.concat(lines, '\n'), 'PX', '86400000')
+  if #lines > 0 then call('SET', taken, table.concat(lines, '\n'), 'PX', '86400000') end
 end

@@ -9,7 +9,18 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_words import VARYING
 from app.authorize.store_clock import StoreClock
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Idempotency, Mark, Plan, Tokens
+from app.model.decisions import (
+    AuthorizeRequest,
+    HistoryCheck,
+    Idempotency,
+    Mark,
+    Plan,
+    Result,
+    RuleRef,
+    ShadowOutcome,
+    ShadowPlan,
+    Tokens,
+)
 from app.model.keys import Caller, Scope
 from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.store.keyspace import Keyspace
@@ -19,7 +30,7 @@ REQUEST = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
 TOKENS = Tokens("v1", "v2")
 LIMIT = quota("wide", 10, MINUTE)
 CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
-SEVERAL = {"live"}
+SEVERAL = {"live", "divergence", "outcome"}
 """Words that come any number of times."""
 
 
@@ -31,8 +42,9 @@ class Runner:
 
         async def call(*given):
             self.called = (script, keys, [*given, *settled])
-            status = "explained" if "explained" in parts_of(*self.called) else "committed"
-            return [status, "id", "1000", 0, 0, 0, ""]
+            parts = parts_of(*self.called)
+            status = "explained" if "explained" in parts else "committed"
+            return [status, "id", "1000", 0, 0, 0, "\n0 denied" if "shadow" in parts else ""]
 
         return call
 
@@ -60,6 +72,8 @@ async def test_a_plain_call_runs_the_script_without_parts():
 
 BUDGET = replace(LIMIT, amount=5_000_000, refundable=True)
 STEP = ApprovalStep(step="probe", approval_id="i", digest="d")
+WOULD = ShadowOutcome("other", Result.DENIED, RuleRef(0, "tool_denylist"))
+SHADOW = ShadowPlan((LIMIT,), (WOULD, WOULD), (False,))
 CASES = {
     "groups": {"plan": Plan(ALLOWED), "tokens": Tokens("v1", "v2", (("g" * 64, "v3"), ("h" * 64, "")))},
     "first_answers": {"plan": Plan(ALLOWED), "request": replace(REQUEST, idempotency=Idempotency("key", "body"))},
@@ -68,6 +82,7 @@ CASES = {
     "sequences": {"plan": Plan(ALLOWED, (LIMIT, CHECK))},
     "marks": {"plan": Plan(ALLOWED, session="5e", marks=(Mark("aa", 1, 2), Mark("bb", 0, 2)))},
     "refunds": {"plan": Plan(ALLOWED, (replace(LIMIT, refundable=True),))},
+    "shadow": {"plan": Plan(ALLOWED, (LIMIT,), shadow=SHADOW)},
     "approvals": {"plan": Plan(ESCALATED), "approval": STEP},
     "explained": {"plan": Plan(DENIED), "patience_us": None},
 }

@@ -123,6 +123,9 @@ def deployment(tmp_path_factory, program):
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
         rules = [{"type": "tool_allowlist", "tools": ["booking.*"]}, limit]
         client.post("/v1/policies", json={"agent_id": agent_id, "name": "reads", "rules": rules})
+        limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+        tried = {"agent_id": agent_id, "name": "tried", "kind": "guardrail", "mode": "shadow", "rules": [limit]}
+        assert client.post("/v1/policies", json=tried).status_code == 201
         call = {"agent_id": agent_id, "tool_name": "booking.read", "parameters": {"booking": "AB12"}}
         client.post(
             "/v1/authorize", json=call | {"context": {"session": "chat 7"}}, headers={"Idempotency-Key": "once"}

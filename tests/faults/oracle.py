@@ -24,7 +24,7 @@ from app.redis_client.client import open_client
 ANSWER_ONLY = {"allowed", "retryAfterSeconds", "code", "nextAction"}
 """What an answer says beyond its entry."""
 
-ENTRY_ONLY = {"keyId", "policyVersion", "session"}
+ENTRY_ONLY = {"keyId", "policyVersion", "session", "shadow"}
 """What an entry says beyond its answer."""
 
 

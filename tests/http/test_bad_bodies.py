@@ -63,7 +63,10 @@ POLICIES = {
     "unknown field": (
         {"nam": "x"},
         "$.nam",
-        "is not a field here; there are name, rules, agent_id, group, kind, priority, enabled, key, agent_message",
+        (
+            "is not a field here; there are name, rules, agent_id, group, kind, priority, enabled, mode, key, "
+            "agent_message"
+        ),
     ),
     "no rules": ({"rules": []}, "$.rules", "must be a list of 1 to 50 items, not an empty list"),
     "51 rules": ({"rules": [DENY] * 51}, "$.rules", "must be a list of 1 to 50 items, not a list of 51 items"),
@@ -401,7 +404,9 @@ def test_an_agent_of_a_policy_cannot_be_changed(tenant, agent):
     policy = tenant.new_policy(agent["id"])
     answer = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"agent_id": agent["id"]})
     refused(
-        answer, "$.agent_id", "is not a field here; there are name, rules, kind, priority, enabled, key, agent_message"
+        answer,
+        "$.agent_id",
+        "is not a field here; there are name, rules, kind, priority, enabled, mode, key, agent_message",
     )
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.http.api.audit_log import FILTERS
 from app.http.called_agents import WANTED
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
@@ -93,7 +94,7 @@ def test_a_malformed_agent_of_a_policy_list_is_refused(tenant, value):
         ("/v1/policies", "agent_id, group, kind, key, limit, offset"),
         (
             "/v1/audit-logs",
-            "agent_id, action, tool_name, result, id, key_id, policy_id, rule_type, from, to, limit, offset, cursor",
+            ", ".join((*FILTERS, "limit", "offset", "cursor")),
         ),
     ],
 )

@@ -42,6 +42,7 @@ ROWS = {
     ("GET", "/v1/workspace/policies"): {},
     ("PUT", "/v1/workspace/policies"): {},
     ("GET", "/v1/policies/{policy_id}/versions"): {"path policy_id": POLICY, "query agent_id": AGENT},
+    ("GET", "/v1/policies/{policy_id}/divergence"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("POST", "/v1/policies/{policy_id}/rollback"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("PUT", "/v1/catalog"): {},
     ("GET", "/v1/catalog"): {},

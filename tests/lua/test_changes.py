@@ -117,6 +117,7 @@ async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(adm
         "rules": was,
         "priority": 0,
         "enabled": True,
+        "mode": "enforce",
         "agentMessage": None,
         "version": 1,
     }

@@ -26,6 +26,9 @@ Past = tuple[int, str | None, frozenset[tuple[str, str]]]
 """An allowed call: when (us), in which session, and what it is remembered for."""
 
 SIDES = ("forbiddenAfter", "requiresBefore")
+SHADOW = "shadow "
+"""What shadow policies have is called so: their buckets, and what a call is remembered for."""
+
 NEVER = float("inf")
 PASS, ABSTAIN, DENY, ESCALATE = "pass", "abstain", "deny", "escalate"
 STRICTNESS = {"allowed": 0, "escalated": 1, "denied": 2}
@@ -59,11 +62,13 @@ def evaluate(
     if status != "active":
         return Answer("denied")
     waits = {}
+    spelled = {policy["id"]: "" if is_enforced(policy) else SHADOW for policy in policies}
     for policy in policies:
         for index, rule in enumerate(policy["rules"]):
             if is_limit(rule, call):
                 if "sequence" in rule:
-                    wait = wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history)
+                    session = reading(rule, call)
+                    wait = wait_of_sequence(rule["sequence"], session, now_us, history, spelled[policy["id"]])
                 else:
                     values, amount = reading(rule, call)
                     wait = wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
@@ -81,6 +86,45 @@ def evaluate(
     return answer._replace(retry_us=None if max(counts) == NEVER else max(counts))
 
 
+class Divergence(NamedTuple):
+    """What would have been decided with the shadow policies, and the policy and rule that make the difference."""
+
+    result: str
+    policy: str
+    rule: int
+
+
+def is_enforced(policy: Json) -> bool:
+    return bool(policy.get("mode", "enforce") == "enforce")
+
+
+def enforced(policies: Collection[Json]) -> list[Json]:
+    """The policies that can change an answer."""
+    return [policy for policy in policies if is_enforced(policy)]
+
+
+def together(
+    status: str,
+    policies: Collection[Json],
+    call: Json,
+    now_us: int,
+    admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
+    history: Collection[Past] = (),
+) -> Divergence | None:
+    """What all policies say as if they were enforced, named after a shadow policy; None where none is asked.
+
+    If another gives the result, the first shadow grant of the tier that decides stands for it.
+    """
+    answer = evaluate(status, policies, call, now_us, admitted, history)
+    tier = deciding_tier(policies, call, now_us, ())
+    if not tier or status != "active":
+        return None
+    if answer.policy in {policy["id"] for policy in policies if not is_enforced(policy)}:
+        return Divergence(answer.result, str(answer.policy), answer.rule or 0)
+    policy, verdicts = tier[0]
+    return Divergence(answer.result, policy["id"], next(n for n, each in enumerate(verdicts) if each != ABSTAIN))
+
+
 def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
     """The buckets that an allowed call takes from, and how much: limits of the deciding tier and of guardrails."""
     tier = [policy for policy, _ in deciding_tier(policies, call, 0, ())]
@@ -95,7 +139,7 @@ def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
 def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]:
     """What an allowed call is remembered for: the patterns of sequence rules in force that cover its tool."""
     return frozenset(
-        (side, pattern)
+        (side, pattern if is_enforced(policy) else SHADOW + pattern)
         for policy in policies
         if policy["enabled"]
         for rule in policy["rules"]
@@ -105,12 +149,12 @@ def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]
     )
 
 
-def wait_of_sequence(sequence: Json, session: str, now_us: int, history: Collection[Past]) -> Any:
+def wait_of_sequence(sequence: Json, session: str, now_us: int, history: Collection[Past], spelled: str = "") -> Any:
     """Until the session's past lets the call pass; 0 if it does, NEVER where waiting does not help."""
     window_us = sequence.get("withinSeconds", 2_678_400) * 1_000_000
 
     def ends(side: str) -> list[int]:
-        wanted = {(side, pattern) for pattern in sequence.get(side, ())}
+        wanted = {(side, spelled + pattern) for pattern in sequence.get(side, ())}
         return [
             time + window_us for time, where, left in history if where == session and left & wanted
             and time + window_us > now_us
@@ -541,4 +585,5 @@ def bucket(policy: Json, index: int, values: Json) -> Bucket:
         for rule in policy["rules"][: index + 1]
         if (limit := limit_of(rule)) is not None
     ]
-    return policy["id"], alike[-1], alike[:-1].count(alike[-1]), values
+    owner = policy["id"] if is_enforced(policy) else SHADOW + policy["id"]
+    return owner, alike[-1], alike[:-1].count(alike[-1]), values

@@ -49,6 +49,8 @@ def test_a_case_is_decided_as_it_says(case):
         if wanted.retry_after_seconds:
             assert answer.retry_us == round(wanted.retry_after_seconds * 1_000_000), where
         assert by_mirror == answer, where
+        shadow = wanted.shadow and (wanted.shadow.result, wanted.shadow.policy, wanted.shadow.rule.index)
+        assert sides.divergence == sides.mirror_divergence == shadow, where
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from test_differential import STARTS, edit_one, policies, steps
 
+from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
@@ -20,7 +21,7 @@ from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import PolicyKind, Rules, quota_fingerprints
+from app.model.policies import PolicyKind, PolicyMode, Rules, quota_fingerprints
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -55,12 +56,13 @@ class Workspace:
             rules = msgspec.convert(body["rules"], Rules)
             fields = {name: body.get(name, default) for name, default in SENT.items()}
             fields |= owner_of(body, self.agent_id) | {"kind": PolicyKind(fields["kind"])}
+            fields |= {"mode": PolicyMode(fields["mode"])}
             policy = await self.policies.create(self.id, name=body["name"], rules=rules, **fields)
             self.ids[body.get("id", body["name"])] = policy.id
         return self
 
     async def patch(self, called, fields):
-        types = {"rules": Rules, "kind": PolicyKind}
+        types = {"rules": Rules, "kind": PolicyKind, "mode": PolicyMode}
         converted = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
         await self.policies.update(self.id, self.ids[called], **converted)
 
@@ -69,6 +71,10 @@ class Workspace:
         bucket = Keyspace(self.id).quota(policy.id, quota_fingerprints(policy.rules)[index])
         for _ in range(policy.rules[index].rate_limit.max_calls):
             await self.client.call("LPUSH", bucket, now_us)
+
+    def called(self, policy_id):
+        """What a case calls the policy."""
+        return {each: name for name, each in self.ids.items()}.get(policy_id)
 
     async def judge(self, tool_name, parameters, now_us, action="authorize", context=None):
         """The committed answer: result, what the deciding policy is called, rule index, wait, and the reason.
@@ -80,11 +86,14 @@ class Workspace:
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
         plan = decide(compiled, request, now_us)
         decision_id = self.made.new(now_us // 1000)
-        decision = await self.commit(self.caller, request, governed.tokens, plan, decision_id, now_us, now_us=now_us)
+        held = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _: None)
+        decision = await self.commit(
+            self.caller, request, governed.tokens, plan, decision_id, now_us, held=held, now_us=now_us
+        )
         assert isinstance(decision, Decision)
         self.told = DecisionView.of(with_message(decision, compiled))
-        outcome = decision.outcome
-        called = {policy_id: name for name, policy_id in self.ids.items()}.get(outcome.policy_id)
+        outcome, self.together = decision.outcome, decision.shadow
+        called = self.called(outcome.policy_id)
         index = None if outcome.rule is None else outcome.rule.index
         return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason
 
@@ -110,6 +119,12 @@ async def test_every_case_is_decided_as_it_says_on_every_store(client):
             assert answer[:3] == (wanted.result, wanted.policy, index), where
             if wanted.reason:
                 assert reason == wanted.reason, where
+            together = workspace.together
+            if wanted.shadow is None:
+                assert together is None or together.result == wanted.result, where
+            else:
+                would = (together.result, workspace.called(together.policy_id), together.rule.type)
+                assert would == (wanted.shadow.result, wanted.shadow.policy, wanted.shadow.rule.type), where
             if wanted.retry_after_seconds:
                 assert answer[3] == round(wanted.retry_after_seconds * 1_000_000), where
 

@@ -7,7 +7,7 @@ from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionConflict, V
 from app.model.changes import CONSOLE
 from app.model.keys import Scope
 from app.model.limits import Limits
-from app.model.policies import Policy, PolicyKind, RateLimit, RateLimited, ToolAllowlist
+from app.model.policies import Policy, PolicyKind, PolicyMode, RateLimit, RateLimited, ToolAllowlist
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
@@ -18,7 +18,7 @@ from app.store.policy_versions import PolicyVersions
 RULES = [ToolAllowlist(tools=["file.read"])]
 LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60)),)
 CHANGES = {"kind": PolicyKind.GUARDRAIL, "name": "q", "rules": LIMITED, "priority": 7, "enabled": False}
-CHANGES |= {"key": "k", "agent_message": "m"}
+CHANGES |= {"key": "k", "agent_message": "m", "mode": PolicyMode.SHADOW}
 """Each field of a policy that can change, and another value of it."""
 
 

@@ -1,22 +1,32 @@
 """One agent judged twice: by the decision point, its plans closed in plain Python, and by the mirror."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 from mirror import naive
 
 from app.model.agents import Agent, AgentStatus
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Result
+from app.model.decisions import (
+    AuthorizeRequest,
+    HistoryCheck,
+    Outcome,
+    Plan,
+    Quota,
+    Result,
+    SessionRoom,
+    ShadowOutcome,
+    ShadowPlan,
+)
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import Policy, PolicyKind, Rules, quota_fingerprints
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, Rules, quota_fingerprints
 from app.model.redaction import Redactor
 from app.pdp import compile_agent, decide
 from app.settings import Settings
 
 REDACTOR = Redactor(Settings().redact.split(","))
-DEFAULTS = {"priority": 0, "enabled": True, "kind": "grant"}
+DEFAULTS = {"priority": 0, "enabled": True, "kind": "grant", "mode": "enforce"}
 
 
 def request(
@@ -44,6 +54,7 @@ def policy_of(body: dict[str, Any]) -> Policy:
         rules=tuple(msgspec.convert(body["rules"], Rules)),
         priority=body["priority"],
         enabled=body["enabled"],
+        mode=PolicyMode(body.get("mode", "enforce")),
         created_ms=body["createdAt"],
         updated_ms=body["createdAt"],
         version=1,
@@ -68,6 +79,7 @@ class Ledger:
     def __init__(self) -> None:
         self.admitted: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str, bool], int] = {}
+        self.together: ShadowOutcome | None = None
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the wait of the longest if a quota is full."""
@@ -75,35 +87,50 @@ class Ledger:
         waits = []
         outcome = None
         for quota in plan.quotas:
-            if isinstance(quota, HistoryCheck):
-                wait = self._wait(quota, now_us)
-                if wait > 0:
-                    outcome = outcome or quota.when_full
-                    waits.append(wait)
-                continue
-            entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
-            held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
-            takes = 1 if quota.amount is None else quota.amount
-            if sum(amount for _, amount in held) + takes > quota.max_calls:
-                rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
-                gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
-                wait = math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
+            wait = self._wait(quota, now_us)
+            if wait > 0:
                 outcome = outcome or quota.when_full
                 waits.append(wait)
         outcome = outcome or plan.outcome
+        self.together = None if plan.shadow is None else self._close_shadow(plan.shadow, now_us)
         if outcome.result is Result.ALLOWED:
             for mark in plan.marks:
                 self.marked |= {(plan.session, mark.name, True): now_us} if mark.shared_us else {}
                 self.marked |= {(plan.session, mark.name, False): now_us} if mark.own_us else {}
-            for quota in plan.quotas:
-                if isinstance(quota, HistoryCheck):
-                    continue
-                entry = (now_us, 1 if quota.amount is None else quota.amount)
-                self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
+            self._take(plan.quotas, now_us)
         longest = None if outcome.result is plan.outcome.result else max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
-    def _wait(self, check: HistoryCheck, now_us: int) -> float:
+    def _close_shadow(self, plan: ShadowPlan, now_us: int) -> ShadowOutcome:
+        """What is decided with the shadow policies, whose own quotas are taken if it is allowed."""
+        full = (place for place, quota in enumerate(plan.quotas, 1) if self._wait(quota, now_us) > 0)
+        outcome = plan.outcomes[next(full, 0)]
+        if outcome.result is Result.ALLOWED:
+            self._take([quota for quota, own in zip(plan.quotas, plan.own, strict=True) if own], now_us)
+        return outcome
+
+    def _take(self, quotas: Iterable[Quota | HistoryCheck | SessionRoom], now_us: int) -> None:
+        for quota in quotas:
+            if isinstance(quota, Quota):
+                entry = (now_us, 1 if quota.amount is None else quota.amount)
+                self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
+
+    def _wait(self, quota: Quota | HistoryCheck | SessionRoom, now_us: int) -> float:
+        """Until it has room; 0 if it has."""
+        if isinstance(quota, SessionRoom):
+            return 0  # nobody comes to a thousand sessions here
+        if isinstance(quota, HistoryCheck):
+            return self._wait_of_session(quota, now_us)
+        entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
+        held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
+        takes = 1 if quota.amount is None else quota.amount
+        if sum(amount for _, amount in held) + takes <= quota.max_calls:
+            return 0
+        rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
+        gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
+        return math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
+
+    def _wait_of_session(self, check: HistoryCheck, now_us: int) -> float:
         """Until the session's marks let the call pass; 0 if they do."""
         times = [self.marked.get((check.session, name, check.forbids), -check.window_us) for name in check.marks]
         left_us = max(times) + check.window_us - now_us
@@ -121,6 +148,8 @@ class BothSides:
         self.ledger = Ledger()
         self.mirror_admitted: dict[naive.Bucket, list[Any]] = {}
         self.mirror_history: list[naive.Past] = []
+        self.divergence: naive.Divergence | None = None
+        self.mirror_divergence: naive.Divergence | None = None
         self._compile()
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
@@ -131,8 +160,9 @@ class BothSides:
         """The rate limit has admitted as many calls as it may, just now."""
         body = self.bodies[policy_id]
         entries = [(now_us, 1)] * body["rules"][index]["rateLimit"]["maxCalls"]
-        fingerprint = quota_fingerprints(policy_of(body).rules)[index]
-        self.ledger.admitted.setdefault((policy_id, fingerprint or "", ""), []).extend(entries)
+        fingerprint = quota_fingerprints(policy_of(body).rules)[index] or ""
+        fingerprint += SHADOW_BUCKET if body["mode"] == "shadow" else ""
+        self.ledger.admitted.setdefault((policy_id, fingerprint, ""), []).extend(entries)
         self.mirror_admitted.setdefault(naive.bucket(body, index, ()), []).extend(entries)
 
     def judge(
@@ -141,6 +171,12 @@ class BothSides:
         """What the decision point answers, in the mirror's words and in its own."""
         plan = decide(self.compiled, request(tool_name, parameters, context=context), now_us)
         outcome, retry_us = self.ledger.close(plan, now_us)
+        together = self.ledger.together
+        self.divergence = (
+            naive.Divergence(together.result.value, together.policy_id, together.rule.index)
+            if together is not None and together.result is not outcome.result
+            else None
+        )
         index = None if outcome.rule is None else outcome.rule.index
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
@@ -149,10 +185,17 @@ class BothSides:
     ) -> naive.Answer:
         call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
-        answer = naive.evaluate(self.status, policies, call, now_us, self.mirror_admitted, self.mirror_history)
+        enforced = naive.enforced(policies)
+        answer = naive.evaluate(self.status, enforced, call, now_us, self.mirror_admitted, self.mirror_history)
+        together = naive.together(self.status, policies, call, now_us, self.mirror_admitted, self.mirror_history)
+        self.mirror_divergence = None if together is None or together.result == answer.result else together
+        if together is not None and together.result == "allowed":
+            for bucket, amount in naive.takes(policies, call):
+                if bucket[0].startswith(naive.SHADOW):
+                    self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
         if answer.result == "allowed":
             self.mirror_history.append((now_us, naive.session_of(call), naive.leaves(policies, call)))
-            for bucket, amount in naive.takes(policies, call):
+            for bucket, amount in naive.takes(enforced, call):
                 self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
         return answer
 

@@ -15,12 +15,21 @@ class RuleWanted(Struct, forbid_unknown_fields=True):
     type: str
 
 
+class ShadowWanted(Struct, forbid_unknown_fields=True):
+    """What the entry says that there would have been."""
+
+    result: str
+    policy: str
+    rule: RuleWanted
+
+
 class Wanted(Struct, forbid_unknown_fields=True, rename="camel"):
     result: str
     policy: str | None
     rule: RuleWanted | None
     reason: str | UnsetType = UNSET
     retry_after_seconds: float | UnsetType = UNSET
+    shadow: ShadowWanted | None = None
 
 
 class RuleOf(Struct, forbid_unknown_fields=True):

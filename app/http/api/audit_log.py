@@ -12,7 +12,7 @@ from app.http.authentication import requires
 from app.http.called_agents import called_in_query
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
-from app.model.audit import AuditQuery, Backlog
+from app.model.audit import ANY_SHADOW, AuditQuery, Backlog
 from app.model.checkpoints import Checkpoint
 from app.model.decisions import Result
 from app.model.keys import Caller, Scope
@@ -22,7 +22,19 @@ from app.views.audit_entries import with_code, with_codes
 from app.views.verification import VerificationView
 from app.webhooks.notices import note_finding
 
-FILTERS = ("agent_id", "action", "tool_name", "result", "id", "key_id", "policy_id", "rule_type", "from", "to")
+FILTERS = (
+    "agent_id",
+    "action",
+    "tool_name",
+    "result",
+    "id",
+    "key_id",
+    "policy_id",
+    "rule_type",
+    "shadow",
+    "from",
+    "to",
+)
 ALIASES = {
     "agentId": "agent_id",
     "toolName": "tool_name",
@@ -107,6 +119,7 @@ def audit_query(query: Query) -> AuditQuery:
         key_id=query.uuid("key_id"),
         policy_id=query.uuid("policy_id"),
         rule_type=query.text("rule_type"),
+        shadow=ANY_SHADOW if query.given("shadow") == ANY_SHADOW else query.uuid("shadow"),
         from_ms=query.time_ms("from"),
         to_ms=query.time_ms("to"),
         limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,

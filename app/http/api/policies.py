@@ -20,7 +20,7 @@ from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyKind, Priority, Rules, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, require_owner
 from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
@@ -38,6 +38,7 @@ class CreatePolicy(Body, frozen=True):
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
+    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "agentMessage": "agent_message"}
@@ -49,6 +50,7 @@ class CreatePolicy(Body, frozen=True):
     kind: PolicyKind = PolicyKind.GRANT
     priority: Priority = 0
     enabled: bool = True
+    mode: PolicyMode = PolicyMode.ENFORCE
     key: PolicyKey | None = None
     agent_message: AgentMessage | None = None
 
@@ -73,6 +75,7 @@ class UpdatePolicy(Body, frozen=True):
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
     priority: Higher values are asked first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
+    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentMessage": "agent_message"}
@@ -82,6 +85,7 @@ class UpdatePolicy(Body, frozen=True):
     kind: PolicyKind | UnsetType = UNSET
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    mode: PolicyMode | UnsetType = UNSET
     key: PolicyKey | None | UnsetType = UNSET
     agent_message: AgentMessage | None | UnsetType = UNSET
 
@@ -117,6 +121,7 @@ async def create_policy(
         rules=tuple(data.rules),
         priority=data.priority,
         enabled=data.enabled,
+        mode=data.mode,
         created_ms=0,
         updated_ms=0,
         version=0,
@@ -131,6 +136,7 @@ async def create_policy(
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        mode=data.mode,
         key=data.key,
         agent_message=data.agent_message,
         actor_id=caller.key_id,
@@ -190,6 +196,7 @@ async def update_policy(
         rules=held.rules if data.rules is UNSET else tuple(data.rules),
         priority=held.priority if data.priority is UNSET else data.priority,
         enabled=held.enabled if data.enabled is UNSET else data.enabled,
+        mode=held.mode if data.mode is UNSET else data.mode,
     )
     warnings = []
     if data != UpdatePolicy():
@@ -202,6 +209,7 @@ async def update_policy(
         rules=data.rules,
         priority=data.priority,
         enabled=data.enabled,
+        mode=data.mode,
         key=data.key,
         agent_message=data.agent_message,
         if_match=if_match,

@@ -31,6 +31,7 @@ from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 from app.views.decisions import DecisionView
+from app.views.divergences import DivergenceView
 from app.views.policies import PolicyView, WrittenPolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
@@ -98,6 +99,7 @@ _POLICY_VIEW = {
     "rules": _REFUND_RULES,
     "priority": 100,
     "enabled": True,
+    "mode": "enforce",
     "agentMessage": "Refunds of more than 500 go to a colleague; say so to the passenger.",
     "version": 2,
     "createdAt": _CREATED,
@@ -132,6 +134,7 @@ _WHY: dict[str, Any] = {
             "version": 2,
             "kind": "grant",
             "priority": 100,
+            "mode": "enforce",
             "governs": "agent",
             "group": None,
             "part": "failed",
@@ -266,7 +269,11 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "are the decisions of the last week those of the policies?": {"agent_id": _AGENT},
     },
-    UpdatePolicy: {"switch it off": {"enabled": False}, "ask it first": {"priority": 1000}},
+    UpdatePolicy: {
+        "switch it off": {"enabled": False},
+        "ask it first": {"priority": 1000},
+        "try it without changing an answer": {"mode": "shadow"},
+    },
     RollBack: {"as it was at first": {"version": 1}},
     CreateApiKey: {
         "for a PEP": {
@@ -357,6 +364,18 @@ ANSWERS: dict[type, Any] = {
         "updated": [_POLICY],
         "deleted": [],
         "warnings": [],
+    },
+    DivergenceView: {
+        "policyId": _POLICY,
+        "version": 2,
+        "mode": "shadow",
+        "enabled": True,
+        "since": _CHANGED,
+        "total": 43,
+        "counts": [
+            {"result": "allowed", "shadowResult": "denied", "count": 41},
+            {"result": "allowed", "shadowResult": "escalated", "count": 2},
+        ],
     },
     PolicyVersionView: {
         "version": 2,

@@ -9,6 +9,7 @@ from app.http.change_reasons import HEADER
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
+from app.model.audit import ANY_SHADOW
 from app.model.changes import CONSOLE, MAX_REASON, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
@@ -69,6 +70,11 @@ FILTERS = (
     Parameter("key_id", _ID, "Only entries of calls with this API key.", also="keyId"),
     Parameter("policy_id", _ID, "Only entries that this policy decided.", also="policyId"),
     Parameter("rule_type", _TEXT, "Only entries that a rule of this type decided.", also="ruleType"),
+    Parameter(
+        "shadow",
+        {"type": "string", "anyOf": [{"format": "uuid"}, {"const": ANY_SHADOW}]},
+        "Only entries where the shadow policy with this id, or any, would have given another result.",
+    ),
     Parameter("from", _TIME, "Only entries at or after this time; without an offset it is UTC."),
     Parameter("to", _TIME, "Only entries at or before this time; without an offset it is UTC."),
 )

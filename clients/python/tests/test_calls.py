@@ -162,6 +162,7 @@ def test_policies_are_replaced_as_a_set_and_rolled_back(admin, agent, policy):
     versions = admin.send(calls.list_policy_versions(policy.id))
     assert [one["version"] for one in versions] == [2, 1]
     assert admin.send(calls.roll_back_policy(policy.id, 1)).name == policy.name
+    assert admin.send(calls.policy_divergence(policy.id))["total"] == 0
 
 
 def test_a_draft_is_explained_and_replayed(admin, remit, agent, policy):

@@ -27,6 +27,7 @@ from app.http.openapi.parameters import (
     OFFSET,
     STRICT,
 )
+from app.views.divergences import DivergenceView
 from app.views.policies import PolicyView, WrittenPolicyView
 from app.views.policy_versions import PolicyVersionView
 
@@ -112,6 +113,21 @@ POLICIES = (
         status=204,
         errors=(AgentNotFound, PolicyNotFound, VersionConflict),
         request_headers=(IF_MATCH, CHANGE_REASON),
+    ),
+    Operation(
+        "GET",
+        "/v1/policies/{policy_id}/divergence",
+        "Count what a shadow policy would have changed",
+        READ,
+        "Policies",
+        query=(OF_AGENT, OF_GROUP),
+        answer=DivergenceView,
+        errors=(PolicyNotFound,),
+        description=(
+            "How often the policy made the difference between what was answered and what would have been if the shadow "
+            "policies had been enforced. Each count rises with the entry that says so, `GET /v1/audit-logs?shadow=ID` "
+            "lists those, and every change of the policy begins anew."
+        ),
     ),
     Operation(
         "GET",

@@ -45,6 +45,9 @@ from remit_client.policy_calls import (
     list_policy_versions as list_policy_versions,
 )
 from remit_client.policy_calls import (
+    policy_divergence as policy_divergence,
+)
+from remit_client.policy_calls import (
     policy_schema as policy_schema,
 )
 from remit_client.policy_calls import (

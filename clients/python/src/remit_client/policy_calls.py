@@ -74,6 +74,11 @@ def list_policy_versions(policy_id: str, limit: int | None = None) -> Call[list[
     return Call("GET", path, listed(as_it_is), query=given(limit=limit), repeatable=True)
 
 
+def policy_divergence(policy_id: str) -> Call[Any]:
+    """How often the shadow policy would have changed a result, since its last change."""
+    return Call("GET", f"/v1/policies/{segment(policy_id)}/divergence", as_it_is, repeatable=True)
+
+
 def roll_back_policy(policy_id: str, version: int) -> Call[Policy]:
     """The policy is again what it was in that version."""
     return Call("POST", f"/v1/policies/{segment(policy_id)}/rollback", Policy.read, body={"version": version})

@@ -1,0 +1,84 @@
+"""A policy as one tool sees it: the rules that have something to say about it, and what they ask."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from app.model.decisions import Outcome, Result
+from app.model.policies import ApprovalRequired, Policy, ToolAllowlist, ToolDenylist
+from app.pdp.compiled_rules import CompiledRule, Condition
+from app.pdp.constraints import Verdict
+from app.pdp.quotas import OpenQuota
+from app.pdp.tools import covers
+
+Verdicts = Mapping[int, Verdict]
+"""Of the rules that have a `when` or `unless`, by their identity."""
+
+
+class PolicyView(Struct, frozen=True):
+    """A policy as one tool sees it: only rules that do not abstain, in the policy's order.
+
+    allowed: the outcome if nothing fails; its rule is the first that covers the tool.
+    """
+
+    policy_id: str
+    conditions: tuple[Condition, ...]
+    quotas: tuple[OpenQuota, ...]
+    allowed: Outcome
+
+
+class CompiledPolicy(Struct, frozen=True):
+    """A policy and its rules, made once."""
+
+    policy: Policy
+    rules: list[CompiledRule]
+
+
+def policy_views(policies: Sequence[CompiledPolicy], tool: str, verdicts: Verdicts) -> tuple[PolicyView, ...]:
+    """The policies as `tool` sees them, without those of which every rule abstains."""
+    return tuple(view for each in policies if (view := _policy_view(each.policy, each.rules, tool, verdicts)))
+
+
+def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdicts: Verdicts) -> PolicyView | None:
+    """The policy as `tool` sees it; None if every rule abstains."""
+    applying = [(rule, verdict) for rule in rules if (verdict := verdicts.get(id(rule), True)) is not False]
+    conditions = [
+        condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
+    ]
+    quotas = tuple(
+        quota
+        for rule, verdict in applying
+        if rule.quotas and verdict is True and covers(rule.rule.tools, tool)
+        for quota in rule.quotas
+    )
+    refs = [condition.ref for condition in conditions] + [quota.when_full.rule for quota in quotas]
+    present = [ref for ref in refs if ref is not None]
+    if not present:
+        return None
+    first = min(present, key=lambda ref: ref.index)
+    allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}')
+    return PolicyView(policy.id, tuple(conditions), quotas, allowed)
+
+
+def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
+    """What the rule asks of a call of `tool`; None if it abstains or is a quota with nothing but room to ask for."""
+    if verdict is not True:
+        return Condition(compiled.ref, compiled.when_failed, str(verdict))
+    covered = covers(compiled.rule.tools, tool)
+    name = f'policy "{policy.name}"'
+    match compiled.rule:
+        case ToolAllowlist():
+            failure = None if covered else f"{_quoted(tool)} is not on the allowlist of {name}"
+            return Condition(compiled.ref, Result.DENIED, failure)
+        case ToolDenylist():
+            failure = f"{_quoted(tool)} is on the denylist of {name}"
+            return Condition(compiled.ref, Result.DENIED, failure) if covered else None
+        case ApprovalRequired():
+            failure = f"{_quoted(tool)} needs a person's approval under {name}"
+            return Condition(compiled.ref, Result.ESCALATED, failure) if covered else None
+        case _:
+            return compiled.condition if covered else None
+
+
+def _quoted(tool: str) -> str:
+    return f'"{tool}"'

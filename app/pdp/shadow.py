@@ -1,0 +1,86 @@
+"""Shadow policies: what a plan would be if they were enforced, and which of them makes the difference."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from app.model.decisions import Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.marks import mark_name, soft
+from app.model.policies import Policy, Sequenced, evaluation_order
+
+_By = tuple[str, RuleRef]
+
+
+class HasAllowed(Protocol):
+    """A policy as one tool sees it: its id, and its outcome if nothing fails."""
+
+    @property
+    def policy_id(self) -> str: ...
+
+    @property
+    def allowed(self) -> Outcome: ...
+
+
+class ShadowPolicies:
+    """Which of the policies that govern an agent are in shadow mode, and what marks their sequence rules ask for."""
+
+    def __init__(self, policies: Iterable[Policy]) -> None:
+        in_shadow = evaluation_order(policy for policy in policies if policy.in_shadow)
+        self.ids = frozenset(policy.id for policy in in_shadow)
+        self._marking: dict[str, _By] = {}
+        for policy in in_shadow:
+            for index, rule in enumerate(policy.rules):
+                if isinstance(rule, Sequenced):
+                    by = policy.id, RuleRef(index, str(rule.__struct_config__.tag))
+                    for pattern in (*rule.sequence.forbidden, *rule.sequence.required):
+                        self._marking.setdefault(mark_name(soft(pattern)), by)
+
+    def are_among(self, asked: Sequence[HasAllowed]) -> bool:
+        """Whether one of them is asked. If none is, the plan of all policies is that of the enforced ones."""
+        return any(policy.policy_id in self.ids for policy in asked)
+
+    def plan(self, asked: Sequence[HasAllowed], together: Plan) -> ShadowPlan | None:
+        """What stands beside the plan of the enforced policies; None if no shadow policy is asked.
+
+        asked: whom the plan of all policies together, `together`, comes from.
+
+        Where the result is another than that of the enforced policies, either a shadow policy gave it, or its tier
+        decides through shadow grants alone; then the first of these makes the difference, whoever is named. A call that
+        there is no room for in the sequences that a shadow policy looks back on is denied by it.
+        """
+        if not self.are_among(asked):
+            return None
+        first = asked[0].allowed
+
+        def named(outcome: Outcome) -> ShadowOutcome:
+            by = outcome if outcome.policy_id in self.ids else first
+            return _outcome(_by(by), outcome.result)
+
+        marks = [mark for mark in together.marks if not mark.soft or mark.name in self._marking]
+        rooms = tuple(SessionRoom(mark.name, together.session) for mark in marks)
+        crowded = (_outcome(self._marking.get(mark.name, _by(first)), Result.DENIED) for mark in marks)
+        outcomes = named(together.outcome), *(named(each.when_full) for each in together.quotas), *crowded
+        own = (*(each.policy_id in self.ids for each in together.quotas), *(False for _ in rooms))
+        return ShadowPlan((*together.quotas, *rooms), outcomes, own)
+
+
+def beside(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:
+    """The plan of the enforced policies with that of all together beside it, unless both always give one result."""
+    if together.holds_until_us < plan.holds_until_us:
+        plan = replace(plan, holds_from_us=together.holds_from_us, holds_until_us=together.holds_until_us)
+    if shadow is None:
+        return plan
+    same = together.outcome.result is plan.outcome.result and together.quotas == plan.quotas
+    soft_room = any(mark.soft for mark in together.marks)
+    return plan if same and not soft_room else replace(plan, shadow=shadow)
+
+
+def _by(outcome: Outcome) -> _By:
+    if outcome.policy_id is None or outcome.rule is None:
+        raise ValueError("a policy that is asked has a rule that speaks for it")
+    return outcome.policy_id, outcome.rule
+
+
+def _outcome(by: _By, result: Result) -> ShadowOutcome:
+    return ShadowOutcome(by[0], result, by[1])

@@ -1,0 +1,42 @@
+"""What shadow policies would have changed, as the commits counted it."""
+
+from collections.abc import Mapping
+
+from app.errors import PolicyNotFound
+from app.fair_pool import FairPool
+from app.model.decisions import Result
+from app.model.divergences import DivergenceCount, PolicyDivergence
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.keyspace import Keyspace
+from app.store.policy_records import policies_of
+
+
+class Divergences:
+    """Counted by the commit that writes the entry, so that neither is there without the other."""
+
+    def __init__(self, client: Client, pool: FairPool | None = None) -> None:
+        self._client = client
+        self._pool = pool or FairPool()
+
+    async def get(self, workspace_id: str, policy_id: str) -> PolicyDivergence:
+        """The policy and its counts since it was last changed, at one moment. Raises PolicyNotFound."""
+        keyspace = Keyspace(workspace_id)
+        held, counted = await self._client.read_snapshot(
+            ("HGETALL", keyspace.policy(policy_id)), ("HGETALL", keyspace.divergence(policy_id))
+        )
+        record, counts = as_record(held), as_record(counted)
+        if not record:
+            raise PolicyNotFound("No policy has this id or key")
+        is_current = counts.get("version") == record["version"]
+        [policy] = await policies_of([record], self._pool, workspace_id)
+        return PolicyDivergence(policy, _counts_of(counts) if is_current else ())
+
+
+def _counts_of(record: Mapping[str, str]) -> tuple[DivergenceCount, ...]:
+    pairs = ((was, would) for was in Result for would in Result)
+    return tuple(
+        DivergenceCount(result=was, shadow_result=would, count=int(count))
+        for was, would in pairs
+        if (count := record.get(f"{was} {would}"))
+    )

@@ -1,0 +1,67 @@
+"""Shadow policies against the mirror: no answer changes, and what they would have changed is told exactly.
+
+EXAMPLES=20000 pytest tests/pdp/test_shadow.py looks for longer.
+"""
+
+from both_sides import BothSides
+from hypothesis import given
+from hypothesis import strategies as st
+from test_differential import PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, policies, steps
+
+MODES = st.lists(st.sampled_from(["enforce", "shadow", "shadow"]), min_size=4, max_size=4)
+
+
+def in_modes(bodies, modes):
+    return [body | {"mode": mode} for body, mode in zip(bodies, modes, strict=False)]
+
+
+@PROFILE
+@given(policies(), MODES, steps, st.sampled_from(STARTS))
+def test_answers_are_those_of_the_same_policies_without_the_shadow_ones(bodies, modes, calls, start):
+    """Result, policy, rule and wait; and the shadow policies are a tier, a guardrail or a limit like any other."""
+    bodies = in_modes(bodies, modes)
+    with_shadow, without = BothSides(bodies), BothSides([body for body in bodies if body["mode"] == "enforce"])
+    now_us = start
+    for tool, given_parameters, later_us, _, filled, context in calls:
+        now_us += later_us
+        fill(without, filled, now_us)
+        for place in without.ledger.admitted:
+            with_shadow.ledger.admitted[place] = list(without.ledger.admitted[place])
+
+        answer, outcome = with_shadow.judge(tool, given_parameters, now_us, context)
+
+        assert (answer, outcome) == without.judge(tool, given_parameters, now_us, context)
+
+
+@PROFILE
+@given(policies(), MODES, steps, st.sampled_from(STARTS))
+def test_what_they_would_have_changed_is_what_the_mirror_says(bodies, modes, calls, start):
+    """At every call of a history, with edits, and with policies that become shadow policies or cease to be."""
+    sides = BothSides(in_modes(bodies, modes))
+    now_us = start
+    for number, (tool, given_parameters, later_us, edit, filled, context) in enumerate(calls):
+        now_us += later_us
+        if edit is not None:
+            changed = edit_one(sides, bodies, *edit)
+            sides.patch(changed["id"], {"mode": modes[number % len(modes)]})
+        fill(sides, filled, now_us)
+
+        answer, _ = sides.judge(tool, given_parameters, now_us, context)
+
+        assert answer == sides.judge_by_mirror(tool, given_parameters, now_us, context)
+        assert sides.divergence == sides.mirror_divergence
+
+
+@PROFILE
+@given(policies(), st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), contexts)
+def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_parameters, start, context):
+    """Nor does one of an agent whose shadow policies are off, or have nothing to say."""
+    shadow_of_another_tool = bodies[0] | {"id": "p9", "mode": "shadow", "rules": [DENIES_ANOTHER]}
+    off = bodies[0] | {"id": "p8", "mode": "shadow", "enabled": False}
+    for more in ([], [off], [shadow_of_another_tool]):
+        sides = BothSides([*bodies, *more])
+        sides.judge(tool, given_parameters, start, context)
+        assert sides.ledger.together is None
+
+
+DENIES_ANOTHER = {"type": "tool_denylist", "tools": ["another.tool"]}
