@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import tty
 from pathlib import Path
 
 import anyio
@@ -136,6 +137,26 @@ class TestWhatPasses:
 
     def test_the_server_does_not_get_our_key(self, lines, faulty):
         assert lines(faulty(None).url).started["params"] == {"key": None}
+
+    def test_in_a_terminal(self, faulty):
+        """Which the event loop is not given, so that it stays as it is: threads read and write it."""
+        ours, theirs = os.openpty()
+        tty.setraw(theirs)
+        command = [PROXY, "--agent", "desk", "--", sys.executable, HERE / "echo_server.py"]
+        env = environment(faulty(answer(200, YES)).url)
+        with (
+            os.fdopen(theirs, "rb", 0) as given,
+            os.fdopen(ours, "r+b", 0) as terminal,
+            subprocess.Popen(command, env=env, stdin=given, stdout=given, stderr=subprocess.PIPE) as process,
+        ):
+            terminal.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool_0"}}\n')
+            said = b""
+            while b'"result"' not in said:
+                said += terminal.read(1 << 16)
+            assert [json.loads(line).get("id") for line in said.splitlines()] == [None, None, 1]
+            assert os.get_blocking(theirs)
+            process.terminate()
+            assert process.wait(20) == 0
 
 
 class TestWhatIsJudged:
