@@ -53,7 +53,7 @@ class Approvals:
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         found: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
-        opened = None if query.status not in _OPEN else await self._open_ids(keyspace, query.agent_id)
+        opened = None if query.agent_id is None or query.status not in _OPEN else await self._open_ids(keyspace, query)
         while True:
             if opened is None:
                 newest = "+" if before is None else f"({before}"
@@ -76,6 +76,8 @@ class Approvals:
             if len(ids) < chunk:
                 return found, None
             before = ids[-1]
+            if opened is None and query.status in _OPEN:  # few of the others may be open
+                opened = await self._open_ids(keyspace, query)
 
     async def decide(
         self,
@@ -131,9 +133,9 @@ class Approvals:
         _raise_for(reply[0], reply[1])
         return await self.get(workspace_id, approval_id)
 
-    async def _open_ids(self, keyspace: Keyspace, agent_id: str | None) -> Sequence[bytes]:
+    async def _open_ids(self, keyspace: Keyspace, query: ApprovalQuery) -> Sequence[bytes]:
         """Ids of what can still be decided or used, newest first: they sort by time. In bytes, as there may be many."""
-        name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
+        name = keyspace.approvals_open if query.agent_id is None else keyspace.agent_approvals(query.agent_id)
         ids: list[bytes] = await self._client.call_bytes("ZRANGE", name, 0, -1)
         return sorted(ids, reverse=True)
 

@@ -1,0 +1,48 @@
+"""Pages of approvals: newest first, each once, wherever those that are wanted lie among the others."""
+
+import pytest
+from asking import ALLOW, ASK, ask
+
+LIMIT, MANY = 3, 12
+DECIDED = {
+    "none": set(),
+    "the newest": set(range(MANY - 6, MANY)),
+    "the oldest": set(range(6)),
+    "every other": set(range(0, MANY, 2)),
+    "all but the oldest": set(range(1, MANY)),
+    "all": set(range(MANY)),
+}
+
+
+def pages(client, **wanted):
+    """The ids of each page, chained by cursor."""
+    found, cursor = [], {}
+    while True:
+        answer = client.get("/v1/approvals", params={"limit": LIMIT, **wanted, **cursor})
+        found.append([each["id"] for each in answer.json()])
+        if "X-Next-Cursor" not in answer.headers:
+            return found
+        cursor = {"cursor": answer.headers["X-Next-Cursor"]}
+
+
+@pytest.mark.parametrize("decided", DECIDED.values(), ids=DECIDED)
+@pytest.mark.parametrize("of_agent", [False, True], ids=["of all", "of an agent"])
+def test_pages_hold_each_approval_once(tenant, person, decided, of_agent):
+    agent, other = (tenant.new_agent()["id"] for _ in range(2))
+    tenant.new_policy(agent, ALLOW, ASK)
+    tenant.new_policy(other, ALLOW, ASK)
+    ids = {}
+    for number in range(MANY):
+        asking = other if number % 4 == 3 else agent
+        ids[number] = ask(tenant, asking, number)["approval"]["id"]
+        if number in decided:
+            person.post(f"/v1/approvals/{ids[number]}/deny", json={})
+    newest_first = [number for number in reversed(range(MANY)) if not of_agent or number % 4 != 3]
+    wanted = {"agent_id": agent} if of_agent else {}
+    for status, numbers in (
+        ("pending", [each for each in newest_first if each not in decided]),
+        ("denied", [each for each in newest_first if each in decided]),
+    ):
+        found = pages(person, status=status, **wanted)
+        assert [each for page in found for each in page] == [ids[each] for each in numbers]
+        assert all(len(page) == LIMIT for page in found[:-1])
