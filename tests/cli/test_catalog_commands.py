@@ -51,6 +51,24 @@ def test_tools_come_and_go(remit, tenant, tmp_path):
     assert (first["actorId"], first["reason"]) == ("console", "first")
 
 
+def test_what_an_agent_may_call_is_what_the_api_says(remit, tenant):
+    """A tool a line; with --json as the API has it, but for the time."""
+    agent = tenant.new_agent(name="desk")["id"]
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["payment.*"]})
+    remit("catalog", "import", "-", stdin=json.dumps(LIST))
+    told = json.loads(remit("agents", "tools", "desk", "--json").stdout)
+    wanted = tenant.reader.get(f"/v1/agents/{agent}/tools").json()
+    assert told | {"at": None} == wanted | {"at": None}
+    lines = remit("agents", "tools", "desk").stdout.splitlines()
+    assert [line.split()[:3] for line in lines] == [
+        ["TOOL", "CALLS", "ARE"],
+        ["a/b", "denied", "a"],
+        ["payment.refund", "allowed", "-"],
+    ]
+    one = remit("agents", "tools", "desk", "--tool", "a/b").stdout
+    assert "reason       a policy: the tool is not on the policy's allowlist" in one
+
+
 def test_what_cannot_be_is_said_in_a_sentence(remit):
     """With the file and the place in it; exit code 1."""
     broken = remit("catalog", "import", "-", stdin='{"tools": [{"title": "nameless"}]}')
