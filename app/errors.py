@@ -1,4 +1,8 @@
-"""Every failure a caller can see: a class is a status, a code and one sentence."""
+"""Every failure a caller can see: a class is a status, a code and one sentence.
+
+The OpenAPI document and docs/errors.md are made of and compared with this one list, so it stands in one module, however
+long.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar

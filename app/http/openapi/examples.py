@@ -1,6 +1,7 @@
 """One example of everything that goes in or out, shown in the OpenAPI document and on /docs.
 
-Tests decode those that go in and compare those that come out with what the service answers.
+Tests decode those that go in and compare those that come out with what the service answers. It is data and no code, and
+as long as the API has bodies and answers.
 """
 
 from typing import Any
