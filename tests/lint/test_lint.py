@@ -2,10 +2,11 @@
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from app.lint import Code, KnownTools, lint_policies
 from app.lint.tool_patterns import pattern_within, patterns_meet
-from app.model.policies import Policy, PolicyKind, PolicyRule
+from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule
 from app.pdp.tools import covers
 
 SCHEMAS = {
@@ -276,3 +277,14 @@ def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
     known = KnownTools(names)
     for pattern in ("a", "a.*", "a*", "*", "b", "b*", "a.b", "a.b.*", "c", "c*"):
         assert sorted(known.covered(pattern)) == sorted(name for name in names if covers([pattern], name)), pattern
+
+
+def test_shadow_policies_are_nothing_to_the_enforced_and_see_them_all():
+    """So that a policy which is tried earns the warnings that it would earn enforced, and causes none."""
+    grant, asks = policy(BOUNDED, priority=10), policy(ASK, ALLOW, name="low")
+    tried = [structs.replace(each, mode=PolicyMode.SHADOW) for each in (grant, asks)]
+    silenced = (Code.SILENCES_BELOW, "$.priority")
+    assert silenced in found(grant, asks)
+    assert silenced not in found(grant, tried[1])
+    assert silenced in found(tried[0], asks)
+    assert silenced in found(tried[0], tried[1])
