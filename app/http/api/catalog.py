@@ -117,7 +117,7 @@ async def get_tool(
     tool: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[CatalogToolView]:
     """One tool of the catalogue."""
-    found = await services.catalog.get(caller.workspace_id, name_in_path(tool))
+    found = await services.catalog.get(caller.workspace_id, _tool_in(tool))
     return Response(CatalogToolView.of(found), headers=version_header(found.version))
 
 
@@ -132,7 +132,7 @@ async def put_tool(
 ) -> Response[CatalogToolView]:
     """The catalogue has the tool as it was sent."""
     made = await services.catalog.put_tool(
-        caller.workspace_id, _entry(name_in_path(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
+        caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
     return Response(CatalogToolView.of(made), headers=version_header(made.version))
 
@@ -147,7 +147,7 @@ async def delete_tool(
 ) -> None:
     """The catalogue has the tool no more."""
     await services.catalog.delete_tool(
-        caller.workspace_id, name_in_path(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
+        caller.workspace_id, _tool_in(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
 
 
@@ -167,16 +167,22 @@ def _views(tools: Any, names: list[str]) -> list[CatalogToolView]:
     ]
 
 
-def _entry(name: str, data: PutTool) -> ToolEntry:
-    """The tool of this name that the body describes. Raises Invalid."""
-    if data.name not in (UNSET, name):
-        raise Invalid.at("$.name", "is not the tool that the path names; leave it out")
+def _tool_in(path: str) -> str:
+    """The tool that a path names. Raises Invalid where it could be none: an API key is not sent to the store."""
+    name = name_in_path(path)
     if len(name) > MAX_TOOL_NAME:
         raise Invalid.at("tool", f"must have 1 to {MAX_TOOL_NAME} characters")
     try:
         require_tool_name("tool", name)
     except FieldError as error:
         raise Invalid.at(error.field, error.message) from None
+    return name
+
+
+def _entry(name: str, data: PutTool) -> ToolEntry:
+    """The tool of this name that the body describes. Raises Invalid."""
+    if data.name not in (UNSET, name):
+        raise Invalid.at("$.name", "is not the tool that the path names; leave it out")
     try:
         return ToolEntry(name=name, title=data.title, description=data.description, input_schema=data.input_schema)
     except FieldError as error:
