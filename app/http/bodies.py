@@ -50,6 +50,7 @@ _IN_THE_LOOP = 32 * 1024
 _LONG = 4096
 _DECODED = "decoded_body"
 _large_exponent = re.compile(rb"[0-9.][eE][+-]?[0-9]{3}")
+_NUL = b"\\u0000"
 _NESTED = frozenset({dict, list})
 _ENVELOPE = 1
 """Levels that a body may add around the deepest value: the body itself."""
@@ -168,12 +169,12 @@ def _has_many_large_exponents(raw: bytes) -> bool:
 
 
 def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
-    """Raise Invalid if an object in `raw` names a key twice; readers disagree on which of the two counts.
+    """Raise Invalid if an object in `raw` names a key twice, or to some readers: they disagree on which counts.
 
     decoded_keys: how many keys were decoded. Every key has its colon, so as many colons mean no key was lost; texts
     may have more of them. Where there are more outside of texts, a slower reader has to say which key it is.
     """
-    if raw.count(b":") != decoded_keys and keys_written(raw) != decoded_keys:
+    if _NUL in raw or (raw.count(b":") != decoded_keys and keys_written(raw) != decoded_keys):
         try:
             # Numbers are of no interest here, and Python refuses to read those of more than 4,300 digits.
             json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len)
@@ -222,6 +223,8 @@ def not_json(error: Exception) -> Invalid:
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:
     given = dict(pairs)
+    if "\0" in "".join(given):
+        raise Invalid.at("$", "a name holds NUL, at which some readers end it: it would be another name's to them")
     if len(given) == len(pairs):
         return
     # It keeps each name where it came first, so up to the first that came again the two go side by side. All in C.

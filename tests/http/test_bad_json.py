@@ -23,6 +23,15 @@ BOTH = pytest.mark.parametrize("endpoint", ["/v1/agents", "/v1/authorize"])
 FILLER = b'{"name": "%s"}'
 
 
+@pytest.mark.parametrize("inside", ['{"n\\u0000": 1}', '{"n": 1, "n\\u0000x": 2}', '{"a": [{"\\u0000": 1}]}'])
+def test_a_name_that_holds_nul_is_refused(inside):
+    """A tool that ends texts there reads the name of another value; in a text it is the tool's own affair."""
+    with pytest.raises(Invalid, match="a name holds NUL"):
+        decode_json(f'{{"parameters": {inside}}}'.encode())
+    assert decode_json(b'{"text": "a\\u0000b: c"}') == {"text": "a\0b: c"}
+    assert decode_json(b'{"a\\\\u0000": 1}') == {"a\\u0000": 1}
+
+
 def full_body(size):
     """A body of exactly this many bytes."""
     return FILLER % (b"x" * (size - len(FILLER) + 2))
@@ -122,7 +131,7 @@ def test_deep_nesting_is_refused_before_it_is_read(tenant, endpoint, levels, ope
     refused(tenant.admin.post(endpoint, content=body), "values are nested more than 32 levels deep")
 
 
-@pytest.mark.parametrize(("endpoint", "most"), [("/v1/agents", 262_144), ("/v1/authorize", 1_048_576)])
+@pytest.mark.parametrize(("endpoint", "most"), [("/v1/agents", 262_144), ("/v1/authorize", 1_064_960)])
 def test_a_body_as_large_as_it_may_be_is_read_and_one_byte_more_is_not(tenant, endpoint, most):
     """413, however it is sent."""
     assert tenant.admin.post(endpoint, content=full_body(most)).status_code == 400
