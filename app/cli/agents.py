@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET, UnsetType
 
 from app.cli.find import find_agent
-from app.cli.options import JSON, QUIET, REASON, WORKSPACE, AgentAlias, Description, Name
+from app.cli.options import JSON, QUIET, REASON, WORKSPACE, AgentAlias, Description, Group, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 DESCRIPTION = click.option("--description", type=Description(), help="What it is for.")
+GROUPS = click.option("--group", "groups", multiple=True, type=Group(), help="A group it belongs to; may be repeated.")
 
 
 @click.group()
@@ -71,6 +72,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
         fields.insert(1, ("alias", found.alias))
     if found.description is not None:
         fields.append(("description", found.description))
+    fields.append(("groups", ", ".join(found.groups) or "none"))
     fields += [("created", rfc3339(found.created_ms)), ("changed", rfc3339(found.updated_ms))]
     print_record([*fields, ("policies", ", ".join(policies) or "none: every call is denied")])
 
@@ -80,17 +82,21 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @click.argument("name", type=Name())
 @click.option("--alias", type=AgentAlias(), help="What programs may call it instead of its id.")
 @DESCRIPTION
+@GROUPS
 @QUIET
 @JSON
 @REASON
 def create_agent(
-    workspace: str, name: str, alias: str | None, description: str | None, quiet: bool, as_json: bool, reason: str
-) -> None:
+    workspace: str, name: str, alias: str | None, description: str | None, groups: tuple[str, ...], quiet: bool,
+    as_json: bool, reason: str,
+) -> None:  # fmt: skip
     """Make an agent. It is active, and without a policy every call of it is denied."""
 
     async def create(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.create(workspace_id, name, _text(description), alias=alias, reason=reason)
+        return await services.agents.create(
+            workspace_id, name, _text(description), _once(groups), alias=alias, reason=reason
+        )
 
     made = with_services(create)
     if as_json:
@@ -105,6 +111,8 @@ def create_agent(
 @click.option("--name", type=Name(), help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @DESCRIPTION
+@GROUPS
+@click.option("--no-groups", is_flag=True, help="It belongs to no group any more.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
 @JSON
 @REASON
@@ -114,13 +122,20 @@ def update_agent(
     name: str | None,
     alias: str | None,
     description: str | None,
+    groups: tuple[str, ...],
+    no_groups: bool,
     status: str | None,
     as_json: bool,
     reason: str,
 ) -> None:
-    """Change an agent; every decision asked for from then on knows it. An empty description removes it."""
-    if name is None and alias is None and description is None and status is None:
-        raise click.UsageError("Say what to change: --name, --alias, --description or --status")
+    """Change an agent; every decision asked for from then on knows it. An empty description removes it.
+
+    Groups that are given are all that it belongs to then.
+    """
+    if (name, alias, description, status, groups, no_groups) == (None, None, None, None, (), False):
+        raise click.UsageError("Say what to change: --name, --alias, --description, --group, --no-groups or --status")
+    if groups and no_groups:
+        raise click.UsageError("Give --group or --no-groups, not both")
 
     async def update(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
@@ -130,62 +145,62 @@ def update_agent(
             name=UNSET if name is None else name,
             alias=UNSET if alias is None else _text(alias),
             description=UNSET if description is None else _text(description),
+            groups=_once(groups) if groups or no_groups else UNSET,
             status=UNSET if status is None else AgentStatus(status),
             reason=reason,
         )
 
-    changed = with_services(update)
-    if as_json:
-        _print_json(changed)
-    else:
-        click.echo(f"agent {changed.id} is {changed.status}")
+    _print_changed(with_services(update), as_json=as_json)
 
 
-def _set_status(workspace: str, agent: str, status: AgentStatus, reason: str) -> None:
+def _set_status(workspace: str, agent: str, status: AgentStatus, reason: str, *, as_json: bool) -> None:
     async def update(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
         return await services.agents.update(
             workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status, reason=reason
         )
 
-    changed = with_services(update)
-    click.echo(f"agent {changed.id} is {changed.status}")
+    _print_changed(with_services(update), as_json=as_json)
 
 
 @agents.command("suspend")
 @WORKSPACE
 @click.argument("agent")
+@JSON
 @REASON
-def suspend_agent(workspace: str, agent: str, reason: str) -> None:
+def suspend_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _set_status(workspace, agent, AgentStatus.SUSPENDED, reason)
+    _set_status(workspace, agent, AgentStatus.SUSPENDED, reason, as_json=as_json)
 
 
 @agents.command("activate")
 @WORKSPACE
 @click.argument("agent")
+@JSON
 @REASON
-def activate_agent(workspace: str, agent: str, reason: str) -> None:
+def activate_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
     """Let the policies of a suspended agent decide again."""
-    _set_status(workspace, agent, AgentStatus.ACTIVE, reason)
+    _set_status(workspace, agent, AgentStatus.ACTIVE, reason, as_json=as_json)
 
 
 @agents.command("revoke")
 @WORKSPACE
 @click.argument("agent")
 @click.confirmation_option(prompt="A revoked agent stays revoked. Go on?", help="Do not ask.")
+@JSON
 @REASON
-def revoke_agent(workspace: str, agent: str, reason: str) -> None:
+def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
     """Deny every call of an agent for good."""
-    _set_status(workspace, agent, AgentStatus.REVOKED, reason)
+    _set_status(workspace, agent, AgentStatus.REVOKED, reason, as_json=as_json)
 
 
 @agents.command("delete")
 @WORKSPACE
 @click.argument("agent")
 @click.confirmation_option(prompt="Its policies and quotas go with it. Go on?", help="Do not ask.")
+@JSON
 @REASON
-def delete_agent(workspace: str, agent: str, reason: str) -> None:
+def delete_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
     """Remove an agent with its policies and quotas; its audit entries stay."""
 
     async def delete(services: "Services") -> tuple[str, int]:
@@ -196,7 +211,21 @@ def delete_agent(workspace: str, agent: str, reason: str) -> None:
         return found.id, len(policies)
 
     agent_id, policies = with_services(delete)
+    if as_json:
+        print_json({"deleted": agent_id, "policies": policies})
+        return
     click.echo(f"deleted {agent_id} with {counted(policies, 'policy', 'policies')}")
+
+
+def _print_changed(agent: Agent, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(agent)
+    else:
+        click.echo(f"agent {agent.id} is {agent.status}")
+
+
+def _once(groups: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys(groups))
 
 
 def _text(given: str | None) -> str | None:

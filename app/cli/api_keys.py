@@ -170,8 +170,9 @@ def list_keys(workspace: str, as_json: bool) -> None:
 @WORKSPACE
 @click.argument("key")
 @click.option("--force", is_flag=True, help="Also if it is the workspace's last admin key.")
+@JSON
 @REASON
-def revoke_key(workspace: str, key: str, force: bool, reason: str) -> None:
+def revoke_key(workspace: str, key: str, force: bool, as_json: bool, reason: str) -> None:
     """Revoke a key; every request sent from now on with it is answered 401."""
 
     async def revoke(services: "Services") -> ApiKey:
@@ -181,6 +182,9 @@ def revoke_key(workspace: str, key: str, force: bool, reason: str) -> None:
         return found
 
     revoked = with_services(revoke)
+    if as_json:
+        print_json({"deleted": revoked.id})
+        return
     click.echo(f"revoked {revoked.id} ({revoked.prefix}…, {revoked.name})")
 
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "audit": "app.cli.audit:audit",
     "authorize": "app.cli.authorize:authorize",
     "catalog": "app.cli.catalog:catalog",
+    "changes": "app.cli.changes:changes",
     "compact": "app.cli.compact:compact",
     "decisions": "app.cli.decisions:decisions",
     "doctor": "app.cli.doctor:doctor",

@@ -22,6 +22,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scr
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
 _LONGEST_NAME = 255
 _LONGEST_DESCRIPTION = 2000
+_LONGEST_GROUP = 64
 _LONGEST_REASON = 500
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_MS = 3_650 * _UNITS_MS["d"]
@@ -73,6 +74,22 @@ class AgentAlias(click.ParamType[str]):
             return ""
         try:
             require_alias("alias", value)
+        except FieldError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+class Group(click.ParamType[str]):
+    """What the API takes as the name of a group: 1 to 64 characters that can be seen."""
+
+    name = "group"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it was given."""
+        if not 1 <= len(value) <= _LONGEST_GROUP:
+            self.fail(f"must have 1 to {_LONGEST_GROUP} characters", param, ctx)
+        try:
+            require_visible("group", value)
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)

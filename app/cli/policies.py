@@ -53,15 +53,16 @@ def policies() -> None:
 @policies.command("list")
 @WORKSPACE
 @click.option("--agent", help="Only those of this agent, in the order in which they are evaluated.")
+@click.option("--group", help="Only those of this group.")
 @JSON
-def list_policies(workspace: str, agent: str | None, as_json: bool) -> None:
+def list_policies(workspace: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print a workspace's policies."""
 
     async def read(services: "Services") -> "tuple[list[Policy], dict[str, str]]":
         workspace_id = await services.workspaces.find(workspace)
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
         names = {each.id: each.alias or each.name async for each in services.agents.each(workspace_id)}
-        return await services.policies.list_page(workspace_id, agent_id), names
+        return [each async for each in services.policies.each(workspace_id, agent_id, group=group)], names
 
     found, names = with_services(read)
     if as_json:
@@ -209,8 +210,11 @@ def update_policy(
 @click.argument("policy")
 @OF_AGENT
 @OF_GROUP
+@JSON
 @REASON
-def delete_policy(workspace: str, policy: str, agent: str | None, group: str | None, reason: str) -> None:
+def delete_policy(
+    workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str
+) -> None:
     """Remove a policy and its quotas."""
 
     async def delete(services: "Services") -> str:
@@ -219,7 +223,11 @@ def delete_policy(workspace: str, policy: str, agent: str | None, group: str | N
         await services.policies.delete(workspace_id, found.id, reason=reason)
         return found.id
 
-    click.echo(f"deleted {with_services(delete)}")
+    deleted = with_services(delete)
+    if as_json:
+        print_json({"deleted": deleted})
+    else:
+        click.echo(f"deleted {deleted}")
 
 
 def _tell(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:

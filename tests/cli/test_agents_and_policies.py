@@ -9,6 +9,9 @@ import pytest
 from servers import clean_env
 from tenants import Tenant
 
+from app.cli.changes import RESOURCES
+from app.model.changes import ResourceType
+
 pytestmark = pytest.mark.slow
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -222,3 +225,51 @@ def test_a_decision_of_the_past_is_explained(remit, tenant):
     assert remit("audit", "explain", "nonsense").returncode == 2
     ran = remit("audit", "explain", agent["id"])
     assert (ran.returncode, ran.stderr) == (1, "Error: No audit entry has this id\n")
+
+
+def test_changes_of_everything_that_the_trail_has_can_be_asked_for():
+    """The console does not load what knows them before it needs to."""
+    assert list(RESOURCES) == list(ResourceType)
+
+
+def test_the_trail_of_changes_is_printed(remit, tenant):
+    """As the API has it, by who, what and when; with a page after the first."""
+    agent_id = done(remit("agents", "create", "payer", "-q", "--reason", "for refunds")).strip()
+    done(remit("agents", "update", "payer", "--group", "crew", "--group", "crew"))
+    done(remit("agents", "update", "payer", "--no-groups"))
+    told = json.loads(done(remit("changes", "--json", "--type", "agent", "--id", agent_id)))
+    assert told == tenant.admin.get("/v1/changes", params={"resource_id": agent_id}).json()
+    assert [each["after"].get("groups") for each in told] == [[], ["crew"], []]
+    heads, row = done(remit("changes", "--actor", "console", "--to", "now", "--id", agent_id)).splitlines()[::3]
+    assert re.fullmatch(rf"\S+Z  console  agent created  {agent_id}  - +for refunds", row)
+    assert heads.index("WHY") == row.index("for refunds")
+    page = remit("changes", "--limit", "1", "--id", agent_id, "--json")
+    before = re.search("--before (\\S+) ", page.stderr)[1]
+    assert json.loads(done(remit("changes", "--before", before, "--id", agent_id, "--json"))) == told[1:]
+    assert remit("changes", "--before", "soon").returncode == 2
+    assert "`remit keys list`" in remit("changes", "--actor", "nobody").stderr
+
+
+def test_what_changes_something_says_so_as_json(remit, tenant):
+    """Agents, policies and keys; groups too."""
+    shown = json.loads(done(remit("agents", "create", "payer", "--group", "crew", "--group", "night", "--json")))
+    assert shown["groups"] == ["crew", "night"]
+    assert "groups    crew, night" in done(remit("agents", "show", "payer"))
+    for word, status in (("suspend", "suspended"), ("activate", "active")):
+        assert json.loads(done(remit("agents", word, "payer", "--json")))["status"] == status
+    policy = tenant.new_policy(shown["id"])["id"]
+    assert (
+        json.loads(
+            done(
+                remit("policies", "list", "--group", "crew", "--json"),
+            )
+        )
+        == []
+    )
+    assert json.loads(done(remit("policies", "delete", policy, "--json"))) == {"deleted": policy}
+    key = tenant.new_key(["read"], name="reads")["id"]
+    assert json.loads(done(remit("keys", "revoke", "reads", "--json"))) == {"deleted": key}
+    assert json.loads(done(remit("agents", "delete", "payer", "--yes", "--json"))) == {
+        "deleted": shown["id"],
+        "policies": 0,
+    }
