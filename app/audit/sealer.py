@@ -13,6 +13,7 @@ from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, Row, name_of, row_me
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
+from app.errors import StoreUnavailable
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import SEAL_SEGMENT
 from app.store.catalog import note_seen
@@ -37,7 +38,7 @@ class _Basis(Struct):
 
     names: how many values the part's indexes hold, by dimension; keys: of some that they surely hold, by dimension and
     value as the stream has it, the index's key. knows_all: there are no others, since the part was begun here.
-    expected: how many entries fill a segment, as the one before had them.
+    expected: how many entries fill a segment, as the one before had them. unnoted: tools that are to be listed.
     """
 
     upon: ChainPosition
@@ -47,6 +48,7 @@ class _Basis(Struct):
     keys: dict[str, dict[Any, str]]
     knows_all: bool
     expected: int = FEW
+    unnoted: list[str] = []
 
 
 class Sealer:
@@ -123,8 +125,16 @@ class Sealer:
     async def _note_tools(self, workspace_id: str, basis: _Basis, tallies: Tallies, row: Row) -> None:
         """Tools that are new to us in this part are among those that are listed; most segments bring none."""
         unknown = [tool.decode(errors="replace") for tool in tallies[TOOL] if tool and tool not in basis.keys[TOOL]]
-        if unknown:
+        unknown += basis.unnoted
+        if not unknown:
+            return
+        try:
             await note_seen(self._client, workspace_id, unknown, row.last_ms)
+        except StoreUnavailable as error:  # a full store takes nothing, and it is sealing that makes room
+            log.info("tools of workspace %s are listed later: %s", workspace_id, error)
+            basis.unnoted = unknown
+        else:
+            basis.unnoted = []
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
         """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""

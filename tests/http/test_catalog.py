@@ -10,6 +10,7 @@ from app.audit.sealer import Sealer
 from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
 from app.redis_client.client import open_client
 from app.store.catalog import MAX_SEEN, note_seen
+from app.store.keyspace import Keyspace
 
 REFUND = {
     "name": "payment.refund",
@@ -190,16 +191,25 @@ def test_all_tools_together_are_bounded_in_bytes(tenant, put):
     assert "bytes" in answer.json()["error"]["message"]
 
 
-def seal(tenant):
+def on_the_store(tenant, act):
+    """What `act` gives with a client of the tenant's store."""
+
     async def run():
         client = open_client(tenant.store_url, 1000)
         try:
-            while await Sealer(client, 512, 100).seal_next(tenant.id):
-                pass
+            return await act(client)
         finally:
             await client.close()
 
-    asyncio.run(run())
+    return asyncio.run(run())
+
+
+def seal(tenant):
+    async def act(client):
+        while await Sealer(client, 512, 100).seal_next(tenant.id):
+            pass
+
+    on_the_store(tenant, act)
 
 
 def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
@@ -215,18 +225,32 @@ def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
     assert answer.status_code == 404
 
 
+def test_what_cannot_be_noted_is_sealed_all_the_same_and_noted_later(tenant):
+    """A full store takes no names, and sealing is what makes room in it."""
+    agent = tenant.new_agent()["id"]
+    key = Keyspace(tenant.id).seen_tools
+
+    async def act(client):
+        sealer = Sealer(client, 512, 100)
+        await client.call("SET", key, "of another type, so that nothing can be added")
+        tenant.authorize(agent, "mail.send")
+        first = await sealer.seal_next(tenant.id)
+        await client.call("DEL", key)
+        tenant.authorize(agent, "mail.read")
+        return first, await sealer.seal_next(tenant.id)
+
+    assert [sealed.number for sealed in on_the_store(tenant, act)] == [1, 2]
+    assert names(tenant) == ["mail.read", "mail.send"]
+
+
 def test_a_caller_that_invents_names_fills_nothing(tenant):
     """The latest stay."""
 
-    async def run():
-        client = open_client(tenant.store_url, 1000)
-        try:
-            await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)
-            await note_seen(client, tenant.id, ["new"], 2)
-        finally:
-            await client.close()
+    async def act(client):
+        await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)
+        await note_seen(client, tenant.id, ["new"], 2)
 
-    asyncio.run(run())
+    on_the_store(tenant, act)
     found = names(tenant)
     assert len(found) == MAX_SEEN
     assert "new" in found
