@@ -223,6 +223,24 @@ class TestWhatIsJudged:
         assert said["tools"][1] == {"name": "tool_2", "description": "d", "x-new": [1]}
         assert (said["nextCursor"], said["x"]) == ("n", {"y": 1})
 
+    def test_the_service_itself_says_what_is_hidden_and_announced(self, lines, service, admin):
+        """As its catalogue and the agent's policies have it, to a key that may ask about this agent alone."""
+        agent = admin.send(calls.create_agent("listed", alias="listed")).id
+        rules = [
+            {"type": "tool_denylist", "tools": ["tool_0"]},
+            {"type": "approval_required", "tools": ["tool_1"]},
+            {"type": "parameter_constraint", "tools": ["tool_2"], "parameters": {"amount": {"min": 1, "max": 5}}},
+        ]
+        admin.send(calls.create_policy(agent, "tools", rules))
+        admin.send(calls.put_catalog([{"name": f"tool_{number}"} for number in range(3)]))
+        key = admin.send(calls.create_api_key("laptop", ["authorize"], agents=[agent])).key
+        talk = lines(service.url, "--agent", "listed", tools=4, key=key)
+        talk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        talk.read()
+        shown = {tool["name"]: tool["description"] for tool in talk.read()["result"]["tools"]}
+        assert list(shown) == ["tool_1", "tool_2", "tool_3"]
+        assert ["A person must approve" in text for text in shown.values()] == [True, False, False]
+
     def test_a_thousand_tools_are_listed(self, lines, faulty):
         statuses = {"tools": [{"name": f"tool_{number}", "status": "denied"} for number in range(0, 1000, 2)]}
         talk = lines(faulty(answer(200, statuses)).url, tools=1000)
