@@ -37,7 +37,7 @@ from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import REQUEST_ID_HEADER, fit_request_id, request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
-from app.model.decisions import AuthorizeRequest, Decision
+from app.model.decisions import AuthorizeRequest
 from app.model.keys import Caller
 from app.replica import Services
 from app.throttling.large_calls import LARGE_BYTES
@@ -83,22 +83,18 @@ async def respond(services: Services, call: Call, question: Translation | None =
         given = single_headers(call.headers, _READ)
         raw_key = raw_key_of(given.get(AUTHORIZATION))
         caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
+        counted = 0
         try:
             if not caller.asks_for_all:
                 require_asking(caller)
-            if call.most > IN_THE_LOOP_BYTES or question is not None:
-                request, decision = await _judge(
-                    services, caller, call, given.get(IDEMPOTENCY_KEY), question, arrived_us
-                )
-            else:
-                max_bytes = services.settings.call_bytes_max
-                raw = await call.body(max_bytes)
-                request = decode_tool_call(
-                    raw, given.get(IDEMPOTENCY_KEY), services.redactor, services.signer, max_bytes
-                )
-                if not caller.asks_for_all:
-                    require_asking_for(caller, request.agent_id)
-                decision = await services.authorizer.authorize(caller, request, arrived_us)
+            counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
+            raw = await call.body(services.settings.call_bytes_max)
+            what = (services, raw, call.headers, given.get(IDEMPOTENCY_KEY), question)
+            is_small = len(raw) <= IN_THE_LOOP_BYTES
+            request = _decode(*what) if is_small else await services.pool.run(caller.workspace_id, _decode, *what)
+            if not caller.asks_for_all:
+                require_asking_for(caller, request.agent_id)
+            decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has vouched for the key, so the store is asked before the caller learns anything.
             await services.authenticator.authenticate(raw_key, promptly=True)
@@ -106,6 +102,9 @@ async def respond(services: Services, call: Call, question: Translation | None =
         except Unauthorized:
             services.authenticator.forget(raw_key)
             raise
+        finally:
+            if counted:
+                services.large_calls.leave(caller.workspace_id, counted)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         problem = error if isinstance(error, AppError) else unexpected(error)
         note_failure(services, call.peer, call.headers, problem)
@@ -126,34 +125,12 @@ async def respond(services: Services, call: Call, question: Translation | None =
     return Answer(200, headers, body)
 
 
-async def _judge(
-    services: Services,
-    caller: Caller,
-    call: Call,
-    idempotency_key: bytes | None,
-    question: Translation | None,
-    arrived_us: int,
-) -> tuple[AuthorizeRequest, Decision]:
-    """What a call asks that may be large, and the decision on it. Raises Overloaded where there is no room for it."""
-    max_bytes, counted = services.settings.call_bytes_max, 0
-    if call.most > LARGE_BYTES:
-        counted = min(call.most, max_bytes)
-        if not services.large_calls.enter(caller.workspace_id, counted):
-            raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
-    try:
-        raw = await call.body(max_bytes)
-        if len(raw) <= IN_THE_LOOP_BYTES:
-            request = _decode(services, raw, call.headers, idempotency_key, question)
-        else:
-            request = await services.pool.run(
-                caller.workspace_id, _decode, services, raw, call.headers, idempotency_key, question
-            )
-        if not caller.asks_for_all:
-            require_asking_for(caller, request.agent_id)
-        return request, await services.authorizer.authorize(caller, request, arrived_us)
-    finally:
-        if counted:
-            services.large_calls.leave(caller.workspace_id, counted)
+def _enter_large(services: Services, caller: Caller, call: Call) -> int:
+    """As how many bytes the call is among the large ones now. Raises Overloaded where there is no room for it."""
+    counted = min(call.most, services.settings.call_bytes_max)
+    if not services.large_calls.enter(caller.workspace_id, counted):
+        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    return counted
 
 
 def _decode(
