@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,8 @@ def create_agent(service: Service, bodies: dict[str, Any]) -> tuple[str, dict[st
 def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict[str, Any]) -> Answer:
     """The answer to one call, sent once."""
     body = {"agent_id": agent_id, "tool_name": call["tool"], "parameters": call["arguments"]}
+    if "conversation" in call:
+        body["context"] = {"session": call["conversation"]}
     sent = time.perf_counter()
     try:
         status, answer = service.post("/v1/authorize", body)
@@ -137,10 +139,24 @@ def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict
 def replay(
     service: Service, agent_id: str, names: dict[str, str], calls: Sequence[dict[str, Any]], concurrency: int
 ) -> Iterator[Answer]:
-    """The answers in the order of the calls; at most `concurrency` calls are under way at a time."""
-    pool = ThreadPoolExecutor(concurrency)
+    """The answers in the order of the calls; at most `concurrency` calls are under way at a time.
+
+    A conversation goes on only after its last answer, however many of them there are at a time.
+    """
+
+    def ask(call: dict[str, Any], before: Future[Answer] | None) -> Answer:
+        if before is not None:
+            wait([before])
+        return authorize(service, agent_id, names, call)
+
+    pool, last, asked = ThreadPoolExecutor(concurrency), dict[str, Future[Answer]](), list[Future[Answer]]()
     try:
-        yield from pool.map(lambda call: authorize(service, agent_id, names, call), calls)
+        for call in calls:
+            conversation = call.get("conversation", "")
+            asked.append(pool.submit(ask, call, last.get(conversation)))
+            if conversation:
+                last[conversation] = asked[-1]
+        yield from (answer.result() for answer in asked)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -71,7 +71,12 @@ def judged(agent, tool, arguments, context=None):
 def outcomes(agent, moment):
     """The outcome of every call at this moment, all quotas having room."""
     now_us = int(moment.astimezone(UTC).timestamp()) * 1_000_000
-    requests = [AuthorizeRequest(AGENT.id, call["tool"], "authorize", call["arguments"], b"") for call in CALLS]
+    requests = [
+        AuthorizeRequest(
+            AGENT.id, call["tool"], "authorize", call["arguments"], b"", context={"session": call["conversation"]}
+        )
+        for call in CALLS
+    ]
     return [(request.tool_name, decide(agent, request, now_us).outcome) for request in requests]
 
 
