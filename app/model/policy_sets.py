@@ -1,7 +1,7 @@
 """Sets of policies: all of an agent's, a group's or the workspace's, and what becomes of each when one is written."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -60,6 +60,10 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
             if given is not None and canonical_uuid(given) is None:
                 raise FieldError(field, "must be a UUID")
 
+
+_OWN = {"id", "agent_id", "group", "version"}
+_SET = [name for name in PolicyEntry.__struct_fields__ if name in Policy.__struct_fields__ and name not in _OWN]
+"""The fields of a policy that an entry sets."""
 
 Entries = Annotated[list[PolicyEntry], Meta(max_length=MAX_POLICIES)]
 
@@ -163,16 +167,8 @@ def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
 
 def entry_of(policy: Policy) -> PolicyEntry:
     """The policy as an entry of a set, by its id if it has one."""
-    return PolicyEntry(
-        id=policy.id or None,
-        key=policy.key,
-        kind=policy.kind,
-        name=policy.name,
-        rules=list(policy.rules),
-        priority=policy.priority,
-        enabled=policy.enabled,
-        agent_message=policy.agent_message,
-    )
+    fields = {name: getattr(policy, name) for name in _SET}
+    return PolicyEntry(id=policy.id or None, **fields | {"rules": list(policy.rules)})
 
 
 def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
@@ -216,36 +212,16 @@ def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy
 
 
 def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
-    return Policy(
-        id="",
-        agent_id=agent_id,
-        group=group,
-        key=entry.key,
-        kind=entry.kind,
-        name=entry.name,
-        rules=tuple(entry.rules),
-        priority=entry.priority,
-        enabled=entry.enabled,
-        mode=entry.mode,
-        agent_message=entry.agent_message,
-        created_ms=0,
-        updated_ms=0,
-        version=0,
-    )
+    return Policy(id="", agent_id=agent_id, group=group, **_fields_of(entry), created_ms=0, updated_ms=0, version=0)
 
 
 def _became(policy: Policy, entry: PolicyEntry) -> Policy:
     """The policy as the entry has it; itself if it is so already."""
-    wanted = replace(
-        policy,
-        key=entry.key,
-        kind=entry.kind,
-        name=entry.name,
-        rules=tuple(entry.rules),
-        priority=entry.priority,
-        enabled=entry.enabled,
-        mode=entry.mode,
-        agent_message=entry.agent_message,
-    )
+    wanted = replace(policy, **_fields_of(entry))
     # Not compared as Python compares them: to it, 1 is true.
     return policy if _encode(wanted) == _encode(policy) else wanted
+
+
+def _fields_of(entry: PolicyEntry) -> dict[str, Any]:
+    """What the entry says of its policy."""
+    return {name: getattr(entry, name) for name in _SET} | {"rules": tuple(entry.rules)}
