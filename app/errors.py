@@ -75,7 +75,7 @@ class NotFound(AppError):
 
 
 class OwnApproval(AppError):
-    """Who asked may not decide, and only who asked may cancel."""
+    """The key that asked may not decide, and only that key may cancel."""
 
     status = 403
     code = "OWN_APPROVAL"

@@ -40,9 +40,10 @@ class _Work:
 class FairPool:
     """Runs functions in `threads` threads. Workspaces take turns, however much one of them has waiting.
 
-    No workspace has all the threads, so work of another waits for a turn and never for the end of what is long.
-    Who waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. Who goes away
-    leaves the queue; what already runs keeps its thread until it next asks whether it is wanted (`app/wanted.py`).
+    No workspace gets all the threads, so the work of another waits for a turn and never for a long job to end. A caller
+    that waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. A caller that
+    goes away leaves the queue; a job that already runs keeps its thread until it next asks whether it is still wanted
+    (`app/wanted.py`).
     """
 
     def __init__(

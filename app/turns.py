@@ -10,7 +10,7 @@ from app.errors import Overloaded
 
 
 class _Turns:
-    """Who waits for a turn, in the order in which they came."""
+    """The tasks that wait for a turn, in the order in which they came."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -19,7 +19,7 @@ Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
 _AGENT_BYTES, _MARK_BYTES = 2_000, 200
 _LARGE_BYTES = 32 * 1024
-"""More JSON of rules than this is compiled in a thread: so much takes up to 10 ms."""
+"""Rules with more JSON than this, which takes up to 10 ms, are compiled in a thread."""
 
 
 class CachedAgent(Generic[Compiled]):
@@ -130,7 +130,7 @@ class AgentCache(Generic[Compiled]):
         return entry
 
     def _grow(self, key: _Key, entry: CachedAgent[Compiled], more: int) -> None:
-        """The entry counts as `more` bytes than before, and others leave where there is no room for it."""
+        """The entry counts for `more` bytes than before; others leave if there is no room."""
         if self._entries.get(key) is not entry:
             return
         entry.size += more
@@ -139,7 +139,7 @@ class AgentCache(Generic[Compiled]):
             self._remove(next(iter(self._entries)))
 
     def _compile_sized(self, governed: Governed) -> tuple[Compiled, int]:
-        """The compiled agent, and as how many bytes it counts."""
+        """The compiled agent, and the number of bytes it counts for."""
         marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)
         compiled = self._compile(governed.agent, governed.policies, governed.shared_marks)
         return compiled, _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks
@@ -152,7 +152,7 @@ class AgentCache(Generic[Compiled]):
 
 
 def _takes_long(policies: Iterable[Policy]) -> bool:
-    """Whether everybody would wait too long if the loop compiled these."""
+    """Whether compiling these in the loop would keep other calls waiting too long."""
     patterns = total = 0
     for policy in policies:
         patterns += pattern_count(policy.rules)

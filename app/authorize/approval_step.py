@@ -14,7 +14,7 @@ from app.store.keyspace import Keyspace
 
 
 class ApprovalStep(Struct, frozen=True, kw_only=True):
-    """What the commit shall do where a person is asked; `Escalates` if it does not come to that.
+    """What the commit does if a person must be asked; the reply is `Escalates` if the step does not apply.
 
     step: ask = make an approval, attach = to the pending one, use = the approved one, probe = nothing.
     held_id, held_version: what the call's approval was when it was read. full: the full quotas that this counts with.

@@ -39,11 +39,11 @@ class Authenticator:
         return caller
 
     def forget(self, raw_key: str) -> None:
-        """The key is one that this replica has not seen: it has turned out to be revoked or to have expired."""
+        """The key is no longer cached here, because it has turned out to be revoked or expired."""
         self._remembered.pop(digest_of(raw_key), None)
 
     async def authenticate_once(self, raw_key: str) -> Caller:
-        """The caller, as the store had it while this call ran; however many ask at once, the store is asked once.
+        """The caller, as the store had it while this call ran; concurrent calls share one read of the store.
 
         Enough before a commit, which checks again. Raises as `check` does.
         """

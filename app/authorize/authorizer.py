@@ -21,7 +21,7 @@ BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decision
 
 
 class Authorizer:
-    """Decides tool calls. Only the commit says yes: what is cached here can cost a retry, never a wrong answer."""
+    """Decides tool calls. Only the commit says yes: a stale cache can cost a retry, never a wrong answer."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Authorizer:
             agent = held.compiled
             if agent.is_quick(request):
                 plan = decide(agent, request, now_us, caller.key_id)
-            else:  # large patterns over long texts take many milliseconds, and everybody else would wait for them
+            else:  # large patterns over long strings take many milliseconds, and every other call would wait
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us

@@ -46,7 +46,7 @@ from app.store.policy_owners import group_token
 
 
 class Runner(Protocol):
-    """Runs a script or a command and gives its reply. Raises StoreUnavailable where there is none.
+    """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
 
     prepare: what calls the script with the arguments that it is given, `varying` of them, before the `settled` ones.
     distrust: its replies are not those of its commands any more; it goes on with new connections.
@@ -60,7 +60,7 @@ class Runner(Protocol):
 
 
 class Stale(Struct, frozen=True):
-    """The plan was made from what is no longer so, and nothing was written: decide again.
+    """The plan is out of date and nothing was written: decide again.
 
     time_us: the store's time when it said so.
     version_moved: the agent or its policies changed; otherwise only the clock left the plan's interval.
@@ -77,7 +77,7 @@ class Escalates(Struct, frozen=True):
 
 
 class Overtaken(Struct, frozen=True):
-    """The call's approval is not as it was read, and nothing was written: read it again.
+    """The call's approval has changed since it was read, and nothing was written: read it again.
 
     time_us: the store's time when it said so; by our own idea of it, what has just run out would still be good.
     ended: it is as it was read, but what it rests on is gone, so that another must be asked for.

@@ -1,4 +1,4 @@
-"""Calls that a person must be asked about: the commit makes their approval, attaches to it, or uses it."""
+"""Calls that need a person: the commit creates their approval, joins it, or uses it."""
 
 import re
 from collections.abc import Awaitable, Callable, Collection
@@ -128,7 +128,7 @@ class EscalatedCalls:
     async def _settle(
         self, asked: Asked, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
-        """Do what the call's approval calls for, again as long as others change it or the quotas meanwhile."""
+        """Do what the call's approval requires, and retry while others change it or the quotas."""
         beyond: tuple[Escalation, ...] = ()
         ended = ""
         for _ in range(ATTEMPTS):
@@ -215,7 +215,7 @@ def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Es
 
 
 def _hides(request: AuthorizeRequest) -> bool:
-    """Whether the log, and so a person, sees less of the call than is bound."""
+    """Whether the log, and therefore a person, sees less of the call than the approval binds."""
     shown = request.recorded_parameters + request.recorded_context
     return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None
 

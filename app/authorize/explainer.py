@@ -1,4 +1,4 @@
-"""Explanations of calls that nobody makes: the hot path with a tracer, on a commit that writes nothing."""
+"""Explanations of calls that are not made: the hot path with a tracer, on a commit that writes nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -70,7 +70,7 @@ class Explainer:
     async def explain(
         self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None
     ) -> Explanation:
-        """What `authorize` would answer to this caller, and what every rule has to do with it.
+        """What `authorize` would answer to this caller, and how every rule bears on it.
 
         request: its agent_id is an id, and it has no idempotency key.
         at_us: the store's time at which the call would be made; None = now. In the past, quotas are as they are now.
@@ -104,7 +104,7 @@ class Explainer:
         )
 
     async def _judge(self, caller: Caller, request: AuthorizeRequest, at_us: int | None, drafting: Drafting) -> _Judged:
-        """The call decided as `Authorizer.authorize` decides it, again as long as it is stale."""
+        """The call decided as `Authorizer.authorize` decides it, and retried while the plan is stale."""
         workspace_id = caller.workspace_id
         now_us = self._clock.now_us() if at_us is None else at_us
         for _ in range(ATTEMPTS):

@@ -28,5 +28,5 @@ class StoreClock:
 
 
 def monotonic_us() -> int:
-    """Our own clock, us; it never steps, and it means nothing to anybody else."""
+    """Our own monotonic clock, us; it never steps, and its values mean nothing to other processes."""
     return time.monotonic_ns() // 1000

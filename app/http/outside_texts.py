@@ -1,13 +1,13 @@
-"""What stands between the texts of a JSON text, found without decoding it: linear time, in C, in short steps."""
+"""What stands between the strings of a JSON text, found without decoding it: linear time, in C, in short steps."""
 
 _PIECE = 128 * 1024
 _BLANKS = b" \t\r\n"
 
 
 def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
-    """What stands between the texts of a JSON text, less some bytes that are not wanted.
+    """What stands between the strings of a JSON text, without the `dropped` bytes.
 
-    Little memory is made anew here: of a large body that takes longer than to look at it.
+    It allocates little: for a large body, allocating takes longer than scanning.
     """
     # Each byte keeps an odd or even number of quotation marks before it: what is left of a text is still a text.
     return _between_quotes(_without_escapes(raw).translate(None, dropped).replace(b'""', b""))

@@ -39,7 +39,7 @@ class ReplayTask(Struct, frozen=True, kw_only=True):
 
 
 class Decider(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Who gave a result; all null for a default deny.
+    """The policy and rule that gave a result; all null for a default deny.
 
     policy_id: The policy; null where the draft makes it.
     policy_name: Its name in the draft, or where the draft does not have it, as it was then.

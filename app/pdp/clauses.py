@@ -1,4 +1,4 @@
-"""What a test says of a value: the parts of a sentence that a person understands, and none that a value can rewrite."""
+"""What a test says of a value: parts of a sentence for people that no value can rewrite."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

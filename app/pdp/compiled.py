@@ -33,7 +33,7 @@ _QUICK_TOOL_PATTERNS = 50_000
 
 
 class ToolView(Struct, frozen=True):
-    """Who is asked about one tool, in the order in which they are named where several give the same result.
+    """The policies asked about one tool; if several give the same result, the first is the one named.
 
     asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, and after
     them the guardrails; without those that abstain. Empty if no tier says anything: then nothing undoes the denial.

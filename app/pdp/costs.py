@@ -1,4 +1,4 @@
-"""What it costs at worst to decide a call, as far as that shows before it is decided; in steps of about 4 ns."""
+"""The worst-case cost of deciding a call, as far as it is known beforehand; in steps of about 4 ns."""
 
 from collections.abc import Iterable
 

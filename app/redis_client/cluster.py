@@ -123,7 +123,7 @@ class Cluster:
             await self._ask(node or self._node_of(key), sent)
 
     def _look(self, lost: ClusterNode) -> None:
-        """Look at the cluster anew, beside everything else, and not more often than makes sense."""
+        """Read the cluster's layout again in the background, and not more often than makes sense."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_anew(lost))
 

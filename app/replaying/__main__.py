@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def step_aside() -> None:
-    """Whoever else wants this core has it: decisions do not wait for a replay."""
+    """Anything else that wants this core gets it first: decisions do not wait for a replay."""
     os.nice(_NICENESS)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -188,7 +188,7 @@ class Agents:
         keyspace = Keyspace(workspace_id)
         require_version((await self.get(workspace_id, agent_id)).revision, if_match)
         for _ in range(ATTEMPTS):
-            # Whoever edits the policies all the time would otherwise overtake us all the time.
+            # Without this, a caller that keeps editing the policies would overtake us every time.
             frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
             require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
             governed = await self.load(workspace_id, agent_id)

@@ -62,7 +62,7 @@ _POLICY = (
 
 @get("/", status_code=HTTP_302_FOUND)
 async def root() -> Response[None]:
-    """Whoever opens the address that a start prints arrives at the page."""
+    """The address that a start prints leads to the page."""
     return Response(None, headers={"Location": "/docs"})
 
 

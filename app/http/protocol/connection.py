@@ -228,7 +228,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._read_body(self._incoming.take())
 
     def _break_off(self, error: AppError) -> None:
-        """What is coming will never be a request. Who answers it already is told, and has the last word."""
+        """What arrives will never be a request. An exchange that already answers is told, and has the last word."""
         exchange = self._exchange
         if self.state is DISCARDING:
             self._end("refused")

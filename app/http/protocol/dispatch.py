@@ -1,4 +1,4 @@
-"""Who answers a request: the hot path a call, the application everything else."""
+"""Which side answers a request: the hot path takes calls, the application everything else."""
 
 import asyncio
 from typing import Any, cast

@@ -17,7 +17,7 @@ tells; an answer that is silent for long writes something then."""
 
 
 class Ends(NamedTuple):
-    """Who is at the ends of a connection: address and port, None where it has none."""
+    """The two ends of a connection: address and port, None for an end without one."""
 
     client: tuple[str, int] | None
     server: tuple[str, int] | None
