@@ -12,6 +12,7 @@ from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
 from app.views.webhooks import WebhookView
 
 if TYPE_CHECKING:
+    from app.model.webhooks import Webhook
     from app.replica import Services
 
 WEBHOOK = click.argument("webhook", type=Uuid())
@@ -75,17 +76,12 @@ def create_webhook(
             raise click.BadParameter(str(refused), param_hint="URL") from None
         workspace_id = await services.workspaces.find(workspace)
         wanted = [WebhookEvent(each) for each in events]
-        made, signs = await services.webhooks.create(
+        made = await services.webhooks.create(
             workspace_id, url, wanted, format=WebhookFormat(kind), denied=denied, secret=secret
         )
-        [state] = await services.webhooks.states(workspace_id, [made.id])
-        return WebhookView.of(made, state, signs), signs
+        return await _with_secret(services, workspace_id, *made)
 
-    made, signs = with_services(create)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"id     {made.id}\nsecret {signs} (shown this once)")
+    _print_secret(with_services(create), as_json=as_json)
 
 
 @webhooks.command("list")
@@ -182,15 +178,11 @@ def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> 
 
     async def rotate(services: "Services") -> tuple[WebhookView, str]:
         workspace_id = await services.workspaces.find(workspace)
-        made, signs = await services.webhooks.rotate(workspace_id, webhook, overlap)
-        [state] = await services.webhooks.states(workspace_id, [made.id])
-        return WebhookView.of(made, state, signs), signs
+        return await _with_secret(
+            services, workspace_id, *await services.webhooks.rotate(workspace_id, webhook, overlap)
+        )
 
-    made, signs = with_services(rotate)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"secret {signs} (shown this once)")
+    _print_secret(with_services(rotate), as_json=as_json)
 
 
 @webhooks.command("delete")
@@ -208,3 +200,19 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
         print_json({"deleted": webhook})
     else:
         click.echo(f"deleted {webhook}")
+
+
+async def _with_secret(
+    services: "Services", workspace_id: str, webhook: "Webhook", secret: str
+) -> tuple[WebhookView, str]:
+    """The webhook as it stands, and what signs for it from now on."""
+    [state] = await services.webhooks.states(workspace_id, [webhook.id])
+    return WebhookView.of(webhook, state, secret), secret
+
+
+def _print_secret(made: tuple[WebhookView, str], *, as_json: bool) -> None:
+    webhook, secret = made
+    if as_json:
+        print_json(webhook)
+    else:
+        click.echo(f"id     {webhook.id}\nsecret {secret} (shown this once)")
