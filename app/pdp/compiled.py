@@ -166,15 +166,13 @@ class CompiledAgent:
         """
         if plan.marks:
             return False
-        if plan.shadow is not None and (self.combined is None or plan.shadow is not self.combined.view(tool).shadow):
+        beside = () if plan.shadow is None else plan.shadow.quotas
+        if beside and (self.combined is None or plan.shadow is not self.combined.view(tool).shadow):
             return False
-        if not plan.quotas:
-            return True
-        usual = self.view(tool).when_all_pass
+        if plan.quotas and plan.quotas is not self.view(tool).when_all_pass.quotas:
+            return False
         # What a call took of a refundable limit is kept under its own id.
-        return plan.quotas is usual.quotas and not any(
-            isinstance(quota, Quota) and quota.refundable for quota in plan.quotas
-        )
+        return not any(isinstance(quota, Quota) and quota.refundable for quota in (*plan.quotas, *beside))
 
     def view(self, tool: str) -> ToolView:
         """The policies as `tool` sees them."""

@@ -28,6 +28,7 @@ class ShadowPolicies:
     def __init__(self, policies: Iterable[Policy]) -> None:
         in_shadow = evaluation_order(policy for policy in policies if policy.in_shadow)
         self.ids = frozenset(policy.id for policy in in_shadow)
+        self._settled: dict[ShadowOutcome, ShadowPlan] = {}
         self._marking: dict[str, _By] = {}
         for policy in in_shadow:
             for index, rule in enumerate(policy.rules):
@@ -57,12 +58,19 @@ class ShadowPolicies:
             by = outcome if outcome.policy_id in self.ids else first
             return _outcome(_by(by), outcome.result)
 
+        quotas = together.quotas
+        if together.outcome.result is Result.DENIED:
+            # A full quota of an enforced policy would make the answer the same.
+            quotas = tuple(each for each in quotas if each.policy_id in self.ids)
+        if not quotas and not together.marks:
+            settled = named(together.outcome)
+            return self._settled.setdefault(settled, ShadowPlan((), (settled,), ()))
         marks = [mark for mark in together.marks if not mark.soft or mark.name in self._marking]
         rooms = tuple(SessionRoom(mark.name, together.session) for mark in marks)
         crowded = (_outcome(self._marking.get(mark.name, _by(first)), Result.DENIED) for mark in marks)
-        outcomes = named(together.outcome), *(named(each.when_full) for each in together.quotas), *crowded
-        own = (*(each.policy_id in self.ids for each in together.quotas), *(False for _ in rooms))
-        return ShadowPlan((*together.quotas, *rooms), outcomes, own)
+        outcomes = named(together.outcome), *(named(each.when_full) for each in quotas), *crowded
+        own = (*(each.policy_id in self.ids for each in quotas), *(False for _ in rooms))
+        return ShadowPlan((*quotas, *rooms), outcomes, own)
 
 
 def beside(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:

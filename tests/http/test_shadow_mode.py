@@ -99,6 +99,16 @@ def test_what_is_reported_as_not_executed_is_given_back_in_shadow_too(tenant, ag
     assert divergence(tenant, policy)["total"] == 1
 
 
+def test_what_a_shadow_limit_alone_took_is_given_back_call_by_call(tenant, agent_id):
+    """Each call is noted under its own id, however alike they are."""
+    policy = tenant.new_policy(agent_id, limit(1, refundable=True), **IN_SHADOW)
+    for _ in range(3):
+        made = tenant.authorize(agent_id)
+        told = tenant.reader.post(f"/v1/decisions/{made['id']}/outcome", json={"status": "not_executed"}).json()
+        assert told["refunded"] == 0
+    assert divergence(tenant, policy)["total"] == 0
+
+
 def test_an_explanation_says_what_would_be(tenant, agent_id):
     """Of a call that nobody makes, and of one that was made; nothing is counted by it."""
     policy = tenant.new_policy(agent_id, NO_MAIL, limit(3), name="no mail", **IN_SHADOW)
