@@ -57,6 +57,7 @@ STATUSES = {
         [([constraint(a={"max": 1, "type": "string"})], {})],
         "denied",
     ),
+    "a shadow policy": ([([ALLOW], {}), ([APPROVAL], {**GUARDRAIL, "mode": "shadow"})], "allowed"),
     "a limit with room": ([([ALLOW, limit(1)], {})], "allowed"),
     "a limit per parameter": ([([ALLOW, limit(1, limit={"per": ["parameters.x"]})], {})], "conditional"),
     "a session": (

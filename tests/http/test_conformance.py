@@ -46,6 +46,15 @@ CONFIG = {
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
         # Which addresses may be sent to, no schema tells.
         {"include-path-regex": "^/v1/webhooks", "checks": {"positive_data_acceptance": {"enabled": False}}},
+        # Two tools of one list have two names, and the one of a body is the path's, in which it may have more letters.
+        {"include-path": "/v1/catalog", "checks": {"positive_data_acceptance": {"enabled": False}}},
+        {
+            "include-path": "/v1/catalog/tool/{tool}",
+            "checks": {
+                "positive_data_acceptance": {"enabled": False},
+                "negative_data_rejection": {"enabled": False},
+            },
+        },
         # It leads to the page.
         {"include-path": "/", "checks": {"positive_data_acceptance": {"expected-statuses": ["302"]}}},
         # Whatever is wrong with a hook's question, its answer is 200 and a denial.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.http.api.api_keys import CreateApiKey
+from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy
 from app.model.constraints import Circumstances, Constraint, Operand
 from app.model.policies import (
@@ -89,6 +90,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
             },
         ]
     },
+    PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
     PolicySetFile.__name__: {"oneOf": _OWNERS},
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: _EITHER,

@@ -32,8 +32,10 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", **CALLED},
     "policy_id": {"type": "string", **CALLED_POLICY},
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
+    "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
 }
-"""What stands in a path and may be no id: an agent's alias, a policy's key, a group's name (these need no escapes)."""
+"""What stands in a path and may be no id: an agent's alias, a policy's key, the name of a group or a tool (these need
+no escapes)."""
 _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
