@@ -110,13 +110,16 @@ _DIVERGENCES = _Family(
     DIRECTIONS,
     "direction",
 )
+_TRIPS = _Family(
+    "counter", "remit_breaker_trips_total", "Agents that a denial breaker has suspended.", _DIVERGENCES.end
+)
 _GAUGES = (
     ("remit_agent_cache_bytes", "Bytes of compiled policies that are kept."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are kept."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are remembered."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _DIVERGENCES.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _TRIPS.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
 FAMILIES = (
     _DECISIONS,
@@ -129,6 +132,7 @@ FAMILIES = (
     _REPORTED,
     _REFUNDED,
     _DIVERGENCES,
+    _TRIPS,
     *_GAUGE_FAMILIES,
 )
 ROW_BYTES = FAMILIES[-1].end * _WORD
@@ -179,6 +183,10 @@ class Metrics:
     def went_stale(self, *, version_moved: bool) -> None:
         """A plan has to be made again."""
         self._own[_STALE.start + (not version_moved)] += 1
+
+    def breaker_tripped(self) -> None:
+        """A denial has filled a breaker, and its agent is suspended."""
+        self._own[_TRIPS.start] += 1
 
     def answered(self, round_trip_us: int) -> None:
         """The store has answered a commit."""

@@ -175,6 +175,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             settings.store_timeout_ms * 1_000,
             settings.idempotency_keys_max,
             metrics.diverged,
+            metrics.breaker_tripped,
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)

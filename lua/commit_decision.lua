@@ -7,7 +7,7 @@ one bucket, nobody to ask, no Idempotency-Key. What other calls need are the par
 their sections stand in place of the line `--@ <section>` here, in the order of PARTS, and the script with all of them is
 commit_with_parts. A new part: a file, its name in PARTS, and what adds it to a call in app/authorize/commit.py.
 
-PARTS         parts groups first_answers interval limits sequences marks refunds approvals shadow explained
+PARTS         parts groups first_answers interval limits sequences marks refunds approvals breakers shadow explained
 
 KEYS[1]       caller_key      hash; the key's record: gone = revoked
 KEYS[2]       agent           hash; the agent's record with its version token

@@ -51,6 +51,7 @@ OPTIONAL = {
     b"approvalId": TEXT,
     b"decisionId": TEXT,
     b"shadow": JSON,
+    b"suspendedBy": TEXT,
 }
 """Fields that an entry may have besides, and how each stands in the line."""
 _AS_WRITTEN = list(FIELDS)

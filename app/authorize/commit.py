@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
+from app.authorize.breaker_part import TRIPPED
 from app.authorize.commit_words import VARYING, CommitWords
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.shadow_part import shadow_outcome
@@ -105,6 +106,7 @@ class CommitDecision:
     written, and what would have been the decision is the answer.
     first_answers_max: Idempotency-Keys whose answers are kept for one API key.
     diverged: told of every result that shadow policies would have made another, and of that.
+    tripped: told of each denial that suspends its agent.
     """
 
     def __init__(
@@ -116,10 +118,12 @@ class CommitDecision:
         patience_us: int | None = 250_000,
         first_answers_max: int = 1_000_000,
         diverged: Callable[[str, str], None] = lambda _result, _would: None,
+        tripped: Callable[[], None] = lambda: None,
     ) -> None:
         self._runner = runner
         self._diverged = diverged
         self._answered = answered
+        self._tripped = tripped
         self._clock = clock
         self._backlog = f"room:{backlog_max}"
         self._first_answers_max = first_answers_max
@@ -182,6 +186,9 @@ class CommitDecision:
             said = ""
             if plan.shadow is not None:
                 approval_text, _, said = approval_text.partition("\n")
+            if approval_text and approval_text.endswith(TRIPPED):
+                approval_text = approval_text.removesuffix(TRIPPED)
+                self._tripped()
             if approval is not None and approval_text:
                 decision = with_approval(decision_id, outcome, latency_us, time_us, approval, approval_text)
             else:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from app.authorize.breaker_part import add_breakers, denials_of
 from app.authorize.commit_words import CommitWords
 from app.authorize.shadow_part import Versions, add_shadow
-from app.model.decisions import HistoryCheck, Outcome, Plan, Quota, Result, SessionRoom
+from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, Result, SessionRoom
 from app.model.marks import MAX_SESSIONS
 from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
@@ -22,9 +23,9 @@ MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the age
 def add_quotas(
     words: CommitWords, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
 ) -> None:
-    """The plan's quotas and marks are added, with the parts that some of them need."""
+    """The plan's quotas, marks and breakers are added, with the parts that some of them need."""
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
-    quotas: tuple[Quota | HistoryCheck | SessionRoom, ...] = plan.quotas
+    quotas: tuple[Check | SessionRoom, ...] = plan.quotas
     if plan.shadow is not None:
         quotas += add_shadow(words, keyspace, plan, plan.shadow, versions)
     for number, quota in enumerate(quotas, 1):
@@ -32,13 +33,16 @@ def add_quotas(
             words.keys.append(keyspace.live_sessions(agent_id, quota.mark))
             words.settled += (0, 0, "", "", "", "")
             continue
-        if isinstance(quota, HistoryCheck):
+        if isinstance(quota, DenialCount):
+            words.keys.append(counted_in(keyspace, agent_id, quota))
+            newest_spared = quota.max_denials - 1
+        elif isinstance(quota, HistoryCheck):
             checks.append((number, quota))
             words.keys.append(_history_key(keyspace, agent_id, quota))
             newest_spared = 0
         else:
             limits.append((number, quota))
-            words.keys.append(_bucket_key(keyspace, quota))
+            words.keys.append(counted_in(keyspace, agent_id, quota))
             newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
         words.settled += (newest_spared, quota.window_us, *outcome_args(quota.when_full, versions))
     if limits:
@@ -50,6 +54,8 @@ def add_quotas(
         live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
         leaves = (f"{'~' if mark.soft else ''}{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
         words.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
+    if plan.breakers:
+        add_breakers(words, keyspace, agent_id, plan)
 
 
 def _add_limits(
@@ -91,7 +97,10 @@ def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, s
     return outcome.result, policy, f"{outcome.rule.index} {outcome.rule.type}", outcome.reason
 
 
-def _bucket_key(keyspace: Keyspace, quota: Quota) -> str:
+def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
+    """The key in which a limit counts the agent's calls, or a breaker its denials."""
+    if isinstance(quota, DenialCount):
+        return denials_of(keyspace, agent_id, quota)
     if quota.bucket:
         return keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket)
     return keyspace.quota(quota.policy_id, quota.fingerprint)

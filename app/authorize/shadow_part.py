@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from app.authorize.commit_words import CommitWords
-from app.model.decisions import HistoryCheck, Plan, Quota, Result, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.decisions import Check, Plan, Result, SessionRoom, ShadowOutcome, ShadowPlan
 from app.store.keyspace import Keyspace
 
 Versions = Mapping[str, int]
@@ -13,10 +13,10 @@ Versions = Mapping[str, int]
 
 def add_shadow(
     words: CommitWords, keyspace: Keyspace, plan: Plan, shadow: ShadowPlan, versions: Versions
-) -> tuple[Quota | HistoryCheck | SessionRoom, ...]:
+) -> tuple[Check | SessionRoom, ...]:
     """The part is added; the quotas that it needs besides the plan's own, to be numbered after them."""
     enforced = {quota: number for number, quota in enumerate(plan.quotas, 1)}
-    aside: list[Quota | HistoryCheck | SessionRoom] = []
+    aside: list[Check | SessionRoom] = []
     asks = ""
     for quota, own in zip(shadow.quotas, shadow.own, strict=True):
         number = None if isinstance(quota, SessionRoom) else enforced.get(quota)

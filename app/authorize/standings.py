@@ -1,9 +1,10 @@
 """How full the limits are that count for a call, and what its session was allowed: read, and nothing taken."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from app.model.decisions import HistoryCheck, Quota
+from app.authorize.quota_part import counted_in
+from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
 from app.model.policies import Sequenced
 from app.model.quotas import MICRO
@@ -14,6 +15,7 @@ from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
 
 _US = 1_000_000
+_Counted = TypeVar("_Counted", bound=Quota | DenialCount)
 
 
 class Level(NamedTuple):
@@ -36,27 +38,28 @@ async def read_standings(
     if not rules:
         return {}
     keyspace = keyspace_of(workspace_id)
-    quotas = [check for rule in rules.values() for check in rule.checks if isinstance(check, Quota)]
-    quota_us, levels = await read_levels(client, keyspace, quotas, now_us)
+    quotas = [check for rule in rules.values() for check in rule.checks if not isinstance(check, HistoryCheck)]
+    quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
     found: dict[Place, Standing] = {}
     for place, rule in rules.items():
         if isinstance(rule.rule.rule, Sequenced):
             found[place] = await _session(client, keyspace, agent_id, rule, quota_us)
         for check in rule.checks:
-            if isinstance(check, Quota):
+            if isinstance(check, DenialCount):
+                found[place] = _denials(check, levels[check])
+            elif isinstance(check, Quota):
                 found[place] = _standing(check, levels[check])
     return found
 
 
 async def read_levels(
-    client: Client, keyspace: Keyspace, quotas: Sequence[Quota], now_us: int | None = None
-) -> tuple[int, dict[Quota, Level]]:
-    """The time that quotas count by, us, and how full each of these is; nothing is taken."""
+    client: Client, keyspace: Keyspace, quotas: Sequence[_Counted], now_us: int | None = None, agent_id: str = ""
+) -> tuple[int, dict[_Counted, Level]]:
+    """The time that quotas count by, us, and how full each of these is; nothing is taken. agent_id: for breakers."""
     keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
     for quota in quotas:
-        bucket = (quota.policy_id, quota.fingerprint)
-        keys.append(keyspace.bucket(*bucket, quota.bucket) if quota.bucket else keyspace.quota(*bucket))
-        args += (quota.window_us, "calls" if quota.amount is None else "budget")
+        keys.append(counted_in(keyspace, agent_id, quota))
+        args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
     _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
     found = zip(quotas, levels[::2], levels[1::2], strict=True)
     return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
@@ -78,6 +81,17 @@ def _standing(quota: Quota, level: Level) -> Standing:
     takes = 1 if quota.amount is None else quota.amount
     is_full = level.taken + takes > quota.max_calls
     return Standing(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
+
+
+def _denials(breaker: DenialCount, held: Level) -> Standing:
+    level = QuotaLevel(
+        most=breaker.max_denials,
+        taken=held.taken,
+        left=max(0, breaker.max_denials - held.taken),
+        window_seconds=breaker.window_us // _US,
+        frees_in_seconds=-(-held.leaves_us // 1000) / 1000 if held.leaves_us > 0 else None,
+    )
+    return Standing(level, (), breaker.when_full.reason if level.left == 0 else None)
 
 
 async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int) -> Standing:

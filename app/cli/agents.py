@@ -67,7 +67,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
     if as_json:
         _print_json(found)
         return
-    fields = [("id", found.id), ("name", found.name), ("status", found.status.value)]
+    fields = [("id", found.id), ("name", found.name), ("status", _status(found))]
     if found.alias is not None:
         fields.insert(1, ("alias", found.alias))
     if found.description is not None:
@@ -226,6 +226,12 @@ def _print_changed(agent: Agent, *, as_json: bool) -> None:
 
 def _once(groups: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(groups))
+
+
+def _status(agent: Agent) -> str:
+    if agent.tripped is None:
+        return agent.status.value
+    return f"suspended by the denial breaker of policy {agent.tripped.policy_id} (decision {agent.tripped.decision_id})"
 
 
 def _text(given: str | None) -> str | None:

@@ -21,7 +21,7 @@ RESOURCES = ("agent", "policy", "api_key", "webhook", "catalog")
 
 @click.command("changes")
 @WORKSPACE
-@click.option("--actor", help="Only what this key changed: its id or name; `console` is this console.")
+@click.option("--actor", help="Only what this key changed: its id or name; or `console`, or `breaker`.")
 @click.option("--type", "kind", type=click.Choice(RESOURCES), help="Only changes of these.")
 @click.option("--id", "resource_id", type=Uuid(), help="Only changes of the thing with this id.")
 @click.option("--from", "from_", type=Time(), help="Only changes at or after this time: ISO 8601, a date, -24h.")
@@ -34,7 +34,7 @@ def changes(
     limit: int, before: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Print who changed which agent, policy, key or webhook, when and why, newest first."""
-    from app.model.changes import CONSOLE, ChangeQuery, ResourceType
+    from app.model.changes import BREAKER, CONSOLE, ChangeQuery, ResourceType
 
     async def read(services: "Services") -> "ChangePage":
         from app.store.changes import is_change_id
@@ -42,7 +42,7 @@ def changes(
         if before is not None and not is_change_id(before):
             raise click.BadParameter("is not where a page ended", param_hint="--before")
         workspace_id = await services.workspaces.find(workspace)
-        actor_id = actor if actor in (None, CONSOLE) else canonical_uuid(actor or "")
+        actor_id = actor if actor in (None, BREAKER, CONSOLE) else canonical_uuid(actor or "")
         if actor is not None and actor_id is None:
             actor_id = (await find_key(services, workspace_id, actor)).id
         query = ChangeQuery(

@@ -77,6 +77,8 @@ def _notes(report: ReplayReport) -> Iterator[str]:
         yield f"{_calls(report.not_listed)} flip besides: there are too many kinds of them to be listed"
     if report.approved:
         yield f"{_calls(report.approved)} people had approved; the draft asks people, too, and their yes was kept"
+    if report.trips:
+        yield f"Denial breakers suspend an agent {'once' if report.trips == 1 else f'{report.trips:,} times'}"
     if report.inactive:
         yield f"{_calls(report.inactive)} left out: the agent was not active"
 

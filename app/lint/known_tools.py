@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET
 
 from app.lint.warnings import Code, PolicyWarning
-from app.model.policies import PolicyRule, constraints_of, limit_of
+from app.model.counting import limit_of
+from app.model.policies import PolicyRule, constraints_of
 from app.model.quotas import Budget
 from app.pdp.call_schemas import segments_of
 

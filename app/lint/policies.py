@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from msgspec import UNSET
 
+from app.lint.breakers import breaker_warnings
 from app.lint.constraints import constraint_warnings
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.time_windows import windows_meet
@@ -13,6 +14,7 @@ from app.lint.tool_patterns import first_not_within, tools_meet
 from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import (
     ApprovalRequired,
+    DenialCounted,
     Policy,
     PolicyKind,
     PolicyRule,
@@ -75,6 +77,8 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
         if policy.enabled:
             yield from _against_lower_tiers(policy, enabled)
             yield from _below_what_always_decides(policy, enabled)
+    if policy.enabled:
+        yield from breaker_warnings(policy, enabled)
     yield from _contradictions(policy, [each for each in enabled if each.id != policy.id])
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule)
@@ -157,7 +161,7 @@ def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[Policy
 
 def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
     """What the policy's own allowlist refuses needs no other rule, and no other rule brings it back."""
-    if isinstance(rule, ToolAllowlist):
+    if isinstance(rule, ToolAllowlist | DenialCounted):
         return
     for _, allowlist in _of(policy, ToolAllowlist):
         if _always(allowlist) and not tools_meet(rule.tools, allowlist.tools):

@@ -18,6 +18,8 @@ class Code(StrEnum):
     MIN_MISSING = "min_missing"
     WINDOW_NEVER_OPENS = "window_never_opens"
     SEQUENCE_NEVER_BEGINS = "sequence_never_begins"
+    BREAKER_NEVER_FULL = "breaker_never_full"
+    BREAKER_ON_FIRST_DENIAL = "breaker_on_first_denial"
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_PARAMETER = "unknown_parameter"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from app.model.fields import Uuid
 from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.text import VISIBLE, FieldError, require_visible
 
@@ -51,6 +52,17 @@ class AgentStatus(StrEnum):
     REVOKED = "revoked"
 
 
+class Trip(Struct, frozen=True, rename="camel"):
+    """The denial breaker that suspended an agent.
+
+    policy_id: The policy that it is in.
+    decision_id: The denied decision that filled it.
+    """
+
+    policy_id: Uuid
+    decision_id: Uuid
+
+
 class Agent(Struct, frozen=True, kw_only=True):
     """An agent of a workspace.
 
@@ -60,6 +72,9 @@ class Agent(Struct, frozen=True, kw_only=True):
     version: 128 random bits in hexadecimal, replaced whenever the agent or one of its policies changes;
     a plan is committed only while it is still the one the plan was made from. Random rather than a
     counter, because a counter can repeat after a failover.
+    active_since: the revision that made it active when it had not been; 0 = it has always been. Denial breakers count
+    from there.
+    tripped: what suspended it, if a breaker did and it has not been active since.
     """
 
     id: str
@@ -72,6 +87,8 @@ class Agent(Struct, frozen=True, kw_only=True):
     updated_ms: int
     revision: int = 1
     version: str
+    active_since: int = 0
+    tripped: Trip | None = None
 
 
 def require_groups(groups: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     approval_id: The approval that the entry is about, or that the call asked for or used.
     decision_id: The decision of which an `outcome` tells what became.
     shadow: What would have been decided if the shadow policies had been enforced; only where it is another result.
+    suspended_by: The policy whose denial breaker this denial filled: with it the agent was suspended.
     """
 
     id: Id
@@ -54,6 +55,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     approval_id: Uuid | UnsetType = UNSET
     decision_id: Uuid | UnsetType = UNSET
     shadow: ShadowOutcome | UnsetType = UNSET
+    suspended_by: Uuid | UnsetType = UNSET
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from app.model.agents import Agent
+from app.model.agents import Agent, Trip
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.keys import ApiKey
 from app.model.policies import Policy
@@ -17,6 +17,8 @@ from app.model.webhooks import Webhook
 CONSOLE = "console"
 """Stands for the key's id and name where a change was made with `remit` or by a setting, without any key."""
 
+BREAKER = "breaker"
+"""The same where a denial breaker suspended an agent."""
 
 MAX_REASON = 500
 Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
@@ -46,8 +48,9 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: Its place in the trail: it sorts by time.
     timestamp: When it was made, by the store's clock.
-    actor_id: The API key that made it, or `console`: made with `remit` or by a setting, without a key.
-    actor_name: The name that the key had then, or `console`.
+    actor_id: The API key that made it; `console`: made with `remit` or by a setting, without a key; `breaker`: an agent
+    was suspended by a denial breaker.
+    actor_name: The name that the key had then, or `console` or `breaker`.
     kind: What was done; revoking a key is deleting it.
     resource_type: What it was done to.
     resource_id: Its id; of the catalogue, which is one, the workspace's.
@@ -56,6 +59,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     after: The same fields as they became; after a creation all of them, null after a deletion.
     sequence: Of agents and policies: the number of the newest audit entry then. No later entry was decided without it.
     reason: Why, as whoever made it said; left out where nobody did.
+    tripped: The breaker that made it, and the decision that filled it; left out where it was not a breaker.
     """
 
     id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+-[0-9]+$"})]
@@ -69,6 +73,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     after: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
     sequence: Count | UnsetType = UNSET
     reason: Reason | UnsetType = UNSET
+    tripped: Trip | UnsetType = UNSET
 
 
 class PolicyVersion(Struct, frozen=True):

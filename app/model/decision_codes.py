@@ -50,6 +50,7 @@ _OF_RULE = {
     "tool_allowlist": DecisionCode.NOT_ALLOWLISTED,
     "tool_denylist": DecisionCode.TOOL_DENIED,
     "approval_required": DecisionCode.APPROVAL_REQUIRED,
+    "denial_breaker": DecisionCode.APPROVAL_REQUIRED,
     "parameter_constraint": DecisionCode.PARAMETER_INVALID,
     "parameter_schema": DecisionCode.SCHEMA_INVALID,
     "rate_limit": DecisionCode.QUOTA_FULL,

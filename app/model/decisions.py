@@ -114,6 +114,28 @@ class HistoryCheck(Struct, frozen=True):
     session: str
 
 
+class DenialCount(Struct, frozen=True):
+    """A denial breaker that counts a call if it is denied; one that escalates is full like a quota, and takes nothing.
+
+    fingerprint: names the rule within its policy, as a quota's does.
+    max_denials: denied calls of the agent that the window may hold. when_full: the outcome while it is full.
+    suspends: whether the denial that fills it suspends the agent; then it is never found full.
+    since: the revision of the agent that made it active; what was denied before does not count.
+    """
+
+    policy_id: str
+    fingerprint: str
+    max_denials: int
+    window_us: int
+    when_full: Outcome
+    suspends: bool
+    since: int
+
+
+Check = Quota | HistoryCheck | DenialCount
+"""What the store is asked about a call."""
+
+
 class Mark(Struct, frozen=True):
     """What an allowed call of a tool leaves in its session.
 
@@ -169,7 +191,7 @@ class ShadowPlan(Struct, frozen=True):
     own: for each quota whether it is a shadow policy's own.
     """
 
-    quotas: tuple[Quota | HistoryCheck | SessionRoom, ...]
+    quotas: tuple[Check | SessionRoom, ...]
     outcomes: tuple[ShadowOutcome, ...]
     own: tuple[bool, ...]
 
@@ -184,16 +206,18 @@ class Plan(Struct, frozen=True):
     may_escalate: whether the outcome, or a quota that is full, asks for a person.
     session, marks: what the call leaves in its session, by the session's digest, if it is allowed.
     shadow: what shadow policies would make of it; None where they could not change the result.
+    breakers: what counts the call if it is denied; those that escalate stand among the quotas, too.
     """
 
     outcome: Outcome
-    quotas: tuple[Quota | HistoryCheck, ...] = ()
+    quotas: tuple[Check, ...] = ()
     holds_from_us: int = 0
     holds_until_us: int = FOREVER_US
     may_escalate: bool = False
     session: str = ""
     marks: tuple[Mark, ...] = ()
     shadow: ShadowPlan | None = None
+    breakers: tuple[DenialCount, ...] = ()
 
 
 class ApprovalRef(Struct, frozen=True, rename="camel"):

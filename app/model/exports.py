@@ -32,6 +32,7 @@ COLUMNS = (
     "approvalId",
     "decisionId",
     "shadow",
+    "suspendedBy",
 )
 """The columns of a CSV file. New ones come last, so that a column keeps its number."""
 
@@ -105,6 +106,7 @@ def _cells(line: bytes) -> list[str | float]:
         harmless(_code(entry)),
         *(harmless(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
         "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
+        harmless(_text(entry.suspended_by)),
     ]
 
 

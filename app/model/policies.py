@@ -1,6 +1,5 @@
 """Policies and their rules. A value that exists is valid: what is stored can always be evaluated."""
 
-import hashlib
 import zoneinfo
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -11,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.model.approval_terms import ApprovalTerms
+from app.model.breakers import BreakerAction, DenialBreaker
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
 from app.model.quotas import Budget, RateLimit
 from app.model.schemas import SchemaError, compile_schema
@@ -195,6 +195,28 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
     effect: Effect | UnsetType = UNSET
 
 
+class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
+    """Counts the denied calls of its tools, of each agent by itself; too many suspend the agent, or people are asked.
+
+    Only a guardrail has it.
+
+    denial_breaker: How many denials in which span, and what then.
+    """
+
+    denial_breaker: DenialBreaker
+
+    def __post_init__(self) -> None:
+        for word, given in (("when", self.when), ("unless", self.unless)):
+            if given is not UNSET:
+                raise FieldError(word, "a denial_breaker counts every denied call of its tools; leave it out")
+        super().__post_init__()
+
+    @property
+    def escalates(self) -> bool:
+        """Whether people are asked while it is full."""
+        return self.denial_breaker.action is BreakerAction.ESCALATE
+
+
 PolicyRule = (
     ToolAllowlist
     | ToolDenylist
@@ -205,6 +227,7 @@ PolicyRule = (
     | Budgeted
     | Sequenced
     | TimeBased
+    | DenialCounted
 )
 Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
@@ -274,50 +297,20 @@ def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> 
         raise FieldError("agent_id", message)
 
 
+def require_kind(kind: PolicyKind, mode: PolicyMode, rules: Iterable[PolicyRule]) -> None:
+    """Raise FieldError unless a policy of this kind, in this mode, can have all of these rules."""
+    for index, rule in enumerate(rules):
+        if isinstance(rule, DenialCounted) and kind is not PolicyKind.GUARDRAIL:
+            message = 'only a guardrail has a denial_breaker; make it a policy of its own with "kind": "guardrail"'
+            raise FieldError(f"rules[{index}].type", message)
+        if isinstance(rule, DenialCounted) and mode is PolicyMode.SHADOW:
+            message = "a denial_breaker has no shadow mode, since it acts on the agent; a replay says what it would do"
+            raise FieldError(f"rules[{index}].type", message)
+
+
 def evaluation_order(policies: Iterable[Policy]) -> list[Policy]:
     """Highest priority first; within one priority the oldest first."""
     return sorted(policies, key=lambda policy: (-policy.priority, policy.created_ms, policy.id))
-
-
-def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
-    """For each rule the name of its bucket within the policy, None if it is neither rate limit nor budget.
-
-    Made of the tools (in any order), the window, what the limit is per, a budget's parameter and, among rules alike
-    in all that, the place: so it stays when the maximum, the effect or anything else of the policy changes, and no
-    two rules share a bucket.
-    """
-    seen: dict[str, int] = {}
-    names: list[str | None] = []
-    for rule in rules:
-        limit = limit_of(rule)
-        if limit is None:
-            names.append(None)
-            continue
-        text = f"{limit.window_seconds}\n" + "\n".join(sorted(set(rule.tools)))
-        # No pattern begins with a line feed, so none of these is taken for the tools of another rule.
-        if isinstance(limit, Budget):
-            text += f"\n\nbudget {limit.parameter}"
-        if limit.per is not UNSET:
-            text += "\n\nper " + "\n".join(limit.per)
-        nth = seen[text] = seen.get(text, -1) + 1
-        names.append(hashlib.sha256(f"{nth}\n{text}".encode()).hexdigest()[:16])
-    return names
-
-
-def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
-    """What the rule counts; None if it counts nothing."""
-    match rule:
-        case RateLimited():
-            return rule.rate_limit
-        case Budgeted():
-            return rule.budget
-        case _:
-            return None
-
-
-def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many of the rules are limits or sequences: what one commit may have to look at for the policy, at most."""
-    return sum(limit_of(rule) is not None or isinstance(rule, Sequenced) for rule in rules)
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:

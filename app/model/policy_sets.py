@@ -10,7 +10,16 @@ from msgspec.structs import replace
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, evaluation_order, require_owner
+from app.model.policies import (
+    Policy,
+    PolicyKind,
+    PolicyMode,
+    Priority,
+    Rules,
+    evaluation_order,
+    require_kind,
+    require_owner,
+)
 from app.model.policy_keys import PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.written_rules import require_writable
@@ -52,6 +61,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     def __post_init__(self) -> None:
         require_visible("name", self.name)
         require_writable(self.rules)
+        require_kind(self.kind, self.mode, self.rules)
         if self.key is not None:
             require_key("key", self.key)
         if self.agent_message is not None:

@@ -121,6 +121,7 @@ class ReplayReport(Struct, kw_only=True, rename="camel"):
     unjudged: Calls of which nobody can say.
     approved: Calls that people had approved and that the draft asks people about, too: taken as approved.
     inactive: Calls of an agent that was not active; no policy changes that.
+    trips: How often a denial breaker would have suspended an agent.
     warmed_up: Entries before the span, with which the limits' windows were filled.
     """
 
@@ -134,6 +135,7 @@ class ReplayReport(Struct, kw_only=True, rename="camel"):
     unjudged: Unjudged = field(default_factory=Unjudged)
     approved: Count = 0
     inactive: Count = 0
+    trips: Count = 0
     warmed_up: Count = 0
 
 

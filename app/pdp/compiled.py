@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import AGENT_IS, DEFAULT_DENY
-from app.model.decisions import AuthorizeRequest, Mark, Outcome, Plan, Quota, Result, ShadowPlan
+from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, ShadowPlan
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.policies import Policy, PolicyKind, evaluation_order
@@ -83,7 +83,7 @@ class CompiledAgent:
         self.refusal = Plan(Outcome(Result.DENIED, None, None, f"{AGENT_IS}{agent.status}"))
         self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
         enabled = [
-            CompiledPolicy(policy, compile_rules(policy, is_secret))
+            CompiledPolicy(policy, compile_rules(policy, is_secret, agent.active_since))
             for policy in evaluation_order(
                 each for each in policies if (each.decides if shadow is None else each.enabled)
             )
@@ -141,6 +141,11 @@ class CompiledAgent:
     def marks_for(self, tool: str) -> tuple[Mark, ...]:
         """What an allowed call of a tool leaves in its session."""
         return tuple(mark for pattern, mark in self._marks.items() if covers((marked_pattern(pattern),), tool))
+
+    def breakers_for(self, tool: str) -> tuple[DenialCount, ...]:
+        """What counts a call of a tool if it is denied: by guardrails, whether they are asked about it or not."""
+        rules = (rule for each in self._guardrails for rule in each.rules)
+        return tuple(rule.breaker for rule in rules if rule.breaker is not None and covers(rule.rule.tools, tool))
 
     def escalation(self, outcome: Outcome) -> Escalation | None:
         """What the rule that gave this outcome asks of people; None if it asks for nobody."""
@@ -217,6 +222,7 @@ class CompiledAgent:
 
     def _make_view(self, tool: str, verdicts: Verdicts) -> ToolView:
         shadowed = self._is_shadowed(tool)
+        breakers = self.breakers_for(tool)
         for tier in self._tiers:
             deciding = policy_views(tier, tool, verdicts)
             if deciding:
@@ -225,15 +231,16 @@ class CompiledAgent:
                 outcome = asked[0].allowed
                 quotas = open_quotas(asked, outcome.result, 0)
                 quick = quick_size(condition.cost for view in asked for condition in view.conditions)
-                settled = tuple(quota for quota in quotas if isinstance(quota, Quota))
+                settled = tuple(quota for quota in quotas if isinstance(quota, Quota | DenialCount))
                 varying = quotas if len(settled) < len(quotas) else ()
-                plan = plan_of(outcome, settled)
+                plan = plan_of(outcome, settled, breakers)
                 marks = self.marks_for(tool)
                 shadow = None if self.shadow is None or varying or marks else self.shadow.plan(asked, plan)
                 return ToolView(
                     asked, timed, plan, quick, varying=varying, marks=marks, shadowed=shadowed, shadow=shadow
                 )
-        return ToolView((), False, NOTHING_MATCHES, shadowed=shadowed)
+        nothing = replace(NOTHING_MATCHES, breakers=breakers) if breakers else NOTHING_MATCHES
+        return ToolView((), False, nothing, shadowed=shadowed)
 
 
 NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, DEFAULT_DENY))

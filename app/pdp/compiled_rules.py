@@ -4,13 +4,16 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from app.model.breakers import BreakerAction, DenialBreaker
 from app.model.constraints import named_constraints
-from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.counting import quota_fingerprints
+from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
 from app.model.marks import soft
 from app.model.policies import (
     SHADOW_BUCKET,
     ApprovalRequired,
     Budgeted,
+    DenialCounted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
@@ -21,7 +24,6 @@ from app.model.policies import (
     Sequenced,
     TimeBased,
     ToolAllowlist,
-    quota_fingerprints,
 )
 from app.model.quotas import Budget
 from app.model.schemas import compile_schema
@@ -68,7 +70,7 @@ class CompiledRule(Struct, frozen=True):
 
     when_failed: the result a failure gives. condition, quotas: what it asks for; lists and approvals have neither,
     because whether they fail depends on the tool alone. judge: says in which calls it applies; None = in all.
-    costs: what it takes at worst to find all that out.
+    costs: what it takes at worst to find all that out. breaker: what counts the denied calls of its tools.
     """
 
     rule: PolicyRule
@@ -78,6 +80,7 @@ class CompiledRule(Struct, frozen=True):
     quotas: tuple[OpenQuota, ...] = ()
     judge: Judge | None = None
     costs: tuple[Cost, ...] = ()
+    breaker: DenialCount | None = None
 
     def concerns(self, tool: str) -> bool:
         """Whether it can say anything about a call of this tool: it covers it, or forbids what it does not cover."""
@@ -88,21 +91,24 @@ class CompiledRule(Struct, frozen=True):
         return self.judge is None or self.judge(parameters, context)
 
 
-def compile_rules(policy: Policy, is_secret: IsSecret) -> list[CompiledRule]:
-    """The rules of a policy, in its order."""
+def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) -> list[CompiledRule]:
+    """The rules of a policy, in its order. active_since: the revision of its agent that made it active."""
     fingerprints = quota_fingerprints(policy.rules)
     if policy.mode is PolicyMode.SHADOW:
         fingerprints = [None if name is None else name + SHADOW_BUCKET for name in fingerprints]
     return [
-        _compile_rule(policy, rule, RuleRef(index, str(rule.__struct_config__.tag)), fingerprint, is_secret)
+        _compile_rule(
+            policy, rule, RuleRef(index, str(rule.__struct_config__.tag)), fingerprint, is_secret, active_since
+        )
         for index, (rule, fingerprint) in enumerate(zip(policy.rules, fingerprints, strict=True))
     ]
 
 
 def _compile_rule(
-    policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret
+    policy: Policy, rule: PolicyRule, ref: RuleRef, fingerprint: str | None, is_secret: IsSecret, active_since: int
 ) -> CompiledRule:
     condition: Condition | None = None
+    breaker: DenialCount | None = None
     quotas: tuple[OpenQuota, ...] = ()
     when_failed = _result(rule)
     match rule:
@@ -127,12 +133,16 @@ def _compile_rule(
             spelled = soft if policy.mode is PolicyMode.SHADOW else str
             quotas = session_checks(policy.id, rule.sequence, Outcome(when_failed, policy.id, ref, ""), spelled)
             condition = Condition(ref, when_failed, checks=(no_session,))
+        case DenialCounted():
+            full = Outcome(when_failed, policy.id, ref, rule.denial_breaker.reached)
+            breaker = _denial_count(rule.denial_breaker, full, fingerprint or "", active_since)
+            quotas = () if breaker.suspends else (breaker,)
         case _:
             pass
     judge, costs = _judge(rule, is_secret)
     if condition is not None:
         costs = (*costs, condition.cost)
-    return CompiledRule(rule, ref, when_failed, condition, quotas, judge, costs)
+    return CompiledRule(rule, ref, when_failed, condition, quotas, judge, costs, breaker)
 
 
 def _quota(
@@ -149,6 +159,18 @@ def _quota(
     return varying_quota(held, limit)
 
 
+def _denial_count(breaker: DenialBreaker, when_full: Outcome, fingerprint: str, active_since: int) -> DenialCount:
+    return DenialCount(
+        policy_id=when_full.policy_id or "",
+        fingerprint=fingerprint,
+        max_denials=breaker.max_denials,
+        window_us=breaker.window_seconds * 1_000_000,
+        when_full=when_full,
+        suspends=breaker.action is BreakerAction.SUSPEND,
+        since=active_since,
+    )
+
+
 def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:
     """What says in which calls a rule applies, and its cost."""
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
@@ -160,8 +182,8 @@ def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[C
 
 def _result(rule: PolicyRule) -> Result:
     """The result that a failure gives."""
-    if isinstance(rule, ApprovalRequired):
-        return Result.ESCALATED
+    if isinstance(rule, ApprovalRequired | DenialCounted):
+        return Result.ESCALATED if rule.escalates else Result.DENIED
     effect = getattr(rule, "effect", UNSET)
     return Result.DENIED if effect is UNSET else _RESULT_OF[effect]
 

@@ -47,13 +47,14 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
     if failure is None:
         plan = view.when_all_pass
         if view.varying:
-            plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id))
+            plan = plan_of(plan.outcome, settled_quotas(view.varying, request, key_id), plan.breakers)
         if view.marks:
             plan = with_marks(plan, view.marks, request)
     else:
         outcome, deciding = failure
         quotas = open_quotas(view.asked, outcome.result, deciding)
-        plan = plan_of(outcome, settled_quotas(quotas, request, key_id) if quotas else ())
+        settled = settled_quotas(quotas, request, key_id) if quotas else ()
+        plan = plan_of(outcome, settled, view.when_all_pass.breakers)
     if view.timed:
         plan = replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
     if view.shadowed and agent.combined is not None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Check, DenialCount, HistoryCheck, Outcome, Plan, Result
 from app.model.escalations import Escalation
 from app.pdp.compiled import CompiledAgent
 from app.pdp.compiled_rules import Condition
@@ -87,18 +87,16 @@ def _without_covered(agent: CompiledAgent, policy: PolicyView, covered: Collecti
     return replace(policy, conditions=tuple(filter(is_open, policy.conditions)))
 
 
-def _left(
-    agent: CompiledAgent, quotas: Iterable[Quota | HistoryCheck], covered: Collection[str]
-) -> tuple[Quota | HistoryCheck, ...]:
+def _left(agent: CompiledAgent, quotas: Iterable[Check], covered: Collection[str]) -> tuple[Check, ...]:
     past = (_past(agent, quota, covered) for quota in quotas)
     return tuple(quota for quota in past if quota is not None)
 
 
-def _past(agent: CompiledAgent, quota: Quota | HistoryCheck, covered: Collection[str]) -> Quota | HistoryCheck | None:
+def _past(agent: CompiledAgent, quota: Check, covered: Collection[str]) -> Check | None:
     """What is left to ask of the store once people have said yes; None = nothing, and nothing is taken."""
     asked = agent.escalation(quota.when_full)
     if asked is None or asked.fingerprint not in covered:
         return quota
-    if isinstance(quota, HistoryCheck):
+    if isinstance(quota, HistoryCheck | DenialCount):
         return None
     return replace(quota, max_calls=_NEVER_FULL if quota.amount is None else _NEVER_SPENT)

@@ -9,10 +9,11 @@ from msgspec import UNSET, Struct
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.agents import Agent
+from app.model.counting import limit_of
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.drafts import stored_id
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
-from app.model.policies import Policy, PolicyRule, constraints_of, limit_of
+from app.model.policies import Policy, PolicyRule, constraints_of
 from app.model.quotas import Budget
 from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 

@@ -9,6 +9,7 @@ from app.model.constraints import Constraint, Operand, named_constraints
 from app.model.policies import (
     ApprovalRequired,
     Budgeted,
+    DenialCounted,
     ParameterConstraint,
     ParameterSchema,
     PolicyRule,
@@ -60,6 +61,9 @@ def _asked(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> Iterator[
             yield _budget(rule.budget)
         case Sequenced():
             yield from _sequence(rule.sequence)
+        case DenialCounted():
+            terms = rule.denial_breaker
+            yield f"fewer than {terms.max_denials} calls of the agent were denied in the last {terms.window_seconds} s"
         case TimeBased():
             yield f"only in {described(rule.time_window)}"
         case _:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Check, DenialCount, Outcome, Plan, Quota, Result
 from app.pdp.limits import VaryingQuota
 from app.pdp.sequences import SessionCheck
 
-OpenQuota = Quota | VaryingQuota | SessionCheck
-"""What the store alone can tell: whether a limit has room, or what a session was allowed."""
+OpenQuota = Quota | VaryingQuota | SessionCheck | DenialCount
+"""What the store alone can tell: whether a limit has room, what a session was allowed, what was denied."""
 
 
 class HasQuotas(Protocol):
@@ -35,17 +35,15 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
     )
 
 
-def plan_of(outcome: Outcome, quotas: tuple[Quota | HistoryCheck, ...]) -> Plan:
+def plan_of(outcome: Outcome, quotas: tuple[Check, ...], breakers: tuple[DenialCount, ...] = ()) -> Plan:
     """The plan, which knows whether a person may be asked: most decisions need not look."""
     asks = outcome.result is Result.ESCALATED
     if quotas and not asks:
         asks = any(quota.when_full.result is Result.ESCALATED for quota in quotas)
-    return Plan(outcome, quotas, may_escalate=asks)
+    return Plan(outcome, quotas, may_escalate=asks, breakers=breakers)
 
 
-def settled_quotas(
-    quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str
-) -> tuple[Quota | HistoryCheck, ...]:
+def settled_quotas(quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str) -> tuple[Check, ...]:
     """The same for one call: each with its bucket, amount or session; what cannot be told has failed its rule."""
-    found = (quota if isinstance(quota, Quota) else quota.of(request, key_id) for quota in quotas)
+    found = (quota if isinstance(quota, Quota | DenialCount) else quota.of(request, key_id) for quota in quotas)
     return tuple(quota for quota in found if quota is not None)

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from msgspec import UNSET, Struct
 
+from app.model.counting import limit_of
 from app.model.decisions import Quota, Result
 from app.model.policies import (
     ApprovalRequired,
@@ -22,7 +23,6 @@ from app.model.policies import (
     TimeBased,
     ToolAllowlist,
     ToolDenylist,
-    limit_of,
 )
 from app.pdp.call_schemas import either, rule_schema, together
 from app.pdp.compiled import CompiledAgent
@@ -157,7 +157,9 @@ class ToolRules:
         grants: list[tuple[int, list[int]]] = []
         self._guardrails: list[int] = []
         for policy, compiled in agent.compiled_policies:
-            places = [self._add(ToolRule(policy, rule, is_secret)) for rule in compiled]
+            # A breaker that suspends says nothing about a call.
+            asked = (rule for rule in compiled if rule.breaker is None or not rule.breaker.suspends)
+            places = [self._add(ToolRule(policy, rule, is_secret)) for rule in asked]
             if policy.kind is PolicyKind.GUARDRAIL:
                 self._guardrails += places
             else:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Plan, Quota
+from app.model.decisions import AuthorizeRequest, Check, Plan
 from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.compiled import CompiledAgent, ToolView
@@ -35,7 +35,7 @@ class RuleTrace(Struct, frozen=True):
     part: Part
     pattern: str | None
     reason: str | None = None
-    checks: tuple[Quota | HistoryCheck, ...] = ()
+    checks: tuple[Check, ...] = ()
     is_open: bool = False
 
 
@@ -131,11 +131,13 @@ class _Judge:
         self._noting = noting
         self._request = request
         self._asked = {view.policy_id: view for view in noting.asked}
-        self._checks: dict[Place, tuple[Quota | HistoryCheck, ...]] = {}
+        self._checks: dict[Place, tuple[Check, ...]] = {}
         for view in noting.asked:
             for check in settled_quotas(view.quotas, request, key_id):
                 place = (check.policy_id, _index(check))
                 self._checks[place] = (*self._checks.get(place, ()), check)
+        self._breakers = {(each.policy_id, _index(each)): (each,) for each in plan.breakers}
+        self._checks |= self._breakers
         self._open = {(quota.policy_id, _index(quota)) for quota in plan.quotas}
         grants = [policy for policy, _ in agent.compiled_policies if policy.id in self._asked]
         self._priority = next((policy.priority for policy in grants if policy.kind is PolicyKind.GRANT), None)
@@ -161,6 +163,8 @@ class _Judge:
         )
 
     def _part(self, policy: Policy, rule: CompiledRule, place: Place) -> tuple[Part, str | None]:
+        if place in self._breakers:  # a breaker counts what is denied, whoever denies it and whether it is asked or not
+            return Part.PASSED, None
         view = self._asked.get(policy.id)
         if view is None:
             return (Part.ABSTAINED, self._why_not(rule)) if self._is_asked(policy) else (Part.NOT_REACHED, None)
@@ -189,5 +193,5 @@ class _Judge:
         return 'its "unless" holds' if rule.rule.unless is not UNSET else 'its "when" does not hold'
 
 
-def _index(quota: Quota | HistoryCheck) -> int:
+def _index(quota: Check) -> int:
     return -1 if quota.when_full.rule is None else quota.when_full.rule.index

@@ -17,7 +17,7 @@ from app.policy_files.policy_file import FileError, ReadFile, find_files, read_p
 from app.policy_files.test_file import PolicyTest, ReadTests, TestedCall, Wanted, span_ms, time_ms
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
-from app.replay.room import Timeline
+from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Side
 
@@ -79,6 +79,8 @@ class _Stage:
         outcome = self._ledger.outcomes(found, _AGENT)[-1]
         if outcome.result is Result.ALLOWED:
             self._ledger.take(found, _AGENT)
+        elif outcome.result is Result.DENIED and self._ledger.denials.standing(_AGENT) is Room.YES:
+            self._ledger.deny(found, _AGENT)
         return self._shown(outcome)
 
     def _shown(self, outcome: Outcome) -> Got:

@@ -10,9 +10,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from app.canonical.value_paths import EACH
 from app.model.constraints import Constraint
+from app.model.counting import limit_of
 from app.model.credentials import REDACTED
 from app.model.decisions import RuleRef, ShadowOutcome
-from app.model.policies import ParameterSchema, PolicyRule, Sequenced, constraints_of, limit_of
+from app.model.policies import ParameterSchema, PolicyRule, Sequenced, constraints_of
 from app.model.quotas import Budget
 from app.model.times import parse_time_ms
 

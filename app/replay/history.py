@@ -9,11 +9,12 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from app.model.agents import Agent
+from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ChangeKind, ResourceType
+from app.model.counting import limit_fingerprints
 from app.model.ids import time_ms_of
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, off_in_shadow, quota_fingerprints
+from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, off_in_shadow
 from app.model.times import parse_time_ms
 
 
@@ -80,6 +81,12 @@ class _Groups(Struct):
     groups: tuple[str, ...] | None = None
 
 
+class _Status(Struct):
+    """What the trail says of an agent's status, where it changed."""
+
+    status: AgentStatus | None = None
+
+
 _EVER = Since(0)
 
 
@@ -93,6 +100,8 @@ class History:
         # Newest first while they are built; None = it is not there.
         self._groups: dict[str, _Versions[tuple[str, ...]]] = defaultdict(list)
         self._versions: dict[str, _Versions[Policy]] = defaultdict(list)
+        self._resumed: list[tuple[Since, str]] = []
+        self._tripped: dict[str, list[tuple[Since, bool]]] = defaultdict(list)
         self._known_since = _EVER
         groups: dict[str, tuple[str, ...]] = {agent.id: agent.groups for agent in agents}
         held = {policy.id: policy for policy in policies}
@@ -143,6 +152,17 @@ class History:
                 lost += [(since, policy_id, fingerprint) for fingerprint in gone]
         return sorted(lost, key=lambda each: _order(each[0]))
 
+    def resumed(self) -> list[tuple[Since, str]]:
+        """When an agent was made active again, and which, oldest first."""
+        return sorted(self._resumed, key=lambda each: _order(each[0]))
+
+    def tripped(self, agent_id: str, entry: Place) -> Since | None:
+        """Since when the agent was suspended by a breaker when the entry was made; None if it was not."""
+        for since, by_breaker in self._tripped.get(agent_id, ()):
+            if since.holds_for(entry):
+                return since if by_breaker else None
+        return None
+
     def span(self, agent_id: str, entry: Place) -> Span:
         """What governed the agent when the entry was made, and since and until when."""
         known = self._known_since
@@ -180,6 +200,11 @@ class History:
         if change.kind is ChangeKind.CREATED:
             self._groups[agent_id] += ((since, groups.pop(agent_id, ())), (_EVER, None))
             return
+        status = msgspec.json.decode(change.after, type=_Status).status
+        if status is not None:
+            self._tripped[agent_id].append((since, change.tripped is not UNSET))
+        if status is AgentStatus.ACTIVE:
+            self._resumed.append((since, agent_id))
         before = msgspec.json.decode(change.before, type=_Groups).groups
         if before is not None:
             self._groups[agent_id].append((since, groups[agent_id]))
@@ -209,7 +234,7 @@ def owner_of(policy: Policy) -> tuple[str, str]:
 
 def counting_rules(policy: Policy | None) -> set[str]:
     """Fingerprints of the policy's limits."""
-    return set() if policy is None else {name for name in quota_fingerprints(policy.rules) if name is not None}
+    return set() if policy is None else set(limit_fingerprints(policy.rules))
 
 
 def _there(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:

@@ -1,10 +1,12 @@
-"""What calls have taken and left while a log is replayed: buckets of limits, and marks of sessions."""
+"""What calls have taken and left while a log is replayed: buckets of limits, marks of sessions, denials."""
 
 from collections.abc import Collection, Iterable
 
-from app.model.decisions import HistoryCheck, Outcome, Quota, Result
+from app.model.decision_codes import AGENT_IS
+from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, Result
 from app.model.marks import MAX_SESSIONS
 from app.replay.buckets import Buckets
+from app.replay.denials import Denials
 from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sessions import Sessions
@@ -17,16 +19,25 @@ _TOO_MANY = Outcome(
 )
 
 
+_SUSPENDED = Outcome(Result.DENIED, None, None, f"{AGENT_IS}suspended")
+
+
 class Ledger:
-    """Buckets and sessions, in step with one timeline."""
+    """Buckets, sessions and breakers, in step with one timeline."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.buckets = Buckets(timeline)
         self.sessions = Sessions(timeline)
+        self.denials = Denials(timeline)
 
     def outcomes(self, found: SeenCall, agent_id: str) -> list[Outcome]:
         """What can become of a call's plan: the first full quota decides; more than one where that is not certain."""
         outcomes = []
+        standing = self.denials.standing(agent_id)
+        if standing is not Room.YES:
+            outcomes.append(_SUSPENDED)
+            if standing is not Room.UNKNOWN:
+                return outcomes
         for quota in found.plan.quotas:
             room = self._room(quota, agent_id)
             if room is not Room.YES:
@@ -41,8 +52,8 @@ class Ledger:
         Their yes is good for all that asks people; what denies still denies.
         """
         outcome = found.plan.outcome
-        if outcome.result is Result.DENIED:
-            return [outcome], False
+        if outcome.result is Result.DENIED or self.denials.standing(agent_id) is not Room.YES:
+            return self.outcomes(found, agent_id), False
         outcomes, asked = [], outcome.result is Result.ESCALATED
         for quota in found.all_quotas():
             room = self._room(quota, agent_id)
@@ -71,20 +82,31 @@ class Ledger:
         if found.marks:
             self.sessions.leave(found.session, found.marks, agent_id, certain=certain)
 
+    def deny(self, found: SeenCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
+        """The call was denied, or perhaps was, by an agent that was active: breakers count it."""
+        if found.breakers:
+            self.denials.deny(found.breakers, agent_id, certain=certain, suspends=suspends)
+
     def take_from_all(self, limits: Iterable[Limit], marks: Iterable[str]) -> None:
         """Nobody knows what was taken and left up to now."""
         for limit in limits:
             self.buckets.take_unnamed(limit)
         self.sessions.doubt(marks)
+        self.denials.doubt()
 
-    def adopt(self, other: "Ledger", limits: Collection[Limit], marks: Collection[str]) -> None:
-        """All but these limits and marks are as in the other."""
+    def adopt(
+        self, other: "Ledger", limits: Collection[Limit], marks: Collection[str], breakers: Collection[Limit]
+    ) -> None:
+        """All but these limits, marks and breakers are as in the other."""
         self.buckets.adopt(other.buckets, limits)
+        self.denials.adopt(other.denials, breakers)
         self.sessions.adopt(other.sessions, marks)
 
-    def _room(self, quota: Quota | HistoryCheck, agent_id: str) -> Room:
+    def _room(self, quota: Check, agent_id: str) -> Room:
         if isinstance(quota, HistoryCheck):
             return self.sessions.room(quota, agent_id)
+        if isinstance(quota, DenialCount):
+            return self.denials.room(quota, agent_id)
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, found: SeenCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:

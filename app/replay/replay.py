@@ -7,8 +7,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from app.model.counting import breaker_fingerprints
 from app.model.decision_codes import AGENT_IS, NO_APPROVAL_ROOM
-from app.model.decisions import Result
+from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
 from app.model.policies import Policy, off_in_shadow
 from app.model.replays import ReplayReport, ReplayTask
@@ -18,7 +19,7 @@ from app.replay.calls import LoggedCall, decode_call
 from app.replay.flips import Findings, Recorded
 from app.replay.history import History, Place, counting_rules, owner_of
 from app.replay.ledger import Ledger, Limit
-from app.replay.room import Timeline
+from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Governed, Side, Sides
 
@@ -56,6 +57,9 @@ class Replay:
         self._is_in_doubt = False
         self._counted_before: Ledger | None = Ledger(self._timeline)
         self._drops = deque(history.drops())
+        self._resumed = deque(history.resumed())
+        self._is_draft = draft is not None
+        self._begun_at = 0
         self._kept = {policy.id for policy in draft or ()}
         shared = [policy for policy in history.policies() if owner_of(policy)[0] != "agent"]
         self._shared = _limits_of(shared)
@@ -103,6 +107,8 @@ class Replay:
             self._begin(place)
         if self._drops and self._drops[0][0].holds_for(place):
             self._drop(place)
+        if self._resumed and self._resumed[0][0].holds_for(place):
+            self._resume(place)
         governed = self._sides.at(call.agent_id, place)
         if governed is None:
             self._is_in_doubt = True
@@ -116,10 +122,9 @@ class Replay:
                 self._take_shared(entry)
         elif not in_span:
             report.warmed_up += 1
-            if call.result == Result.ALLOWED:
-                self._warm_up(entry)
+            self._warm_up(entry)
         elif place.time_ms <= self._task.to_ms:
-            self._judge(entry)
+            self._judge(entry, place)
 
     def _sides_of(self, call: LoggedCall, governed: Governed, place: Place) -> list[Governed]:
         """What governed the agent; also what did before, where nobody can say whether it still did."""
@@ -132,8 +137,9 @@ class Replay:
         """The span has begun: limits that only the draft has are as full as if they had always been there."""
         as_if, self._counted_before = self._counted_before, None
         if as_if is not None:
+            self._begun_at = place.sequence
             there = self._history.policies_at(place)
-            self._ledger.adopt(as_if, _limits_of(there), _marks_of(there))
+            self._ledger.adopt(as_if, _limits_of(there), _marks_of(there), _breakers_of(there))
 
     def _drop(self, place: Place) -> None:
         """The buckets of rules that were taken out of their policies by now are empty."""
@@ -141,6 +147,14 @@ class Replay:
             _, policy_id, fingerprint = self._drops.popleft()
             if self._counted_before is not None or policy_id not in self._kept:
                 self._ledger.buckets.drop((policy_id, fingerprint))
+
+    def _resume(self, place: Place) -> None:
+        """Agents that people have made active again by now begin with empty breakers."""
+        while self._resumed and self._resumed[0][0].holds_for(place):
+            _, agent_id = self._resumed.popleft()
+            for ledger in (self._ledger, self._counted_before):
+                if ledger is not None:
+                    ledger.denials.resume(agent_id)
 
     def _take_from_all(self) -> None:
         self._is_in_doubt = False
@@ -153,6 +167,10 @@ class Replay:
 
         Which call was allowed stands in the log.
         """
+        if entry.call.result != Result.ALLOWED:
+            if entry.call.result == Result.DENIED and not _was_inactive(entry.call):
+                self._warm_up_breakers(entry)
+            return
         self._take_as_recorded(entry, None)
         governed = entry.sides[0]
         if governed.now is governed.then or self._counted_before is None:
@@ -161,6 +179,17 @@ class Replay:
         result = found.plan.outcome.result
         if found.is_unclear or result is Result.ALLOWED or (result is Result.ESCALATED and entry.was_approved):
             self._counted_before.take(found, entry.call.agent_id)
+
+    def _warm_up_breakers(self, entry: _Entry) -> None:
+        """The call was denied, and counted by what breakers there were; and by the draft's, as if they had been there.
+
+        None of them acts: who was suspended before the span stands in the log.
+        """
+        agent_id, governed = entry.call.agent_id, entry.sides[0]
+        for each in entry.sides:
+            self._ledger.deny(entry.seen_by(each.then), agent_id, certain=len(entry.sides) == 1, suspends=False)
+        if governed.now is not governed.then and self._counted_before is not None:
+            self._counted_before.deny(entry.seen_by(governed.now), agent_id, suspends=False)
 
     def _take_shared(self, entry: _Entry) -> None:
         """Another agent's call took from what all share, and left its marks; the draft may ask for others."""
@@ -176,9 +205,10 @@ class Replay:
             certain = all(each is side for each in sides)
             self._ledger.take(entry.seen_by(side), entry.call.agent_id, certain=certain, limits=limits)
 
-    def _judge(self, entry: _Entry) -> None:
+    def _judge(self, entry: _Entry, place: Place) -> None:
         report, call, was = self.findings.report, entry.call, _recorded(entry.call)
-        if was.policy_id is None and was.reason.startswith(AGENT_IS):
+        standing = self._ledger.denials.standing(call.agent_id)
+        if _was_inactive(call) and (standing is Room.NO or not self._may_be_lifted(call, place)):
             report.inactive += 1
             return
         now = {id(each.now): each.now for each in entry.sides}
@@ -202,12 +232,27 @@ class Replay:
         is_certain = all(each.result is outcomes[0].result for each in outcomes)
         if outcomes[-1].result is Result.ALLOWED:
             self._ledger.take(found, call.agent_id, certain=is_certain)
+        if standing is not Room.NO:
+            self._deny(entry, found, outcomes, certain=is_certain and standing is Room.YES)
         if is_certain:
             self.findings.judged(call, was, outcomes[0])
         else:
             report.unjudged.limits += 1
 
+    def _deny(self, entry: _Entry, found: SeenCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
+        """Breakers count the call if it is denied, or perhaps is: for want of room for another approval, too."""
+        had_no_room = entry.call.reason.startswith(NO_APPROVAL_ROOM) and outcomes[-1].result is Result.ESCALATED
+        if had_no_room or any(each.result is Result.DENIED for each in outcomes):
+            self._ledger.deny(found, entry.call.agent_id, certain=certain and not had_no_room)
+            self.findings.report.trips = self._ledger.denials.trips
+
+    def _may_be_lifted(self, call: LoggedCall, place: Place) -> bool:
+        """Whether it was a breaker that had suspended the agent, within the span, so that a draft may change it."""
+        since = self._history.tripped(call.agent_id, place) if self._is_draft else None
+        return since is not None and since.sequence is not None and since.sequence >= self._begun_at
+
     def _take_perhaps(self, call: LoggedCall, found: SeenCall) -> None:
+        self._ledger.deny(found, call.agent_id, certain=False)
         if not found.is_denied:
             self._ledger.take(found, call.agent_id, certain=False)
 
@@ -221,6 +266,14 @@ def _marks_of(policies: Iterable[Policy]) -> set[str]:
 
 def _limits_of(policies: Iterable[Policy]) -> set[Limit]:
     return {(policy.id, fingerprint) for policy in policies for fingerprint in counting_rules(policy)}
+
+
+def _breakers_of(policies: Iterable[Policy]) -> set[Limit]:
+    return {(policy.id, fingerprint) for policy in policies for fingerprint in breaker_fingerprints(policy.rules)}
+
+
+def _was_inactive(call: LoggedCall) -> bool:
+    return call.policy_id is None and call.reason.startswith(AGENT_IS)
 
 
 def _recorded(call: LoggedCall) -> Recorded:

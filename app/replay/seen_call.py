@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide
 from app.pdp.compiled_rules import CompiledRule
+from app.pdp.limits import VaryingQuota
 from app.pdp.quotas import open_quotas, settled_quotas
-from app.pdp.sequences import SessionCheck, with_marks
+from app.pdp.sequences import with_marks
 from app.replay.calls import (
     LoggedCall,
     Place,
@@ -68,7 +69,12 @@ class SeenCall:
     def is_denied(self) -> bool:
         return self.plan.outcome.result is Result.DENIED
 
-    def all_quotas(self) -> tuple[Quota | HistoryCheck, ...]:
+    @property
+    def breakers(self) -> tuple[DenialCount, ...]:
+        """What counts the call if it is denied."""
+        return self._side.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
+
+    def all_quotas(self) -> tuple[Check, ...]:
         """Every quota that an allowance has to do with; those left out of which nobody can say what they take."""
         if self._is_shapeless:
             return ()
@@ -77,14 +83,14 @@ class SeenCall:
         asked = self._side.compiled.view_of(self.request).asked
         quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), self.request, self._key_id)
         unclear = set(self.unclear_limits())
-        return tuple(each for each in quotas if isinstance(each, HistoryCheck) or _limit_of(each) not in unclear)
+        return tuple(each for each in quotas if not isinstance(each, Quota) or _limit_of(each) not in unclear)
 
     def unclear_limits(self) -> Collection[tuple[str, str]]:
         """Limits that may have counted the call, in a bucket or an amount that nobody knows."""
         if not self._unclear:
             return ()
         rules = self._side.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
-        quotas = [quota for _, rule in rules for quota in rule.quotas if not isinstance(quota, SessionCheck)]
+        quotas = [quota for _, rule in rules for quota in rule.quotas if isinstance(quota, Quota | VaryingQuota)]
         return [_limit_of(quota if isinstance(quota, Quota) else quota.quota) for quota in quotas]
 
     def _leave_marks(self, *, hides_session: bool) -> None:

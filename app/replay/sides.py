@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, Plan, Quota
+from app.model.decisions import AuthorizeRequest, DenialCount, Plan, Quota
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Policy
 from app.pdp import compile_agent, decide
@@ -41,7 +41,7 @@ class Side:
         for policy in view.asked:
             if any(condition.checks or condition.time for condition in policy.conditions):
                 return None
-            if not all(isinstance(quota, Quota) for quota in policy.quotas):
+            if not all(isinstance(quota, Quota | DenialCount) for quota in policy.quotas):
                 return None
         return decide(self.compiled, AuthorizeRequest("", tool, "", {}, b""), 0)
 

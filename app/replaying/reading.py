@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from app.audit.log import AuditLog
 from app.errors import Invalid
 from app.model.changes import Change, ChangeQuery
-from app.model.policies import Policy, Sequenced, limit_of
+from app.model.counting import limit_of
+from app.model.policies import DenialCounted, Policy, Sequenced
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
 from app.model.text import FieldError
 from app.model.times import SPAN_MS, rfc3339
@@ -120,4 +121,5 @@ def _draft(task: ReplayTask, held: list[Policy]) -> list[Policy]:
 def _longest_window_ms(policy: Policy) -> int:
     limits = [limit.window_seconds for rule in policy.rules if (limit := limit_of(rule)) is not None]
     sequences = [rule.sequence.seconds for rule in policy.rules if isinstance(rule, Sequenced)]
-    return 1000 * max((*limits, *sequences), default=0)
+    breakers = [rule.denial_breaker.window_seconds for rule in policy.rules if isinstance(rule, DenialCounted)]
+    return 1000 * max((*limits, *sequences, *breakers), default=0)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fair_pool import FairPool
-from app.model.agents import Agent, AgentStatus, group_digest
+from app.model.agents import Agent, AgentStatus, Trip, group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.decisions import Tokens
 from app.model.ids import Ids, canonical_uuid
@@ -173,6 +173,8 @@ class Agents:
                 groups=agent.groups if groups is UNSET else tuple(groups),
                 alias=agent.alias if alias is UNSET else alias,
             )
+            if wanted.status is not agent.status:
+                wanted = _with_status_changed(agent, wanted)
             changed = await self._put(workspace_id, agent, wanted, actor_id, reason)
             if changed is not None:
                 return changed
@@ -273,6 +275,10 @@ class Agents:
             fields += ["description", agent.description]
         if agent.groups:
             fields += ["groups", msgspec.json.encode(agent.groups)]
+        if agent.active_since:
+            fields += ["active_since", agent.active_since]
+        if agent.tripped is not None:
+            fields += ["tripped", f"{agent.tripped.policy_id} {agent.tripped.decision_id}"]
         held_by = None
         if agent.alias is not None:
             held_by = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
@@ -313,4 +319,12 @@ def agent_of(record: dict[str, str]) -> Agent:
         updated_ms=int(record["updated_ms"]),
         revision=int(record.get("revision", 1)),
         version=record["version"],
+        active_since=int(record.get("active_since", 0)),
+        tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
     )
+
+
+def _with_status_changed(agent: Agent, wanted: Agent) -> Agent:
+    """What is wanted, knowing since when it is active; what suspended it before is over."""
+    is_resumed = wanted.status is AgentStatus.ACTIVE
+    return replace(wanted, tripped=None, active_since=agent.revision + 1 if is_resumed else agent.active_since)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from msgspec import UNSET, Raw
 
 from app.errors import Unauthorized
+from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import rfc3339
 from app.redis_client.client import Client
@@ -94,6 +95,7 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
         after=Raw((record["after"] or "null").encode()),
         sequence=int(record["sequence"]) if "sequence" in record else UNSET,
         reason=record.get("reason", UNSET),
+        tripped=Trip(record["policyId"], record["decisionId"]) if "decisionId" in record else UNSET,
     )
 
 

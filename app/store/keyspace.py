@@ -186,6 +186,10 @@ class Keyspace:
         """Sorted set: the sessions in which a mark of the agent's still counts."""
         return f"{self._prefix}agent:{agent_id}:marked:{mark}"
 
+    def denials(self, agent_id: str, since: int, policy_id: str, fingerprint: str) -> str:
+        """List: times of the agent's denied calls that one breaker counts, from a revision of the agent on."""
+        return f"{self._prefix}agent:{agent_id}:denials:{since}:{policy_id}:{fingerprint}"
+
     def taken(self, decision_id: str) -> str:
         """String: what an allowed call took of limits whose rules are refundable."""
         return f"{self._prefix}decision:{decision_id}:taken"

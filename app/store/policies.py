@@ -11,17 +11,11 @@ from app.errors import Invalid, PolicyNotFound
 from app.fair_pool import FairPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
+from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
-from app.model.policies import (
-    Policy,
-    PolicyKind,
-    PolicyMode,
-    PolicyRule,
-    rate_limit_count,
-    require_owner,
-)
+from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, require_kind, require_owner
 from app.model.text import FieldError
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
@@ -206,6 +200,10 @@ class Policies:
             except FieldError:
                 message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
                 raise Invalid.at("$.kind", message) from None
+            try:
+                require_kind(wanted.kind, wanted.mode, wanted.rules)
+            except FieldError as error:
+                raise Invalid.at(f"$.{error.field}", error.message) from None
             keyspace = Keyspace(workspace_id)
             dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))
             changed = await self._put(workspace_id, policy, wanted, dropped, actor_id, reason)

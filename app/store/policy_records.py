@@ -1,20 +1,13 @@
 """Policies as the store keeps them: what a record holds, and where the buckets of its limits are."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
 
 from app.fair_pool import FairPool
-from app.model.policies import (
-    MANY_PATTERNS,
-    SHADOW_BUCKET,
-    Policy,
-    PolicyKind,
-    PolicyMode,
-    PolicyRule,
-    quota_fingerprints,
-)
+from app.model.counting import limit_fingerprints
+from app.model.policies import MANY_PATTERNS, SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, PolicyRule
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
@@ -88,17 +81,17 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
     return policies
 
 
-def quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
-    """The buckets of a policy's rate limits."""
-    return [keyspace.quota(policy_id, name) for name in quota_fingerprints(rules) if name is not None]
+def quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]) -> list[str]:
+    """The buckets of a policy's limits."""
+    return [keyspace.quota(policy_id, name) for name in limit_fingerprints(rules)]
 
 
-def shadow_quota_keys(keyspace: Keyspace, policy_id: str, rules: Iterable[PolicyRule]) -> list[str]:
-    """The buckets that the same rate limits have in shadow mode."""
+def shadow_quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]) -> list[str]:
+    """The buckets that the same limits have in shadow mode."""
     return [f"{key}{SHADOW_BUCKET}" for key in quota_keys(keyspace, policy_id, rules)]
 
 
 def bucket_keys(keyspace: Keyspace, policy: Policy) -> set[str]:
-    """The buckets of a policy's rate limits, in whichever mode."""
+    """The buckets of a policy's limits, in whichever mode."""
     limits = keyspace, policy.id, policy.rules
     return {*quota_keys(*limits), *shadow_quota_keys(*limits)}

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.fair_pool import FairPool
 from app.model.changes import CONSOLE, snapshots
+from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
-from app.model.policies import Policy, evaluation_order, rate_limit_count
+from app.model.policies import Policy, evaluation_order
 from app.model.policy_sets import (
     NO_VERSION,
     AppliedSet,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET
 
-from app.model.policies import limit_of
+from app.model.counting import limit_of
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SPENT_QUOTAS
 from app.store.keyspace import Keyspace

@@ -1,8 +1,8 @@
 """Agents as API and console show them."""
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from app.model.agents import Agent, AgentStatus, Alias, Groups
+from app.model.agents import Agent, AgentStatus, Alias, Groups, Trip
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 
@@ -11,6 +11,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     """An agent as the API shows it.
 
     status: Only an active agent is ever allowed anything.
+    tripped: The denial breaker that suspended it; left out where none did.
     """
 
     id: Id
@@ -22,6 +23,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     version: VersionNumber
     created_at: CreatedAt
     updated_at: UpdatedAt
+    tripped: Trip | UnsetType = UNSET
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentView":
@@ -35,4 +37,5 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
             version=agent.revision,
             created_at=rfc3339(agent.created_ms),
             updated_at=rfc3339(agent.updated_ms),
+            tripped=UNSET if agent.tripped is None else agent.tripped,
         )

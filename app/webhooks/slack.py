@@ -29,6 +29,8 @@ _SHORTENED = "… (the approval and the log have it in full)"
 def slack_message(kind: str, data: dict[str, Any], public_url: str | None = None) -> dict[str, Any]:
     """The body of an incoming webhook: blocks, and a text for notifications that holds nothing of a caller's."""
     title = _TITLES.get(kind, "Something has happened")
+    if (data.get("change") or {}).get("tripped"):
+        title = "A denial breaker suspended an agent"
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
     ]
@@ -50,11 +52,14 @@ def _call(data: dict[str, Any]) -> dict[str, Any]:
 def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     """What is told about the event, a line each."""
     if change := data.get("change"):
-        return [
+        facts = [
             ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
             ("By", change["actorName"]),
             ("Now", json.dumps(change["after"], ensure_ascii=False)),
         ]
+        if tripped := change.get("tripped"):
+            facts += [("Why", change["reason"]), ("Policy", tripped["policyId"]), ("Decision", tripped["decisionId"])]
+        return facts
     if finding := data.get("finding"):
         return [("Finding", str(finding.get("message", ""))), ("Fault", str(finding.get("fault", "")))]
     if "lastSequence" in data:

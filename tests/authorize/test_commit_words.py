@@ -11,6 +11,7 @@ from app.authorize.commit_words import VARYING
 from app.authorize.store_clock import StoreClock
 from app.model.decisions import (
     AuthorizeRequest,
+    DenialCount,
     HistoryCheck,
     Idempotency,
     Mark,
@@ -30,7 +31,7 @@ REQUEST = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
 TOKENS = Tokens("v1", "v2")
 LIMIT = quota("wide", 10, MINUTE)
 CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
-SEVERAL = {"live", "divergence", "outcome"}
+SEVERAL = {"live", "divergence", "outcome", "denials"}
 """Words that come any number of times."""
 
 
@@ -71,6 +72,7 @@ async def test_a_plain_call_runs_the_script_without_parts():
 
 
 BUDGET = replace(LIMIT, amount=5_000_000, refundable=True)
+BREAKER = DenialCount(POLICY, "b", 5, MINUTE, ESCALATED, False, 3)
 STEP = ApprovalStep(step="probe", approval_id="i", digest="d")
 WOULD = ShadowOutcome("other", Result.DENIED, RuleRef(0, "tool_denylist"))
 SHADOW = ShadowPlan((LIMIT,), (WOULD, WOULD), (False,))
@@ -83,6 +85,7 @@ CASES = {
     "marks": {"plan": Plan(ALLOWED, session="5e", marks=(Mark("aa", 1, 2), Mark("bb", 0, 2)))},
     "refunds": {"plan": Plan(ALLOWED, (replace(LIMIT, refundable=True),))},
     "shadow": {"plan": Plan(ALLOWED, (LIMIT,), shadow=SHADOW)},
+    "breakers": {"plan": Plan(DENIED, breakers=(BREAKER, replace(BREAKER, suspends=True)))},
     "approvals": {"plan": Plan(ESCALATED), "approval": STEP},
     "explained": {"plan": Plan(DENIED), "patience_us": None},
 }
@@ -108,6 +111,8 @@ async def test_what_a_part_is_told():
     """Several parts in one call, each with its own words."""
     tokens = CASES["groups"]["tokens"]
     plan = Plan(ALLOWED, (LIMIT, replace(BUDGET, bucket="b1"), CHECK), 60, 120)
+    suspends = replace(BREAKER, fingerprint="c", max_denials=9, suspends=True)
+    plan = replace(plan, quotas=(*plan.quotas, BREAKER), breakers=(suspends, BREAKER))
     call = await called(plan, tokens=tokens)
 
     parts, keyspace = parts_of(*call), Keyspace("w")
@@ -116,7 +121,10 @@ async def test_what_a_part_is_told():
     assert parts["sequences"] == ([], ["3 after aa bb;"])
     assert parts["interval"] == ([], [60, 120])
     assert parts["groups"] == ([], [f"group:{'g' * 64} v3 group:{'h' * 64} - "])
-    assert [*parts] == ["interval", "groups", "sequences", "refunds", "limits"]
+    assert parts["breakers"][0] == [keyspace.changes, *(keyspace.denials("a", 3, POLICY, each) for each in "cb")]
+    said = [f"{most} {MINUTE} {acts} {POLICY}\n{ESCALATED.reason}\n" for most, acts in ((9, "suspend"), (5, 4))]
+    assert parts["breakers"][1][2:] == ["".join(said)]
+    assert [*parts] == ["interval", "groups", "breakers", "sequences", "refunds", "limits"]
 
 
 def test_every_part_has_a_case():

@@ -52,6 +52,21 @@ def done(ran):
     return ran.stdout
 
 
+def test_an_agent_that_a_breaker_suspended_says_so(remit, tenant):
+    """Until it is active again; as JSON it says the same."""
+    agent_id = tenant.new_agent(name="storm")["id"]
+    terms = {"maxDenials": 1, "windowSeconds": 60, "action": "suspend"}
+    breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    policy = tenant.new_policy(agent_id, breaker, kind="guardrail")
+    denied = tenant.authorize(agent_id, "rm")
+    shown = done(remit("agents", "show", "storm"))
+    assert f"suspended by the denial breaker of policy {policy['id']} (decision {denied['id']})" in shown
+    told = json.loads(done(remit("agents", "show", "storm", "--json")))
+    assert told["tripped"] == {"policyId": policy["id"], "decisionId": denied["id"]}
+    done(remit("agents", "activate", "storm"))
+    assert "tripped" not in json.loads(done(remit("agents", "show", "storm", "--json")))
+
+
 def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
     """Called by name; what the console shows as JSON is what the API shows."""
     assert "`remit agents create NAME` makes one" in remit("agents", "list").stderr

@@ -118,6 +118,8 @@ def deployment(tmp_path_factory, program):
             rules += [{"type": "rate_limit", "tools": ["*"], "rateLimit": per_tool}] if owner else []
             sides = {"forbiddenAfter": ["booking.*"], "requiresBefore": ["booking.*"], "withinSeconds": 60}
             rules += [{"type": "sequence", "tools": ["rm"], "sequence": sides}] if owner else []
+            breaker = {"maxDenials": 9, "windowSeconds": 60, "action": "suspend"}
+            rules += [] if owner else [{"type": "denial_breaker", "tools": ["*"], "denialBreaker": breaker}]
             never = {"kind": "guardrail", "name": "never", "rules": rules}
             assert client.post("/v1/policies", json=never | owner).status_code == 201
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
@@ -187,6 +189,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         assert kind == TYPES.get(row[1], row[1]), name
         expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
         expires |= {"two windows and a second after the last admitted call": 121_000}
+        expires |= {"two windows and a second after the last denied call": 121_000}
         expires |= {"24 hours, or until its outcome is reported": 86_400_000, "48 hours": 172_800_000}
         expires |= {"twice as long as rules look back, and a second": 121_000}
         expires |= {"32 hours after the last of them": 115_200_000}

@@ -24,11 +24,12 @@ from app.http.problems import encode_error
 from app.http.queries import Query
 from app.model.agents import Agent
 from app.model.checkpoints import Checkpoint
+from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import canonical_uuid
 from app.model.keys import is_raw_key
 from app.model.patterns import compile_regex
-from app.model.policies import Policy, PolicyRule, quota_fingerprints
+from app.model.policies import Policy, PolicyRule
 from app.model.redaction import Redactor
 from app.model.times import parse_time_ms, rfc3339
 from app.pdp import compile_agent, decide

@@ -108,6 +108,28 @@ def test_each_rule_says_what_it_saw_and_no_secret_is_in_it(tenant, agent):
     assert "xyz-secret" not in str(told)
 
 
+def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
+    """Also where the call is denied by default, and guardrails are not asked; explaining counts nothing."""
+    terms = {"maxDenials": 3, "windowSeconds": 60, "action": "escalate"}
+    breaker = {"type": "denial_breaker", "tools": ["pay"], "denialBreaker": terms}
+    tenant.new_policy(agent, breaker, kind="guardrail")
+    for denied in range(3):
+        for _ in range(2):
+            [part] = explain(tenant, agent)["policies"]
+            [rule] = part["rules"]
+            assert (rule["part"], rule["onFailure"]) == ("passed", "escalated")
+            assert (rule["quota"]["taken"], rule["quota"]["left"]) == (denied, 3 - denied)
+        assert tenant.authorize(agent, "pay")["code"] == "default_deny"
+    tenant.new_policy(agent, FREE)
+    told, given = explain(tenant, agent), tenant.authorize(agent, "pay")
+    assert alike(told) == alike(given)
+    assert (told["result"], told["reason"]) == ("escalated", "Denial breaker: 3 denials in 60 s")
+    [rule] = next(part for part in told["policies"] if part["kind"] == "guardrail")["rules"]
+    assert (rule["part"], rule["quota"]["left"]) == ("failed", 0)
+    [rule] = explain(tenant, agent, "look")["policies"][1]["rules"]
+    assert (rule["part"], rule["reason"]) == ("abstained", "does not cover the tool")
+
+
 def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):
     """In the place of a policy, beside the others, or off."""
     policy = tenant.new_policy(agent, FREE)

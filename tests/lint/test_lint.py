@@ -42,6 +42,11 @@ def sequence(*tools, **sides):
     return {"type": "sequence", "tools": list(tools), "sequence": sides}
 
 
+def breaker(most, seconds=60, action="suspend", tools=("*",)):
+    terms = {"maxDenials": most, "windowSeconds": seconds, "action": action}
+    return {"type": "denial_breaker", "tools": list(tools), "denialBreaker": terms}
+
+
 def constrained(name, **constraint):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
 
@@ -184,6 +189,25 @@ EARNED = {
         [policy(sequence("refund.*", requiresBefore=["refund.list"]), kind="guardrail")],
         (Code.SEQUENCE_NEVER_BEGINS, "$.rules[0].sequence.requiresBefore"),
     ),
+    "a breaker that one denial is enough for": (
+        [policy(breaker(1), kind="guardrail")],
+        (Code.BREAKER_ON_FIRST_DENIAL, "$.rules[0].denialBreaker.maxDenials"),
+    ),
+    "people are asked later than the agent is suspended": (
+        [policy(breaker(20, action="escalate"), breaker(10), kind="guardrail")],
+        (Code.BREAKER_NEVER_FULL, "$.rules[0].denialBreaker"),
+    ),
+    "a wider breaker of another policy is forestalled": (
+        [
+            policy(breaker(20, 30, tools=["refund.*"]), kind="guardrail"),
+            policy(breaker(20, 60), name="all", kind="guardrail"),
+        ],
+        (Code.BREAKER_NEVER_FULL, "$.rules[0].denialBreaker"),
+    ),
+    "the same breaker twice": (
+        [policy(breaker(20), breaker(20), kind="guardrail")],
+        (Code.BREAKER_NEVER_FULL, "$.rules[1].denialBreaker"),
+    ),
 }
 
 
@@ -205,6 +229,17 @@ NOT_EARNED = {
     "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
     "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
     "denials alone grant nothing": [policy(DENY)],
+    "people are asked before the agent is suspended": [
+        policy(breaker(5, action="escalate"), breaker(20), kind="guardrail"),
+        policy(breaker(20, 3600, tools=["refund.*"]), name="others", kind="guardrail", enabled=False),
+    ],
+    "a breaker of fewer tools or of a longer window": [
+        policy(breaker(5), breaker(4, tools=["refund.*"]), breaker(5, 3600, "escalate"), kind="guardrail"),
+    ],
+    "denials of what its own allowlist refuses": [
+        policy({"type": "tool_allowlist", "tools": ["refund.*"]}, breaker(5, tools=["mail.*"]), kind="guardrail"),
+    ],
+    "one denial is enough to ask people": [policy(breaker(1, action="escalate"), kind="guardrail")],
     "what must come first is another tool's": [
         policy(sequence("refund.*", requiresBefore=["mail.send"]), kind="guardrail"),
         policy(sequence("refund.*", requiresBefore=["refund.list", "mail.send"]), kind="guardrail"),

@@ -5,7 +5,7 @@ from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
-from app.model.decisions import HistoryCheck, Mark, Plan
+from app.model.decisions import DenialCount, HistoryCheck, Mark, Plan
 from app.model.keys import Scope
 from app.model.policies import PolicyKind, RateLimit, RateLimited
 from app.model.policy_sets import PolicyEntry
@@ -55,6 +55,11 @@ async def commit(scene, _):
 async def commit_with_marks(scene, _):
     check = HistoryCheck(POLICY, True, ("aa",), MINUTE, DENIED, "5e")
     await scene.commit(plan=Plan(ALLOWED, (check,), session="5e", marks=(Mark("aa", MINUTE, MINUTE),)))
+
+
+async def commit_with_breakers(scene, _):
+    asks, ends = (DenialCount(POLICY, name, 1, MINUTE, DENIED, name == "ends", 0) for name in ("asks", "ends"))
+    await scene.commit(plan=Plan(DENIED, (quota("one", 5, MINUTE),), breakers=(asks, ends)))
 
 
 async def check_key(scene, _):
@@ -117,7 +122,7 @@ AGENTS, POLICIES, KEYS = (
     (create_policy, create_guardrail, update_policy, delete_policy, put_policies),
     (create_key, revoke_key, rotate_key),
 )
-ACTS = (commit, commit_with_marks, check_key, *AGENTS, *POLICIES, *KEYS)
+ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, *AGENTS, *POLICIES, *KEYS)
 
 
 @pytest.mark.parametrize("nth", range(11))

@@ -25,6 +25,9 @@ Bucket = tuple[Any, ...]
 Past = tuple[int, str | None, frozenset[tuple[str, str]]]
 """An allowed call: when (us), in which session, and what it is remembered for."""
 
+Denied = Mapping[tuple[Any, ...], Collection[int]]
+"""When calls were denied (us), by breaker: policy id, what makes breakers alike, and the place among those."""
+
 SIDES = ("forbiddenAfter", "requiresBefore")
 SHADOW = "shadow "
 """What shadow policies have is called so: their buckets, and what a call is remembered for."""
@@ -53,11 +56,12 @@ def evaluate(
     now_us: int,
     admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
     history: Collection[Past] = (),
+    denied: Denied | None = None,
 ) -> Answer:
     """The answer to one call.
 
     policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls and what
-    they took of it. history: the allowed calls.
+    they took of it. history: the allowed calls. denied: the denied ones since the agent is active.
     """
     if status != "active":
         return Answer("denied")
@@ -66,7 +70,10 @@ def evaluate(
     for policy in policies:
         for index, rule in enumerate(policy["rules"]):
             if is_limit(rule, call):
-                if "sequence" in rule:
+                if "denialBreaker" in rule:
+                    times = (denied or {}).get(breaker(policy, index), ())
+                    wait = wait_of_breaker(rule["denialBreaker"], times, now_us)
+                elif "sequence" in rule:
                     session = reading(rule, call)
                     wait = wait_of_sequence(rule["sequence"], session, now_us, history, spelled[policy["id"]])
                 else:
@@ -110,12 +117,13 @@ def together(
     now_us: int,
     admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
     history: Collection[Past] = (),
+    denied: Denied | None = None,
 ) -> Divergence | None:
     """What all policies say as if they were enforced, named after a shadow policy; None where none is asked.
 
     If another gives the result, the first shadow grant of the tier that decides stands for it.
     """
-    answer = evaluate(status, policies, call, now_us, admitted, history)
+    answer = evaluate(status, policies, call, now_us, admitted, history, denied)
     tier = deciding_tier(policies, call, now_us, ())
     if not tier or status != "active":
         return None
@@ -134,6 +142,37 @@ def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
         for index, rule in enumerate(policy["rules"])
         if limit_of(rule) is not None and is_limit(rule, call) and covers(rule["tools"], call["tool_name"])
     ]
+
+
+def breakers(policies: Collection[Json], call: Json) -> list[tuple[tuple[Any, ...], Json]]:
+    """What counts the call if it is denied: each breaker of a guardrail that covers its tool."""
+    return [
+        (breaker(policy, index), rule["denialBreaker"])
+        for policy in guardrails(policies)
+        for index, rule in enumerate(policy["rules"])
+        if "denialBreaker" in rule and covers(rule["tools"], call["tool_name"])
+    ]
+
+
+def is_tripped(terms: Json, times: Collection[int], now_us: int) -> bool:
+    """Whether a breaker that suspends has what it waits for."""
+    return terms["action"] == "suspend" and wait_of_breaker(terms, times, now_us) > 0
+
+
+def wait_of_breaker(terms: Json, times: Collection[int], now_us: int) -> Any:
+    """Until fewer calls than it waits for were denied in the window that ends then; 0 if that is now."""
+    window_us = terms["windowSeconds"] * 1_000_000
+    newest = sorted((time for time in times if time + window_us > now_us), reverse=True)
+    return newest[terms["maxDenials"] - 1] + window_us - now_us if len(newest) >= terms["maxDenials"] else 0
+
+
+def breaker(policy: Json, index: int) -> tuple[Any, ...]:
+    alike = [
+        (rule["denialBreaker"]["windowSeconds"], tuple(sorted(set(rule["tools"]))))
+        for rule in policy["rules"][: index + 1]
+        if "denialBreaker" in rule
+    ]
+    return policy["id"], alike[-1], alike[:-1].count(alike[-1])
 
 
 def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]:
@@ -232,6 +271,8 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
 
 def is_limit(rule: Json, call: Json) -> bool:
     """Whether its quota alone says if it passes, or of a sequence the session's past."""
+    if "denialBreaker" in rule:
+        return bool(rule["denialBreaker"]["action"] == "escalate")
     counts = limit_of(rule) is not None or "sequence" in rule
     return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
 
@@ -282,6 +323,8 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     covered = covers(rule["tools"], call["tool_name"])
     if not covered and rule["type"] != "tool_allowlist":
         return ABSTAIN
+    if "denialBreaker" in rule:
+        return ESCALATE if full else ABSTAIN
     failing = {"tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
     fails = failing.get(rule["type"]) or rule.get("effect", DENY)
     applies = verdict_of_circumstances(rule, call)

@@ -31,6 +31,8 @@ def test_a_case_is_decided_as_it_says(case):
     for number, call in enumerate(case.calls):
         for edit in call.edits:
             sides.patch(edit.policy, edit.patch)
+        if call.resumed:
+            sides.resume()
         for full in call.full:
             sides.fill(full.policy, full.rule, call.now_us)
         arguments = (call.tool_name, call.parameters, call.now_us, call.context)

@@ -164,20 +164,37 @@ def rules(draw):
     return rule | {"type": kind}
 
 
+breakers = st.fixed_dictionaries(
+    {
+        "type": st.just("denial_breaker"),
+        "tools": tools,
+        "denialBreaker": st.fixed_dictionaries(
+            {
+                "maxDenials": st.integers(1, 3),
+                "windowSeconds": st.sampled_from(WINDOWS),
+                "action": st.sampled_from(["suspend", "escalate", "escalate"]),
+            }
+        ),
+    }
+)
+
+
 @st.composite
 def policies(draw):
     """Policies that mostly share priority and time of creation; their ids decide then, and are in no order."""
     count = draw(st.integers(1, 4))
     ids = draw(st.permutations(["p0", "p1", "p2", "p3"]))[:count]
+    kinds = {policy_id: draw(st.sampled_from(["grant", "grant", "guardrail"])) for policy_id in ids}
+    others = {"grant": rules(), "guardrail": st.one_of(rules(), rules(), breakers)}
     return [
         {
             "id": policy_id,
             "name": policy_id,
-            "rules": draw(st.lists(rules(), min_size=1, max_size=4)),
+            "rules": draw(st.lists(others[kinds[policy_id]], min_size=1, max_size=4)),
             "priority": draw(st.sampled_from([0, 0, 0, 7])),
             "enabled": draw(st.sampled_from([True, True, True, False])),
             "createdAt": draw(st.sampled_from([1, 1, 2])),
-            "kind": draw(st.sampled_from(["grant", "grant", "guardrail"])),
+            "kind": kinds[policy_id],
         }
         for policy_id in ids
     ]
@@ -211,6 +228,7 @@ def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
         now_us += later_us
         if edit is not None:
             edit_one(sides, bodies, *edit)
+            sides.resume()
         fill(sides, filled, now_us)
 
         answer, _ = sides.judge(tool, given_parameters, now_us, context)
@@ -437,7 +455,7 @@ def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, 
     """Tiers, quotas and the rule that is named, where rules apply to some calls only."""
     for body in bodies:
         for rule in body["rules"]:
-            if data.draw(st.booleans()):
+            if rule["type"] != "denial_breaker" and data.draw(st.booleans()):
                 rule[data.draw(st.sampled_from(["when", "unless"]))] = data.draw(circumstances)
     sides = BothSides(bodies)
     for _ in range(3):

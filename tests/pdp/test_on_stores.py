@@ -18,10 +18,11 @@ from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
+from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import PolicyKind, PolicyMode, Rules, quota_fingerprints
+from app.model.policies import PolicyKind, PolicyMode, Rules
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -66,6 +67,10 @@ class Workspace:
         converted = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
         await self.policies.update(self.id, self.ids[called], **converted)
 
+    async def resume(self):
+        """People make the agent active again."""
+        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE)
+
     async def fill(self, called, index, now_us):
         policy = await self.policies.get(self.id, self.ids[called])
         bucket = Keyspace(self.id).quota(policy.id, quota_fingerprints(policy.rules)[index])
@@ -107,6 +112,8 @@ async def test_every_case_is_decided_as_it_says_on_every_store(client):
         for number, call in enumerate(case.calls):
             for edit in call.edits:
                 await workspace.patch(edit.policy, edit.patch)
+            if call.resumed:
+                await workspace.resume()
             for full in call.full:
                 await workspace.fill(full.policy, full.rule, call.now_us)
 
@@ -151,6 +158,9 @@ def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
             if edit is not None:
                 changed = edit_one(sides, bodies, *edit)
                 await workspace.patch(changed["id"], {"rules": changed["rules"]})
+                if sides.mirror_status != "active":
+                    sides.resume()
+                    await workspace.resume()
 
             answer, _ = await workspace.judge(tool, parameters, now_us, context=context)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.model.counting import quota_fingerprints
 from app.model.policies import (
     Effect,
     Policy,
@@ -14,7 +15,6 @@ from app.model.policies import (
     Rules,
     ToolAllowlist,
     evaluation_order,
-    quota_fingerprints,
 )
 
 

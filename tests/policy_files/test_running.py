@@ -56,6 +56,25 @@ def call(tool="refund.create", want="allowed", **fields):
     return {"name": "n", "call": {"tool": tool, **fields}, "want": want}
 
 
+def test_denials_of_the_calls_before_fill_a_breaker(tmp_path):
+    """One that asks people while it is full, and one that suspends."""
+    terms = "{maxDenials: 2, windowSeconds: 60, action: %s}"
+    rule = "{type: denial_breaker, tools: ['*'], denialBreaker: %s}"
+    for action, want in (("escalate", "escalated"), ("suspend", {"result": "denied", "reason": "Agent is suspended"})):
+        guard = f"  - {{name: guard, kind: guardrail, rules: [{rule % (terms % action)}]}}\n"
+        grant = "  - {name: reads, rules: [{type: tool_allowlist, tools: [read]}]}\n"
+        (tmp_path / "bot.yaml").write_text("agent: bot\npolicies:\n" + grant + guard)
+        before = [{"tool": "rm", "times": 2, "want": "denied"}]
+        later = [*before, {"tool": "read", "at": "61s", "want": "allowed"}] if action == "escalate" else before
+        tests = [
+            {"name": "once", "before": [{"tool": "rm", "want": "denied"}], "call": {"tool": "read"}, "want": "allowed"},
+            {"name": "twice", "before": before, "call": {"tool": "read"}, "want": want},
+            {"name": "later", "before": later, "call": {"tool": "rm"}, "want": "denied"},
+        ]
+        (tmp_path / "x.test.json").write_text(json.dumps({"tests": tests}))
+        assert [each.problem for each in run_tests(read_test_file(tmp_path / "x.test.json"))] == [None] * 3
+
+
 def test_what_is_as_wanted_passes(run):
     """By result alone, or by policy, rule and a part of the reason, too."""
     large = {"result": "escalated", "policy": "small refunds", "rule": 1, "reason": "above the maximum"}

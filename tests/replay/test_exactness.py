@@ -36,6 +36,17 @@ def after(side, tool, seconds, more):
     return {"type": "sequence", "tools": ["*"], "sequence": {side: [tool], "withinSeconds": seconds}} | more
 
 
+def breaker(most, seconds, action, tools):
+    terms = {"maxDenials": most, "windowSeconds": seconds, "action": action}
+    return {"type": "denial_breaker", "tools": tools, "denialBreaker": terms}
+
+
+def of_its_kind(body):
+    """A grant has no breakers."""
+    rules = [each for each in body["rules"] if each["type"] != "denial_breaker" or body["kind"] == "guardrail"]
+    return body | {"rules": rules or [{"type": "tool_allowlist", "tools": ["*"]}]}
+
+
 effects = st.sampled_from([{}, {}, {"effect": "escalate"}])
 windows = st.sampled_from(WINDOWS)
 rules = st.one_of(
@@ -44,6 +55,9 @@ rules = st.one_of(
     st.builds(lambda most, span: limit(["*"], most, span, per=["parameters.amount"]), st.integers(1, 2), windows),
     st.builds(after, st.sampled_from(["forbiddenAfter", "requiresBefore"]), st.sampled_from(TOOLS), windows, effects),
     st.builds(budget, st.sampled_from([5, 10, 12.5]), windows),
+    st.builds(
+        breaker, st.integers(1, 3), windows, st.sampled_from(["suspend", "escalate"]), st.sampled_from([["*"], ["rm"]])
+    ),
     st.sampled_from(
         [
             {"type": "tool_denylist", "tools": ["rm"]},
@@ -72,7 +86,7 @@ policies = st.lists(
     ),
     min_size=1,
     max_size=3,
-).map(lambda bodies: [body | {"name": f"p{place}"} for place, body in enumerate(bodies)])
+).map(lambda bodies: [of_its_kind(body) | {"name": f"p{place}"} for place, body in enumerate(bodies)])
 steps = st.lists(
     st.tuples(
         st.sampled_from(TOOLS),
@@ -127,6 +141,7 @@ def test_the_policies_of_the_time_flip_nothing(fake, bodies, calls, begin):
             if edit is not None:
                 place = edit[0] % len(bodies)
                 await log.edit(place, **edited(bodies[place], edit[1]))
+                await log.resume()
             await log.call(tool, at_us, {"amount": amount}, context={"session": session})
             times.append(at_us // 1000)
 
@@ -134,7 +149,7 @@ def test_the_policies_of_the_time_flip_nothing(fake, bodies, calls, begin):
 
         in_span = sum(each >= START_MS + begin for each in times)
         assert (report.flips, report.flipped) == ([], 0)
-        assert report.judged + report.unjudged.total == in_span
+        assert report.judged + report.inactive + report.unjudged.total == in_span
         assert (report.unjudged.edited, report.unjudged.unknown) == (0, 0)
         if not may_tie(times):
             assert report.unjudged.total == 0
@@ -161,7 +176,7 @@ def test_a_draft_gives_what_the_real_commit_gives_of_it(fake, bodies, draft, cal
 
         report = await real.replay(renamed)
 
-        assert report.judged + report.unjudged.total == len(calls)
+        assert report.judged + report.inactive + report.unjudged.total == len(calls)
         if not may_tie(times):
             assert report.unjudged.total == 0
             assert found(report) == flips(real.results, other.results, calls)

@@ -134,6 +134,32 @@ async def test_concurrent_calls_over_two_replicas_admit_exactly_the_maximum(depl
         assert len((await deployment.admins[0].get("/v1/audit-logs", params=query)).json()) == count
 
 
+async def test_of_denials_at_once_over_two_replicas_exactly_as_many_as_a_breaker_waits_for_are_policies(deployment):
+    """I18: each of the others finds the agent suspended; and nobody else is."""
+    terms = {"maxDenials": 7, "windowSeconds": 3600, "action": "suspend"}
+    breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    await deployment.make("/v1/policies", {"name": "no storms", "kind": "guardrail", "rules": [breaker]})
+    (agent_id, _), (other_id, _) = await deployment.agent([FREE]), await deployment.agent([BLOCKED])
+    policy = {"agent_id": agent_id, "name": "no reads", "rules": [BLOCKED | {"tools": ["file.read"]}]}
+    await deployment.make("/v1/policies", policy)
+    for _ in range(3):
+        await asyncio.gather(*(ask(deployment.admins[n % 2], other_id) for n in range(2)))
+        results = await asyncio.gather(*(ask(deployment.admins[n % 2], agent_id) for n in range(60)))
+        assert set(results) == {"denied"}
+        query = {"agent_id": agent_id, "limit": 60}
+        codes = [each["code"] for each in (await deployment.admins[0].get("/v1/audit-logs", params=query)).json()]
+        assert codes == ["agent_suspended"] * 53 + ["tool_denied"] * 7
+        shown = (await deployment.admins[1].get(f"/v1/agents/{agent_id}")).json()
+        assert shown["status"] == "suspended"
+        changes = (await deployment.admins[1].get("/v1/changes", params={"actor_id": "breaker"})).json()
+        assert changes[0]["tripped"] == shown["tripped"]
+        answer = await deployment.admins[0].patch(f"/v1/agents/{agent_id}", json={"status": "active"})
+        assert "tripped" not in answer.json()
+    assert len(changes) == 3
+    assert (await deployment.admins[0].get(f"/v1/agents/{other_id}")).json()["status"] == "active"
+    assert (await deployment.admins[0].get("/v1/audit-logs/verify")).json()["intact"] is True
+
+
 async def test_edits_of_the_maximum_are_exact_under_concurrent_calls(deployment):
     """Up, down and up again over two replicas: the calls admitted in all are the highest maximum so far."""
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE
+from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
-from app.model.policies import RateLimit, RateLimited, ToolAllowlist, quota_fingerprints
+from app.model.policies import RateLimit, RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents, Governed
 from app.store.keyspace import Keyspace

@@ -6,6 +6,7 @@ import pytest
 from deciding import everything
 
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.model.counting import quota_fingerprints
 from app.model.policies import (
     Constraint,
     ParameterConstraint,
@@ -15,7 +16,6 @@ from app.model.policies import (
     TimeWindow,
     ToolAllowlist,
     evaluation_order,
-    quota_fingerprints,
 )
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies

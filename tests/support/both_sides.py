@@ -8,8 +8,11 @@ import msgspec
 from mirror import naive
 
 from app.model.agents import Agent, AgentStatus
+from app.model.counting import quota_fingerprints
 from app.model.decisions import (
     AuthorizeRequest,
+    Check,
+    DenialCount,
     HistoryCheck,
     Outcome,
     Plan,
@@ -20,7 +23,7 @@ from app.model.decisions import (
     ShadowPlan,
 )
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, Rules, quota_fingerprints
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, Rules
 from app.model.redaction import Redactor
 from app.pdp import compile_agent, decide
 from app.settings import Settings
@@ -80,6 +83,8 @@ class Ledger:
         self.admitted: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str, bool], int] = {}
         self.together: ShadowOutcome | None = None
+        self.denied: dict[tuple[str, str], list[int]] = {}
+        self.tripped = False
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the wait of the longest if a quota is full."""
@@ -98,6 +103,8 @@ class Ledger:
                 self.marked |= {(plan.session, mark.name, True): now_us} if mark.shared_us else {}
                 self.marked |= {(plan.session, mark.name, False): now_us} if mark.own_us else {}
             self._take(plan.quotas, now_us)
+        if outcome.result is Result.DENIED:
+            self._count(plan.breakers, now_us)
         longest = None if outcome.result is plan.outcome.result else max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
@@ -109,18 +116,20 @@ class Ledger:
             self._take([quota for quota, own in zip(plan.quotas, plan.own, strict=True) if own], now_us)
         return outcome
 
-    def _take(self, quotas: Iterable[Quota | HistoryCheck | SessionRoom], now_us: int) -> None:
+    def _take(self, quotas: Iterable[Check | SessionRoom], now_us: int) -> None:
         for quota in quotas:
             if isinstance(quota, Quota):
                 entry = (now_us, 1 if quota.amount is None else quota.amount)
                 self.admitted.setdefault((quota.policy_id, quota.fingerprint, quota.bucket), []).append(entry)
 
-    def _wait(self, quota: Quota | HistoryCheck | SessionRoom, now_us: int) -> float:
+    def _wait(self, quota: Check | SessionRoom, now_us: int) -> float:
         """Until it has room; 0 if it has."""
         if isinstance(quota, SessionRoom):
             return 0  # nobody comes to a thousand sessions here
         if isinstance(quota, HistoryCheck):
             return self._wait_of_session(quota, now_us)
+        if isinstance(quota, DenialCount):
+            return self._filled(quota, now_us)
         entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
         held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
         takes = 1 if quota.amount is None else quota.amount
@@ -129,6 +138,18 @@ class Ledger:
         rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
         gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
         return math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
+
+    def _count(self, breakers: Collection[DenialCount], now_us: int) -> None:
+        for breaker in breakers:
+            self.denied.setdefault((breaker.policy_id, breaker.fingerprint), []).append(now_us)
+            self.tripped |= breaker.suspends and self._filled(breaker, now_us) > 0
+
+    def _filled(self, breaker: DenialCount, now_us: int) -> int:
+        """Until the breaker is full no longer; 0 if it is not."""
+        times = self.denied.get((breaker.policy_id, breaker.fingerprint), [])
+        if len(times) < breaker.max_denials:
+            return 0
+        return max(0, times[-breaker.max_denials] + breaker.window_us - now_us)
 
     def _wait_of_session(self, check: HistoryCheck, now_us: int) -> float:
         """Until the session's marks let the call pass; 0 if they do."""
@@ -150,10 +171,18 @@ class BothSides:
         self.mirror_history: list[naive.Past] = []
         self.divergence: naive.Divergence | None = None
         self.mirror_divergence: naive.Divergence | None = None
+        self.mirror_denied: dict[tuple[Any, ...], list[int]] = {}
+        self.mirror_status = status
         self._compile()
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
         self.bodies[policy_id] = self.bodies[policy_id] | fields
+        self._compile()
+
+    def resume(self) -> None:
+        """People make the agent active again."""
+        self.status = self.mirror_status = "active"
+        self.ledger.denied, self.ledger.tripped, self.mirror_denied = {}, False, {}
         self._compile()
 
     def fill(self, policy_id: str, index: int, now_us: int) -> None:
@@ -177,6 +206,9 @@ class BothSides:
             if together is not None and together.result is not outcome.result
             else None
         )
+        if self.ledger.tripped and self.status == "active":
+            self.status = "suspended"
+            self._compile()
         index = None if outcome.rule is None else outcome.rule.index
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
@@ -186,13 +218,20 @@ class BothSides:
         call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
         enforced = naive.enforced(policies)
-        answer = naive.evaluate(self.status, enforced, call, now_us, self.mirror_admitted, self.mirror_history)
-        together = naive.together(self.status, policies, call, now_us, self.mirror_admitted, self.mirror_history)
+        held = self.mirror_admitted, self.mirror_history, self.mirror_denied
+        answer = naive.evaluate(self.mirror_status, enforced, call, now_us, *held)
+        together = naive.together(self.mirror_status, policies, call, now_us, *held)
         self.mirror_divergence = None if together is None or together.result == answer.result else together
         if together is not None and together.result == "allowed":
             for bucket, amount in naive.takes(policies, call):
                 if bucket[0].startswith(naive.SHADOW):
                     self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
+        if answer.result == "denied" and self.mirror_status == "active":
+            for breaker, terms in naive.breakers(enforced, call):
+                times = self.mirror_denied.setdefault(breaker, [])
+                times.append(now_us)
+                if naive.is_tripped(terms, times, now_us):
+                    self.mirror_status = "suspended"
         if answer.result == "allowed":
             self.mirror_history.append((now_us, naive.session_of(call), naive.leaves(policies, call)))
             for bucket, amount in naive.takes(enforced, call):

@@ -8,6 +8,7 @@ from both_sides import REDACTOR
 from app.audit.entry_format import line_of
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
+from app.model.agents import AgentStatus
 from app.model.changes import ChangeQuery
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
@@ -69,6 +70,10 @@ class Logged:
         types = {"rules": Rules, "kind": PolicyKind}
         given = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
         await self.policies.update(self.id, self.ids[place], **given)
+
+    async def resume(self) -> None:
+        """The agent is active, whatever has suspended it."""
+        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE)
 
     async def call(self, tool: str, at_us: int, parameters=None, recorded=None, context=None, agent_id=None) -> str:
         """The committed result of one call. recorded: the parameters as the log keeps them."""

@@ -78,6 +78,22 @@ def test_each_kind_of_event_arrives_once_and_signed(tenant, agent_id, person, re
     assert (state(tenant, webhook)["delivered"], state(tenant, webhook)["waiting"]) == (7, 0)
 
 
+def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receiver, sending):
+    """Once, and after the denial that filled it."""
+    webhook = subscribe(tenant, receiver.url, events=["agent.suspended", "decision.denied"])
+    agent_id = tenant.new_agent()["id"]
+    terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
+    breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    policy = tenant.new_policy(agent_id, breaker, kind="guardrail")
+    _, filling = tenant.authorize(agent_id, "rm"), tenant.authorize(agent_id, "rm")
+    sending.round()
+    told = {event["type"]: event["data"] for _, event in receiver.events(webhook["secret"])}
+    change = told["agent.suspended"]["change"]
+    assert (change["actorId"], change["reason"]) == ("breaker", "Denial breaker: 2 denials in 60 s")
+    assert change["tripped"] == {"policyId": policy["id"], "decisionId": filling["id"]}
+    assert told["decision.denied"]["entry"]["suspendedBy"] == policy["id"]
+
+
 async def let_expire(client, workspace_id, approval_id):
     keyspace = Keyspace(workspace_id)
     await client.call("HSET", keyspace.approval(approval_id), "expires_ms", 1)

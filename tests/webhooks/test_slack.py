@@ -97,3 +97,14 @@ def test_every_other_event_has_a_message_too():
         made = slack_message(kind, {"workspaceId": "ws", **data})
         assert made["blocks"][0]["text"]["text"] in made["text"]
         assert len(made["blocks"]) == (1 if kind == "webhook.test" else 2)
+
+
+def test_a_breaker_that_suspended_an_agent_says_so_and_why():
+    """With the policy and the decision, so that somebody can look."""
+    change = {"resourceType": "agent", "resourceId": "a1", "kind": "updated", "actorName": "breaker"}
+    change |= {"after": {"status": "suspended", "version": 2}, "reason": "Denial breaker: 3 denials in 60 s"}
+    change |= {"tripped": {"policyId": "p1", "decisionId": "d1"}}
+    made = slack_message("agent.suspended", {"workspaceId": "ws", "change": change})
+    assert made["text"] == "Remit: A denial breaker suspended an agent"
+    shown = "".join(each["text"] for each in elements(made["blocks"][1]))
+    assert "Why: Denial breaker: 3 denials in 60 s\nPolicy: p1\nDecision: d1" in shown

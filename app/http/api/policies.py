@@ -20,7 +20,7 @@ from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, require_kind, require_owner
 from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
@@ -66,6 +66,7 @@ class CreatePolicy(Body, frozen=True):
         if self.group is not None:
             require_visible("group", self.group)
         require_owner(self.kind, self.agent_id, self.group)
+        require_kind(self.kind, self.mode, self.rules)
 
 
 class UpdatePolicy(Body, frozen=True):

@@ -5,14 +5,17 @@ from typing import Any
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy
+from app.model.breakers import BreakerAction
 from app.model.constraints import Circumstances, Constraint, Operand
 from app.model.policies import (
     ApprovalRequired,
     Budgeted,
+    DenialCounted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
     PolicyKind,
+    PolicyMode,
     RateLimited,
     Sequenced,
     TimeBased,
@@ -20,6 +23,7 @@ from app.model.policies import (
     ToolAllowlist,
     ToolDenylist,
 )
+from app.model.policy_sets import PolicyEntry
 from app.model.sequences import CallSequence
 from app.policy_files.policy_file import PolicySetFile
 
@@ -33,6 +37,23 @@ _TERMS = {
     ]
 }
 """Only a rule that escalates says what is asked of people."""
+
+_BREAKER_TERMS = {
+    "anyOf": [
+        {"not": {"required": ["approval"]}},
+        {"properties": {"denialBreaker": {"properties": {"action": {"const": BreakerAction.ESCALATE.value}}}}},
+    ]
+}
+_BREAKER = {"required": ["type"], "properties": {"type": {"const": "denial_breaker"}}}
+_BREAKERS_IN_GUARDRAILS = {
+    "anyOf": [
+        {
+            "required": ["kind"],
+            "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}, "mode": {"const": PolicyMode.ENFORCE.value}},
+        },
+        {"properties": {"rules": {"items": {"not": _BREAKER}}}},
+    ]
+}
 
 _ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
 _EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
@@ -70,6 +91,8 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     },
     **{each.__name__: {"allOf": [_ONE_OF_TWO]} for each in (ApprovalRequired, *_NEVER_ESCALATE)},
     **{each.__name__: {"allOf": [_ONE_OF_TWO, _TERMS]} for each in _MAY_ESCALATE},
+    DenialCounted.__name__: {"allOf": [_BREAKER_TERMS]},
+    PolicyEntry.__name__: {"allOf": [_BREAKERS_IN_GUARDRAILS]},
     CreateApiKey.__name__: {
         "anyOf": [
             {"properties": {"agents": {"type": "null"}, "sessionFrom": {"type": "null"}}},
@@ -77,6 +100,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
         ]
     },
     CreatePolicy.__name__: {
+        "allOf": [_BREAKERS_IN_GUARDRAILS],
         "oneOf": [
             {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
             {"required": ["group"], "properties": {"agent_id": {"type": "null"}, "group": {"type": "string"}}},
@@ -88,7 +112,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
                     "group": {"type": "null"},
                 },
             },
-        ]
+        ],
     },
     PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
     PolicySetFile.__name__: {"oneOf": _OWNERS},
@@ -102,6 +126,8 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
 
 
 def without_terms(name: str, schema: dict[str, Any]) -> None:
-    """`approval` is no property of a rule that never asks people."""
+    """What a rule has no use for is no property of it: `approval` of one that never asks people, for instance."""
     if name in {each.__name__ for each in _NEVER_ESCALATE}:
         del schema["properties"]["approval"]
+    if name == DenialCounted.__name__:
+        del schema["properties"]["when"], schema["properties"]["unless"]

@@ -524,6 +524,7 @@ ANSWERS: dict[type, Any] = {
             "unjudged": {"hidden": 0, "limits": 0, "edited": 0, "unknown": 0, "unreadable": 0},
             "approved": 0,
             "inactive": 0,
+            "trips": 0,
             "warmedUp": 0,
         }
     },

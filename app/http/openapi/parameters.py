@@ -10,7 +10,7 @@ from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
 from app.model.audit import ANY_SHADOW
-from app.model.changes import CONSOLE, MAX_REASON, ResourceType
+from app.model.changes import BREAKER, CONSOLE, MAX_REASON, ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
 from app.model.policies import PolicyKind
@@ -29,6 +29,7 @@ class Parameter(Struct, frozen=True):
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
 _ID = {"type": "string", "format": "uuid"}
+_UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _TIME = {"type": "string", "format": "date-time"}
 
 AGENT_ID = Parameter(
@@ -90,8 +91,8 @@ PAGE = (
 CHANGE_FILTERS = (
     Parameter(
         "actor_id",
-        {"type": "string", "pattern": f"^({CONSOLE}|[0-9a-fA-F]{{8}}(-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}})$"},
-        "Only changes that this API key made, or `console`: those made without one.",
+        {"type": "string", "pattern": f"^({BREAKER}|{CONSOLE}|{_UUID})$"},
+        "Only changes that this API key made; `console`: those made without one; `breaker`: denial breakers'.",
         also="actorId",
     ),
     Parameter(

@@ -1,0 +1,37 @@
+"""Denial breakers: too many denials of one agent's calls within a span, and what then."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+MAX_DENIALS = 1_000
+"""Denials that a breaker can wait for, and the newest of an agent's that are kept for it."""
+
+MAX_WINDOW_SECONDS = 86_400
+
+
+class BreakerAction(StrEnum):
+    """What a full breaker does: `suspend` the agent, or `escalate` = ask a person about what would be allowed."""
+
+    SUSPEND = "suspend"
+    ESCALATE = "escalate"
+
+
+class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Full once `max_denials` calls of one agent were denied in the last `window_seconds`, whatever denied them.
+
+    max_denials: Denied calls of one agent, 1 to 1,000.
+    window_seconds: The span, 1 to 86,400 seconds (a day); it ends now and does not start on the minute.
+    action: Whether the denial that fills it suspends the agent, or people are asked while it is full.
+    """
+
+    max_denials: Annotated[int, Meta(ge=1, le=MAX_DENIALS)]
+    window_seconds: Annotated[int, Meta(ge=1, le=MAX_WINDOW_SECONDS)]
+    action: BreakerAction
+
+    @property
+    def reached(self) -> str:
+        """What is said of a full one."""
+        denials = "1 denial" if self.max_denials == 1 else f"{self.max_denials} denials"
+        return f"Denial breaker: {denials} in {self.window_seconds} s"

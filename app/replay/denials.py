@@ -1,0 +1,88 @@
+"""What denial breakers have counted while a log is replayed, and whom they have suspended by then."""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import islice, takewhile
+
+from app.model.breakers import MAX_DENIALS
+from app.model.decisions import DenialCount
+from app.replay.room import Room, Timeline
+
+_US_PER_MS = 1000
+_Breaker = tuple[str, str]
+"""Of a policy its id, and the fingerprint of the rule in it."""
+
+_Times = deque[int]
+_NONE: tuple[_Times, _Times] = (deque(), deque())
+
+
+class Denials:
+    """The denied calls of each agent, by breaker. certain or not: as with buckets.
+
+    trips: how often a breaker has suspended an agent for certain.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.counts: dict[tuple[str, str, str], tuple[_Times, _Times]] = {}
+        self._suspended: dict[str, Room] = {}
+        self.in_doubt_ms: int | None = None
+        self.trips = 0
+
+    def standing(self, agent_id: str) -> Room:
+        """Whether the agent is active: NO where a breaker has suspended it."""
+        return self._suspended.get(agent_id, Room.YES)
+
+    def room(self, breaker: DenialCount, agent_id: str) -> Room:
+        """Whether the breaker is not full: NO where it is."""
+        held = self.counts.get((agent_id, breaker.policy_id, breaker.fingerprint), _NONE)
+        now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
+        begin_ms = now_ms - breaker.window_us // _US_PER_MS
+        certain = held[0]
+        # Closed at the old end, as limits are.
+        if len(certain) >= breaker.max_denials and certain[-breaker.max_denials] > begin_ms + slack_ms:
+            return Room.NO
+        if self.in_doubt_ms is not None and self.in_doubt_ms >= begin_ms - slack_ms:
+            return Room.UNKNOWN
+        most = sum(map(partial(_newer, begin_ms - slack_ms, breaker.max_denials), held))
+        return Room.YES if most < breaker.max_denials else Room.UNKNOWN
+
+    def deny(
+        self, breakers: Iterable[DenialCount], agent_id: str, *, certain: bool = True, suspends: bool = True
+    ) -> None:
+        """A call was denied, or perhaps was. suspends: whether a breaker that it fills acts on it."""
+        for breaker in breakers:
+            name = (agent_id, breaker.policy_id, breaker.fingerprint)
+            held = self.counts.get(name)
+            if held is None:
+                held = self.counts[name] = (deque(maxlen=MAX_DENIALS), deque(maxlen=MAX_DENIALS))
+            held[not certain].append(self._timeline.now_ms)
+            if suspends and breaker.suspends:
+                room = self.room(breaker, agent_id)
+                if room is not Room.YES and self._suspended.get(agent_id) is not Room.NO:
+                    self._suspended[agent_id] = room
+                    self.trips += room is Room.NO
+
+    def resume(self, agent_id: str) -> None:
+        """People have made the agent active again: nothing is counted any more."""
+        self._suspended.pop(agent_id, None)
+        for name in [each for each in self.counts if each[0] == agent_id]:
+            del self.counts[name]
+
+    def doubt(self) -> None:
+        """Nobody knows what was denied up to now."""
+        self.in_doubt_ms = self._timeline.now_ms
+
+    def adopt(self, other: "Denials", without: Collection[_Breaker]) -> None:
+        """What breakers but these have counted is as in the other."""
+        for name in [each for each in self.counts if each[1:] not in without]:
+            del self.counts[name]
+        self.counts.update((name, held) for name, held in other.counts.items() if name[1:] not in without)
+        self.in_doubt_ms = max(filter(None, (self.in_doubt_ms, other.in_doubt_ms)), default=None)
+
+
+def _newer(begin_ms: int, most: int, times: _Times) -> int:
+    """How many of the times may be in the window that begins then; so many are enough to know."""
+    newest = islice(reversed(times), most)
+    return sum(1 for _ in takewhile(lambda time_ms: time_ms >= begin_ms, newest))

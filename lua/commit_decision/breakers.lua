@@ -1,0 +1,78 @@
+--[[
+breakers: a denied call counts in the denial breakers of its agent, and the denial that fills one may suspend the agent.
+
+One that escalates may stand among the quotas, where it is full like a limit; nothing is taken from it there.
+
+KEYS[p+1]     changes         stream; the trail of changes
+KEYS[p+1+i]   denials         list; of each breaker, times of the agent's denied calls (us, quota time), newest first
+
+ARGV[p+1]     before          for the trail: JSON of what changes in an agent that is suspended, with `%.0f` for its revision
+ARGV[p+2]     after           the same of what it becomes
+ARGV[p+3]     breakers        for each two lines, a line feed after either: `<most> <window_us> <acts> <policy>`: how many of
+                              them in so many us fill it; `suspend`, or the number of the quota that it is, 0 = of none;
+                              the id of its policy. Then the reason, a sentence
+
+RETURNS       approval        ends in `tripped` if the denial suspends the agent
+WRITES        if denied, denials; if that suspends the agent, its record and changes
+TIME          O(1) a breaker
+HOLDS         I8 an acknowledged change binds, I13 no change without its entry in the trail, I18 a breaker ends a storm
+              exactly
+]]
+--@ wait
+local breakers = {}
+if arg_before.breakers then
+  owns = owns or {}
+  local each = '(%d+) (%d+) (%S+) ([^\n]+)\n([^\n]+)\n'
+  for most, window_us, acts, its_policy, why in string.gmatch(ARGV[arg_before.breakers + 3], each) do
+    local suspends, i = acts == 'suspend', tonumber(acts)
+    breakers[#breakers + 1] = {most = most, window_us = window_us, suspends = suspends, policy = its_policy, why = why}
+    if i and i > 0 then
+      local oldest = call('LINDEX', KEYS[4 + i], ARGV[11 + 6 * i])
+      owns[i] = {wait = oldest and math.max(0, oldest + ARGV[12 + 6 * i] - quota_us) or 0}
+    end
+  end
+end
+--@ judge
+local trip
+if result ~= 'denied' then breakers = {} end
+for n, breaker in ipairs(breakers) do
+  local denials = KEYS[key_before.breakers + 1 + n]
+  -- With this denial it is full if the one that stands so many places behind it is still in the window.
+  local has_one, oldest = call('LLEN', denials) > 0, nil
+  if breaker.most == '1' then
+    oldest = quota_us
+  elseif has_one then
+    oldest = call('LINDEX', denials, breaker.most - 2)
+  end
+  if breaker.suspends and not trip and oldest and oldest + breaker.window_us > quota_us then trip = breaker end
+end
+if trip then
+  -- Scripts do not roll back: a key of another type must be an error before the first write.
+  call('XLEN', KEYS[key_before.breakers + 1])
+  local held = call('HMGET', agent, 'revision', 'updated_ms')
+  trip.revision, trip.updated_ms = tonumber(held[1] or 1), math.max(time_ms, tonumber(held[2]) + 1)
+  approval_text = approval_text .. 'tripped'
+end
+--@ entry
+if trip then
+  extras[#extras + 1] = 'suspendedBy'
+  extras[#extras + 1] = trip.policy
+end
+--@ write
+for n, breaker in ipairs(breakers) do
+  local denials = KEYS[key_before.breakers + 1 + n]
+  -- As many as the largest breaker waits for: another maximum stays exact, and a storm does not grow the store.
+  if call('LPUSH', denials, quota_text) > 1000 then call('LTRIM', denials, 0, 999) end
+  call('PEXPIRE', denials, string.format('%.0f', breaker.window_us / 1000 * 2 + 1000))
+end
+if trip then
+  local before, after = unpack(ARGV, arg_before.breakers + 1, arg_before.breakers + 2)
+  call('XADD', KEYS[key_before.breakers + 1], '*', 'actorId', 'breaker', 'actorName', 'breaker', 'kind', 'updated',
+    'resourceType', 'agent', 'resourceId', agent_id,
+    'before', string.format(before, trip.revision), 'after', string.format(after, trip.revision + 1),
+    'sequence', sequence_text, 'reason', trip.why, 'policyId', trip.policy, 'decisionId', decision_id)
+  -- The decision's id is as random as a version token, and no other change has it.
+  call('HSET', agent, 'status', 'suspended', 'version', (string.gsub(decision_id, '-', '')),
+    'revision', string.format('%.0f', trip.revision + 1), 'updated_ms', string.format('%.0f', trip.updated_ms),
+    'approvals_ended', sequence_text, 'tripped', trip.policy .. ' ' .. decision_id)
+end

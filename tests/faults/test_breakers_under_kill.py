@@ -1,0 +1,160 @@
+"""Denial breakers while replicas die, replies are lost, rules change and the store is full: exact by the log."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+import redis
+from proxy import Fault, Proxy
+from servers import Replica, Store
+from tenants import FREE, Tenant
+
+CALLERS = 6
+NO_LOCK_OUT = {"REMIT_AUTH_FAILURES_PER_MINUTE": "0"}
+SUSPENDED = "agent_suspended"
+
+
+def breaker(most):
+    terms = {"maxDenials": most, "windowSeconds": 3600, "action": "suspend"}
+    return {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+
+
+def log_of(tenant, agent_id):
+    """Its entries, oldest first."""
+    found = tenant.log(agent_id=agent_id, limit=1000)
+    assert len(found) < 1000
+    return found[::-1]
+
+
+class Storm:
+    """Threads that are denied without pause until the agent is suspended, and take no answer for an answer."""
+
+    def __init__(self, tenant, replicas, agent_id) -> None:
+        self._over = threading.Event()
+        self._agent_id = agent_id
+        self._clients = [replica.client(tenant.read_key) for replica in replicas]
+        self._pool = ThreadPoolExecutor(CALLERS)
+        self._work = [self._pool.submit(self._go_on, place) for place in range(CALLERS)]
+
+    def _go_on(self, place):
+        body = {"agent_id": self._agent_id, "tool_name": "rm"}
+        while not self._over.is_set():
+            try:
+                answer = self._clients[place % len(self._clients)].post("/v1/authorize", json=body)
+            except httpx.HTTPError:
+                continue
+            if answer.json().get("code") == SUSPENDED:
+                return
+
+    def stop(self):
+        self._over.set()
+        for each in self._work:
+            each.result()
+        self._pool.shutdown()
+        for each in self._clients:
+            each.close()
+
+
+@pytest.fixture
+def tenant(store, replica):
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
+
+
+def until_suspended(tenant, agent_id):
+    while tenant.admin.get(f"/v1/agents/{agent_id}").json()["status"] != "suspended":
+        pass
+
+
+def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(store, own, tenant):
+    """Three replicas, one killed and one that loses replies, and an edit of the maximum in each storm."""
+    proxy = own(Proxy(store.port).start())
+    replicas = [own(Replica(url, **NO_LOCK_OUT)) for url in (store.url, store.url, proxy.url)]
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, FREE | {"tools": ["read"]})
+    policy = tenant.new_policy(agent_id, breaker(400), kind="guardrail")
+    for most, fault in ((40, Fault.LOSE), (30, Fault.CUT_MID_REPLY), (50, Fault.CUT)):
+        storm = own(Storm(tenant, replicas, agent_id))
+        replicas[1].kill()
+        proxy.break_(fault)
+        answer = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [breaker(most)]})
+        assert answer.status_code == 200
+        until_suspended(tenant, agent_id)
+        proxy.heal()
+        storm.stop()
+        replicas[1].start()
+        for replica in replicas:
+            with replica.client(tenant.read_key) as client:
+                told = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "read"}).json()
+            assert told["code"] == SUSPENDED
+        patched = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [breaker(400)]})
+        assert patched.status_code == 200
+        assert tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": "active"}).status_code == 200
+
+    storms, counted = [], 0
+    for entry in log_of(tenant, agent_id):
+        if entry["code"] == SUSPENDED:
+            continue
+        counted += 1
+        if "suspendedBy" in entry:
+            assert entry["suspendedBy"] == policy["id"]
+            storms.append(counted)
+            counted = 0
+    assert counted == 0
+    assert len(storms) == 3
+    # Never fewer than the edit asks for, and more only by what had been denied before it.
+    assert all(most <= came <= 400 for most, came in zip((40, 30, 50), storms, strict=True))
+    assert tenant.admin.get("/v1/audit-logs/verify").json()["intact"] is True
+
+
+def test_the_maximum_holds_exactly_under_kill(store, own, tenant):
+    """No edit: of whatever was denied, exactly so many by policies, also where the reply of the last one was lost."""
+    proxy = own(Proxy(store.port).start())
+    replicas = [own(Replica(url, **NO_LOCK_OUT)) for url in (store.url, proxy.url)]
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, breaker(60), kind="guardrail")
+    storm = own(Storm(tenant, replicas, agent_id))
+    for fault in (Fault.LOSE, Fault.CUT):
+        proxy.break_(fault)
+        replicas[0].kill()
+        proxy.heal()
+        replicas[0].start()
+    until_suspended(tenant, agent_id)
+    storm.stop()
+    codes = [entry["code"] for entry in log_of(tenant, agent_id)]
+    assert codes[:60] == ["default_deny"] * 60
+    assert set(codes[60:]) <= {SUSPENDED}
+    [change] = tenant.admin.get("/v1/changes", params={"actor_id": "breaker"}).json()
+    assert change["after"]["status"] == "suspended"
+
+
+@pytest.fixture(params=["redis", "valkey"])
+def full_store(request, own, tmp_path, server):
+    return own(Store(server(request.param), tmp_path))
+
+
+def test_on_a_store_without_room_a_denial_is_refused_and_does_not_count(full_store, own):
+    """Nothing half-written: not a denial without its entry, not an agent that is suspended without a word."""
+    replica = own(Replica(full_store.url, REMIT_COMPACT="false"))
+    tenant = own_tenant(own, full_store, replica)
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, breaker(2), kind="guardrail")
+    tenant.authorize(agent_id, "rm")
+    with redis.Redis(port=full_store.port) as connection:
+        connection.config_set("maxmemory", 1)
+        for _ in range(3):
+            answer = tenant.reader.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "rm"})
+            assert answer.status_code == 503
+        assert tenant.admin.get(f"/v1/agents/{agent_id}").json()["status"] == "active"
+        connection.config_set("maxmemory", 0)
+    assert tenant.authorize(agent_id, "rm")["code"] == "default_deny"
+    assert tenant.authorize(agent_id, "rm")["code"] == SUSPENDED
+    assert [entry["code"] for entry in log_of(tenant, agent_id)] == ["default_deny", "default_deny", SUSPENDED]
+
+
+def own_tenant(own, store, replica):
+    made = Tenant(store.url, replica)
+    made.stop = made.close
+    return own(made)

@@ -1,0 +1,195 @@
+"""Denial breakers in the commit: what they count, when they are full, and what suspending an agent leaves."""
+
+from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from profiles import examples
+
+from app.model.agents import AgentStatus, Trip
+from app.model.breakers import MAX_DENIALS
+from app.model.changes import ChangeQuery
+from app.model.decisions import Decision, DenialCount, Idempotency, Outcome, Plan, Result, RuleRef
+from app.store.changes import Changes
+
+OTHER = "018bcfe5-6800-7000-8000-00000000beef"
+
+
+def breaker(most=2, *, suspends=True, policy=POLICY, name="cafe", window_us=MINUTE, since=0):
+    result = Result.DENIED if suspends else Result.ESCALATED
+    full = Outcome(result, policy, RuleRef(8, "denial_breaker"), f"Denial breaker: {most} denials in 60 s")
+    return DenialCount(policy, name, most, window_us, full, suspends, since)
+
+
+def plan(*breakers, outcome=DENIED, quotas=()):
+    """With those that escalate among the quotas, where they can change the outcome."""
+    asking = tuple(each for each in breakers if not each.suspends) if outcome is ALLOWED else ()
+    return Plan(outcome, (*quotas, *asking), breakers=breakers)
+
+
+async def counted(scene, held):
+    """The times that a breaker's list holds, newest first."""
+    name = scene.keyspace.denials(scene.agent.id, held.since, held.policy_id, held.fingerprint)
+    return [int(time) for time in await scene.client.call("LRANGE", name, 0, -1)]
+
+
+async def agent(scene):
+    return await scene.agents.get(scene.workspace_id, scene.agent.id)
+
+
+async def test_what_is_denied_is_counted_and_nothing_else(scene):
+    """By its plan, by a full limit; not what is allowed or escalated."""
+    held, full = breaker(9), quota("full", 1, MINUTE)
+    await scene.commit(full)
+    for at, each in enumerate(
+        (
+            plan(held),
+            plan(held, outcome=ALLOWED),
+            plan(held, outcome=ESCALATED),
+            plan(held, outcome=ALLOWED, quotas=(full,)),
+        )
+    ):
+        await scene.commit(plan=each, at=START + at)
+    assert await counted(scene, held) == [START + 3, START]
+    assert (await agent(scene)).status is AgentStatus.ACTIVE
+
+
+async def test_the_denial_that_fills_it_suspends_the_agent_in_the_same_step(scene):
+    """I18: with a new version token, so that no plan made before is committed."""
+    held, before = breaker(2), await agent(scene)
+    first = await scene.commit(plan=plan(held))
+    assert first.outcome == DENIED
+    second = await scene.commit(plan=plan(held), at=START + 1, decision_id=scene.ids.new(1))
+
+    assert second.outcome == DENIED
+    after = await agent(scene)
+    assert (after.status, after.tripped) == (AgentStatus.SUSPENDED, Trip(POLICY, second.id))
+    assert (after.revision, after.version != before.version) == (before.revision + 1, True)
+    assert after.updated_ms > before.updated_ms
+    stale = await scene.commit(plan=plan(held, outcome=ALLOWED), version=before.version)
+    assert not isinstance(stale, Decision)
+    entries = await scene.entries()
+    assert [entry.get("suspendedBy") for entry in entries] == [None, POLICY]
+    ended = await scene.client.call("HGET", scene.keyspace.agent(scene.agent.id), "approvals_ended")
+    assert ended == entries[-1]["stream_id"].partition("-")[0]
+
+
+async def test_the_trail_says_that_a_breaker_did_it_and_why(scene):
+    """I13: with the policy, the decision, and the entry after which nothing is decided without it."""
+    denied = [await scene.commit(plan=plan(breaker(2)), at=START + number) for number in range(2)]
+    [change] = (await Changes(scene.client).query(scene.workspace_id, ChangeQuery(actor_id="breaker"))).changes
+    assert (change.actor_id, change.actor_name, change.resource_id) == ("breaker", "breaker", scene.agent.id)
+    assert (bytes(change.before), bytes(change.after)) == (
+        b'{"status":"active","version":1}',
+        b'{"status":"suspended","version":2}',
+    )
+    assert (change.reason, change.sequence) == ("Denial breaker: 2 denials in 60 s", 2)
+    assert change.tripped == Trip(POLICY, denied[-1].id)
+
+
+async def test_a_window_is_closed_at_its_old_end(scene):
+    """A denial exactly one window ago no longer counts, and a moment less does."""
+    held = breaker(2)
+    for at in (START, START + MINUTE):
+        await scene.commit(plan=plan(held), at=at)
+    assert (await agent(scene)).status is AgentStatus.ACTIVE
+    await scene.commit(plan=plan(held), at=START + 2 * MINUTE - 1)
+    assert (await agent(scene)).status is AgentStatus.SUSPENDED
+
+
+async def test_one_that_escalates_is_full_like_a_limit_and_takes_nothing(scene):
+    """What would be allowed is escalated, and says until when; what is denied stays denied."""
+    held = breaker(2, suspends=False)
+    for at in (0, 1):
+        await scene.commit(plan=plan(held), at=START + at * SECOND)
+    answer = await scene.commit(plan=plan(held, outcome=ALLOWED), at=START + 2 * SECOND)
+    assert (answer.outcome, answer.retry_after_us) == (held.when_full, 58 * SECOND)
+    assert (await scene.commit(plan=plan(held), at=START + 3 * SECOND)).outcome == DENIED
+    assert (await scene.commit(plan=plan(held, outcome=ALLOWED), at=START + 2 * MINUTE)).outcome == ALLOWED
+    assert len(await counted(scene, held)) == 3
+    assert (await agent(scene)).status is AgentStatus.ACTIVE
+
+
+async def test_an_agent_that_is_active_again_has_no_denials(scene):
+    """However it was suspended; and what had suspended it is no longer said of it."""
+    held = breaker(2)
+    await scene.commit(plan=plan(held))
+    for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
+        scene.agent = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status)
+    assert scene.agent.active_since == 3
+    anew = breaker(2, since=scene.agent.active_since)
+    await scene.commit(plan=plan(anew), at=START + 1)
+    assert (await agent(scene)).status is AgentStatus.ACTIVE
+    await scene.commit(plan=plan(anew), at=START + 2)
+    suspended = await agent(scene)
+    assert suspended.tripped is not None
+    named = await scene.agents.update(scene.workspace_id, scene.agent.id, name="b")
+    assert (named.status, named.tripped) == (AgentStatus.SUSPENDED, suspended.tripped)
+    active = await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.ACTIVE)
+    assert (active.tripped, active.active_since) == (None, active.revision)
+
+
+async def test_of_several_the_first_that_is_filled_is_named_and_all_have_counted(scene):
+    """One suspension, one change."""
+    ones = (breaker(3, name="a"), breaker(1, suspends=False, name="b"), breaker(1, policy=OTHER, name="c"))
+    await scene.commit(plan=plan(*ones, breaker(1, name="d")))
+    assert (await agent(scene)).tripped.policy_id == OTHER
+    assert [await counted(scene, each) for each in ones] == [[START]] * 3
+    assert len((await Changes(scene.client).query(scene.workspace_id, ChangeQuery(actor_id="breaker"))).changes) == 1
+
+
+async def test_an_idempotent_repeat_counts_once(scene):
+    """It is one decision, however often it is told."""
+    held, again = breaker(9), Idempotency("1d" * 32, "b0" * 32)
+    answers = [await scene.commit(plan=plan(held), idempotency=again, decision_id=scene.ids.new(at)) for at in (0, 1)]
+    assert [each.repeated for each in answers] == [False, True]
+    assert await counted(scene, held) == [START]
+
+
+async def test_a_storm_does_not_grow_the_store(scene):
+    """The newest thousand are kept, which is what the largest breaker waits for, and they go by themselves."""
+    held = breaker(MAX_DENIALS, suspends=False)
+    name = scene.keyspace.denials(scene.agent.id, 0, POLICY, "cafe")
+    await scene.client.call("RPUSH", name, *range(START + MAX_DENIALS + 20, START, -1))
+    await scene.commit(plan=plan(held), at=START + 2 * MAX_DENIALS)
+    times = await counted(scene, held)
+    assert (len(times), times[0]) == (MAX_DENIALS, START + 2 * MAX_DENIALS)
+    assert 0 < await scene.client.call("PTTL", name) <= 2 * 60_000 + 1_000
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from([0, 0, 1, SECOND, MINUTE - 1, MINUTE, -SECOND]),
+            st.sampled_from(["deny", "deny", "deny", "allow", "resume"]),
+            st.integers(1, 4),
+        ),
+        min_size=3,
+        max_size=25,
+    )
+)
+async def test_any_history_of_denials_edits_and_clock_steps_is_as_a_list_of_times_says(scene, steps):
+    """Two breakers of one maximum, edited from call to call: one asks people, a wider one suspends."""
+    scene = await type(scene)(scene.client, scene.runner, scene.ids.new(0)).enter()
+    clock_us, quota_us, times, held = START, START, [], scene.agent
+    for moved_us, what, most in steps:
+        clock_us += moved_us
+        quota_us += max(0, moved_us)
+        if what == "resume" or held.status is not AgentStatus.ACTIVE:
+            for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
+                held = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status)
+            times = []
+        asks = breaker(most, suspends=False, since=held.active_since)
+        ends = breaker(most + 1, name="d1e", window_us=2 * MINUTE, since=held.active_since)
+        outcome = ALLOWED if what == "allow" else DENIED
+
+        answer = await scene.commit(plan=plan(asks, ends, outcome=outcome), at=clock_us, version=held.version)
+
+        is_full = sum(time + MINUTE > quota_us for time in times) >= most
+        assert answer.outcome == (asks.when_full if outcome is ALLOWED and is_full else outcome)
+        if outcome is DENIED:
+            times.append(quota_us)
+        is_over = outcome is DENIED and sum(time + 2 * MINUTE > quota_us for time in times) > most
+        held = await agent(scene)
+        assert held.status is (AgentStatus.SUSPENDED if is_over else AgentStatus.ACTIVE)
+        assert held.tripped == (Trip(POLICY, answer.id) if is_over else None)
