@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy_files.documents import MAX_BYTES, MAX_DEPTH, DocumentError, read_document
+from app.policy_files.written import as_json, as_yaml
 
 YAML = b"""\
 # a comment
@@ -109,6 +110,15 @@ def test_aliases_of_aliases_are_counted_out():
     lines += [f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9)]
     with pytest.raises(DocumentError, match="holds more than 200000 values"):
         read_document("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize("write", [as_yaml, as_json])
+def test_what_is_written_is_read_as_the_same(write):
+    """Strings that YAML could take for something else, and the schema that editors look for."""
+    words = ["no", "on", "12:30", "2026-11-20", "1_000", "010", "1e3", "~", "true", "<<", "a: b", "#", " x", "\u2028"]
+    value = {"agent": "a", "policies": [{"name": "p", "words": words, "bounds": {"max": 1.5, "min": None}}]}
+    assert read_document(write(value).encode()).value == value
+    assert "http://h/schema.json" in write(value, "http://h/schema.json")
 
 
 def test_json_is_read_as_json():

@@ -275,7 +275,6 @@ def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
     assert (ran.returncode, ran.stderr) == (1, "Error: there are no tests (.test.yaml, .test.yml, .test.json) in .\n")
 
 
-@pytest.mark.slow
 def test_lint_says_what_is_probably_not_meant(remit, tmp_path):
     """With the line; with --strict it ends with 3. The workspace's guardrails count for every file."""
     limit = "{type: rate_limit, tools: ['*'], rateLimit: {maxCalls: 1, windowSeconds: 1}}"
