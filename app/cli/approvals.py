@@ -60,34 +60,40 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
     "--valid-seconds", type=click.IntRange(60), help="How long it can be used; shorter than the rule lets it."
 )
 @click.option("--accept-hidden", is_flag=True, help="Approve although some of the call is redacted or shortened.")
+@JSON
 def approve(
-    url: str, approval_id: str, note: str, uses: int | None, valid_seconds: int | None, accept_hidden: bool
+    url: str,
+    approval_id: str,
+    note: str,
+    uses: int | None,
+    valid_seconds: int | None,
+    accept_hidden: bool,
+    as_json: bool,
 ) -> None:
     """Say yes to one call: these very arguments, and no others."""
     limits = {"uses": uses, "validSeconds": valid_seconds}
     body = {"note": note, "acceptHidden": accept_hidden} | {name: each for name, each in limits.items() if each}
-    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/approve", body)
-    click.echo(f"approval {found['id']} is {found['status']}")
+    _decide(url, approval_id, "approve", body, as_json=as_json)
 
 
 @approvals.command("deny")
 @URL
 @click.argument("approval_id")
 @NOTE
-def deny(url: str, approval_id: str, note: str) -> None:
+@JSON
+def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
     """Say no."""
-    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/deny", {"note": note})
-    click.echo(f"approval {found['id']} is {found['status']}")
+    _decide(url, approval_id, "deny", {"note": note}, as_json=as_json)
 
 
 @approvals.command("cancel")
 @URL
 @click.argument("approval_id")
 @NOTE
-def cancel(url: str, approval_id: str, note: str) -> None:
+@JSON
+def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
     """Take back what this key asked for."""
-    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/cancel", {"note": note})
-    click.echo(f"approval {found['id']} is {found['status']}")
+    _decide(url, approval_id, "cancel", {"note": note}, as_json=as_json)
 
 
 @approvals.command("watch")
@@ -107,6 +113,15 @@ def watch(url: str) -> None:
                 _ask(remote, approval)
         elif name != ApprovalStatus.PENDING:
             click.echo(f"{approval['id']} is {approval['status']}")
+
+
+def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_json: bool) -> None:
+    """The approval is as the verb makes it, and is printed."""
+    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/{verb}", body)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"approval {found['id']} is {found['status']}")
 
 
 def _ask(remote: Remote, approval: dict[str, Any]) -> None:

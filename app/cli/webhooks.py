@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 WEBHOOK = click.argument("webhook", type=Uuid())
+_EVENT = click.Choice([each.value for each in WebhookEvent])
+_FORMAT = click.Choice([each.value for each in WebhookFormat])
+DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
+DENIED_SAMPLE = click.option(
+    "--denied-sample", type=click.FloatRange(0, 1, min_open=True), help="Only this share of denials."
+)
 
 
 @click.group()
@@ -27,22 +33,11 @@ def webhooks() -> None:
 @WORKSPACE
 @click.argument("url")
 @click.option(
-    "--event",
-    "events",
-    multiple=True,
-    required=True,
-    type=click.Choice([each.value for each in WebhookEvent]),
-    help="What it is told of; may be repeated.",
+    "--event", "events", multiple=True, required=True, type=_EVENT, help="What it is told of; may be repeated."
 )
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice([each.value for each in WebhookFormat]),
-    default="standard",
-    help="Standard Webhooks, or a message for Slack.",
-)
-@click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
-@click.option("--denied-sample", type=click.FloatRange(0, 1, min_open=True), help="Only this share of denials.")
+@click.option("--format", "kind", type=_FORMAT, default="standard", help="Standard Webhooks, or a message for Slack.")
+@DENIED_BY
+@DENIED_SAMPLE
 @click.option("--secret", help="Signs what is sent, whsec_…; one is made if left out.")
 @JSON
 def create_webhook(
@@ -58,11 +53,8 @@ def create_webhook(
     """Make a webhook and print its secret, once. It is told of what happens from now on."""
     from app.model.text import FieldError
     from app.model.webhooks import require_secret
-    from app.webhooks.destinations import Refused
 
-    denied = None
-    if denied_by or denied_sample is not None:
-        denied = DeniedFilter(rule_types=list(denied_by) or UNSET, sample=denied_sample or 1.0)
+    denied = _denied(denied_by, denied_sample)
     if secret is not None:
         try:
             require_secret(secret)
@@ -70,10 +62,7 @@ def create_webhook(
             raise click.BadParameter(error.message, param_hint="--secret") from None
 
     async def create(services: "Services") -> tuple[WebhookView, str]:
-        try:
-            services.delivery.check(url)
-        except Refused as refused:
-            raise click.BadParameter(str(refused), param_hint="URL") from None
+        _require_destination(services, url, "URL")
         workspace_id = await services.workspaces.find(workspace)
         wanted = [WebhookEvent(each) for each in events]
         made = await services.webhooks.create(
@@ -82,6 +71,56 @@ def create_webhook(
         return await _with_secret(services, workspace_id, *made)
 
     _print_secret(with_services(create), as_json=as_json)
+
+
+@webhooks.command("update")
+@WORKSPACE
+@WEBHOOK
+@click.option("--url", help="Where its events go from now on.")
+@click.option("--event", "events", multiple=True, type=_EVENT, help="What it is told of, and of nothing else.")
+@click.option("--format", "kind", type=_FORMAT, help="Standard Webhooks, or a message for Slack.")
+@DENIED_BY
+@DENIED_SAMPLE
+@click.option("--every-denial", is_flag=True, help="Told of every denial again, if it is told of denials.")
+@click.option("--on/--off", "enabled", default=None, help="Off: told of nothing; on: of what happens from now on.")
+@JSON
+def update_webhook(
+    workspace: str,
+    webhook: str,
+    url: str | None,
+    events: tuple[str, ...],
+    kind: str | None,
+    denied_by: tuple[str, ...],
+    denied_sample: float | None,
+    every_denial: bool,
+    enabled: bool | None,
+    as_json: bool,
+) -> None:
+    """Change what is given of a webhook; the rest of it stays."""
+    wanted: dict[str, Any] = {"url": url, "enabled": enabled, "format": kind and WebhookFormat(kind)}
+    wanted["events"] = [WebhookEvent(each) for each in events] or None
+    wanted["denied"] = _denied(denied_by, denied_sample)
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if every_denial:
+        if "denied" in given:
+            raise click.UsageError("--every-denial takes neither --denied-by nor --denied-sample")
+        given["denied"] = None
+    if not given:
+        raise click.UsageError("Nothing to change; `remit webhooks update --help` lists what can be")
+
+    async def update(services: "Services") -> WebhookView:
+        if url is not None:
+            _require_destination(services, url, "--url")
+        workspace_id = await services.workspaces.find(workspace)
+        changed = await services.webhooks.update(workspace_id, webhook, **given)
+        [state] = await services.webhooks.states(workspace_id, [changed.id])
+        return WebhookView.of(changed, state)
+
+    changed = with_services(update)
+    if as_json:
+        print_json(changed)
+    else:
+        click.echo(f"changed {changed.id}: {'on' if changed.enabled else 'off'}, {changed.url}")
 
 
 @webhooks.command("list")
@@ -200,6 +239,23 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
         print_json({"deleted": webhook})
     else:
         click.echo(f"deleted {webhook}")
+
+
+def _denied(rule_types: tuple[str, ...], sample: float | None) -> DeniedFilter | None:
+    """Of which denials it is told; None = nothing was said."""
+    if not rule_types and sample is None:
+        return None
+    return DeniedFilter(rule_types=list(rule_types) or UNSET, sample=sample or 1.0)
+
+
+def _require_destination(services: "Services", url: str, hint: str) -> None:
+    """Raise click's error unless events may be sent there."""
+    from app.webhooks.destinations import Refused
+
+    try:
+        services.delivery.check(url)
+    except Refused as refused:
+        raise click.BadParameter(str(refused), param_hint=hint) from None
 
 
 async def _with_secret(

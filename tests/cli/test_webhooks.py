@@ -55,6 +55,42 @@ def test_a_webhook_lives_from_its_creation_to_its_end(remit, tenant, receiver):
     assert tenant.admin.get("/v1/webhooks").json() == []
 
 
+def test_what_is_given_of_a_webhook_changes_and_nothing_else(remit, tenant, receiver):
+    """Each field alone; and what the command says is what the API answers."""
+    made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
+
+    def shown():
+        return tenant.admin.get(f"/v1/webhooks/{made['id']}").json()
+
+    before = shown()
+    changes = {
+        "enabled": (["--off"], False),
+        "format": (["--format", "slack"], "slack"),
+        "events": (["--event", "decision.denied"], ["decision.denied"]),
+        "denied": (["--denied-by", "budget", "--denied-sample", "0.5"], {"ruleTypes": ["budget"], "sample": 0.5}),
+        "url": (["--url", receiver.url + "/other"], receiver.url + "/other"),
+    }
+    for name, (words, value) in changes.items():
+        told = json.loads(remit("update", made["id"], *words, "--json").stdout)
+        assert told == shown()
+        assert {field for field in told if told[field] != before[field]} - {"updatedAt", "version"} == {name}
+        assert told[name] == value
+        before = told
+    assert remit("update", made["id"], "--on").stdout == f"changed {made['id']}: on, {receiver.url}/other\n"
+    assert json.loads(remit("update", made["id"], "--every-denial", "--json").stdout)["denied"] is None
+
+
+def test_an_update_that_changes_nothing_or_cannot_be_is_misuse(remit, receiver):
+    """Exit code 2, and the webhook stays as it is."""
+    made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
+    nothing = remit("update", made["id"])
+    assert (nothing.returncode, "Nothing to change" in nothing.stderr) == (2, True)
+    assert "no public address" in remit("update", made["id"], "--url", "https://10.0.0.1/").stderr
+    both = remit("update", made["id"], "--every-denial", "--denied-by", "budget")
+    assert (both.returncode, "--every-denial takes neither" in both.stderr) == (2, True)
+    assert json.loads(remit("list", "--json").stdout)[0]["version"] == 1
+
+
 def test_what_cannot_be_is_said_in_a_sentence(remit, receiver):
     """Exit code 1 where it failed, 2 where it was misused."""
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)

@@ -1,6 +1,7 @@
-"""`remit approvals watch` on a terminal: a person sees the call and answers it."""
+"""`remit approvals`: a person sees a call on a terminal and answers it, or says so in one command."""
 
 import contextlib
+import json
 import os
 import pty
 import select
@@ -136,3 +137,23 @@ def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, 
     assert "\\u{202e}" in shown
     terminal.type("n")
     terminal.until(f"approval {asked} is denied")
+
+
+@pytest.mark.parametrize(
+    ("verb", "becomes"), [("approve", "approved"), ("deny", "denied"), ("cancel", "cancelled")], ids=lambda each: each
+)
+def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, verb, becomes):
+    """Said twice, the second time is an error that scripts can tell by the exit code."""
+    agent = tenant.new_agent()
+    tenant.new_policy(agent["id"], ALLOW, ASK)
+    key = tenant.read_key if verb == "cancel" else tenant.new_key(["approve", "read"], name="ann")["key"]
+
+    def remit(approval_id, *words):
+        env = clean_env() | {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
+        command = [sys.executable, "-m", "app.cli", "approvals", verb, approval_id, *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True)
+
+    first, second = (ask(tenant, agent["id"], amount)["approval"]["id"] for amount in (1, 2))
+    assert remit(first, "--note", "seen").stdout == f"approval {first} is {becomes}\n"
+    assert remit(first).returncode == 1
+    assert json.loads(remit(second, "--json").stdout) == tenant.admin.get(f"/v1/approvals/{second}").json()
