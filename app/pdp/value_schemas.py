@@ -32,7 +32,7 @@ def value_schema(constraint: Constraint) -> SchemaPart:
     if not types:
         return SchemaPart(schema=False, is_exact=True)
     parts = list(_keywords(constraint))
-    refused = [refusal for refusal, _ in _refused(constraint)]
+    refused = [refusal for refusal, _ in _refused(constraint) if refusal is not None]
     is_exact = all(part.is_exact for part in parts) and all(exact for _, exact in _refused(constraint))
     schema: dict[str, Any] = {}
     if types != _ALL_TYPES or numbers_are_whole:
@@ -102,13 +102,16 @@ def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
         yield UNKNOWN if pattern is None else SchemaPart({"pattern": pattern}, is_exact=True)
 
 
-def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Each field that says what must not be: what is refused, and whether that is all that the field refuses."""
+def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any] | None, bool]]:
+    """Each field that says what must not be: what is refused, and whether that is all that the field refuses.
+
+    None = it cannot be said.
+    """
     if isinstance(constraint.not_enum, list):
         yield {"enum": constraint.not_enum}, True
     if isinstance(constraint.not_regex, str):
         pattern = portable_pattern(constraint.not_regex)
-        yield ({"enum": []}, False) if pattern is None else ({"type": "string", "pattern": pattern}, True)
+        yield (None, False) if pattern is None else ({"type": "string", "pattern": pattern}, True)
 
 
 def _kind(value: Scalar) -> str:
@@ -121,7 +124,7 @@ def _kind(value: Scalar) -> str:
 
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\\t\\n\\f\\r "}
 _token = re.compile(
-    r"(?P<class>\[\^?(?:\\[dwsnt\-\]\[\\./^$+*?(){}|@]|[^\\\[\]&~|])*\])"
+    r"(?P<class>\[(?!\^?\])\^?(?:\\[dwsnt\-\]\[\\./^$+*?(){}|@]|[^\\\[\]&~|])*\])"
     r"|(?P<escape>\\[dws.\-+*?()\[\]{}|^$/\\@])"
     r"|(?P<group>\((?:\?:|(?!\?)))"
     r"|(?P<repeat>(?:[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})\??)"
@@ -134,25 +137,39 @@ def portable_pattern(regex: str) -> str | None:
     r"""The pattern as every engine reads it that validates JSON Schemas; None where that cannot be said.
 
     Their `\d`, `\w` and `\s` may know Unicode, their `.` may exclude other ends of lines, and for some `$` matches
-    before a last line feed. RE2's mean ASCII, and the end.
+    before a last line feed. RE2's mean ASCII, and the end. Some take no escape that is not needed, and repeat no place.
     """
     if len(regex) > _MAX_PATTERN or not regex.isascii():
         return None
-    written, at = [], 0
+    written, at, repeatable = list[str](), 0, False
     while at < len(regex):
         match = _token.match(regex, at)
-        if match is None:
+        if match is None or (match.lastgroup == "repeat" and not repeatable):
             return None
         written.append(_portable(str(match.lastgroup), match[0]))
+        repeatable = match.lastgroup != "repeat" and match[0] not in ("^", "$")
         at = match.end()
     return "".join(written)
 
 
 def _portable(kind: str, text: str) -> str:
     if kind == "class":
-        return re.sub(r"\\([dws])", lambda found: _CLASSES[found[1]], text)
+        return _member.sub(_portable_member, text)
     if kind == "escape" and text[1] in _CLASSES:
         return f"[{_CLASSES[text[1]]}]"
+    if kind == "escape" and text[1] in "-@":
+        return text[1]
     if text == "$":
         return "(?![^\\n]|\\n)"
     return "[^\\n]" if text == "." else text
+
+
+_member = re.compile(r"\\(.)(-?)")
+r"""What is written with a backslash in a class, and the hyphen after it, which behind `\d` begins no range."""
+
+
+def _portable_member(found: re.Match[str]) -> str:
+    letter, hyphen = found.groups()
+    if letter in _CLASSES:
+        return _CLASSES[letter] + ("\\-" if hyphen else "")
+    return (letter if letter == "@" else f"\\{letter}") + hyphen
