@@ -145,6 +145,8 @@ class Redactor:
         }
 
     def _is_named_secret(self, text: str) -> bool:
+        if REDACTED in text:  # its secret is gone, and what is left of it names nothing
+            return False
         return _words(text) is not None and self._role(text) == _SECRET
 
     def _is_one_word(self, text: str) -> bool:

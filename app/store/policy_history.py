@@ -85,7 +85,7 @@ class PolicyHistory:
         return await self.read(workspace_id, (await self.since(workspace_id, agent_id, moment)).at(moment))
 
     async def read(self, workspace_id: str, period: Period) -> tuple[Agent, list[Policy]]:
-        """The agent and the policies of a period; they are what they were, but for the times at which they changed."""
+        """The agent and the policies of a period as they were, but for when they changed and became active."""
         return agent_of(period.agent), await policies_of(period.policies, self._pool, workspace_id)
 
     async def since(self, workspace_id: str, agent_id: str, moment: Moment) -> History:

@@ -10,7 +10,7 @@ HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
 RULE_TYPES = (
     "tool_allowlist, tool_denylist, approval_required, parameter_constraint, parameter_schema, rate_limit, budget, "
-    "sequence, time_based"
+    "sequence, time_based, denial_breaker"
 )
 
 

@@ -59,7 +59,7 @@ class Past:
 def comparable(agent, policies):
     """Without what no decision depends on: tokens, and when something changed."""
     ordered = [replace(each, updated_ms=0) for each in evaluation_order(policies)]
-    return replace(agent, version="", updated_ms=0), ordered
+    return replace(agent, version="", updated_ms=0, active_since=0), ordered
 
 
 @pytest.fixture
