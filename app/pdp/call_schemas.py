@@ -204,25 +204,34 @@ def _held(circumstances: Circumstances, is_secret: IsSecret) -> JsonSchema | Non
 
 
 _class = re.compile(r"\\[dws]")
-_MAPS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
-_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_INSIDE = frozenset(
-    {"not", "if", "then", "else", "items", "additionalProperties", "contains", "propertyNames"}
-    | {"unevaluatedItems", "unevaluatedProperties"}
+_MAPS = frozenset({"properties"})
+_LISTS = frozenset({"allOf", "anyOf", "oneOf"})
+_INSIDE = frozenset({"not", "if", "then", "else", "items", "additionalProperties", "contains", "propertyNames"})
+_PLAIN = frozenset(
+    {"type", "enum", "const", "required", "minProperties", "maxProperties", "minItems", "maxItems", "minLength"}
+    | {"maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "description"}
 )
-_DROPPED = frozenset({"$schema", "format", "$comment", "examples", "default", "title"})
-"""They ask for nothing here, and of some a client might think otherwise."""
+_READ_ALIKE = _MAPS | _LISTS | _INSIDE | _PLAIN
+_READ_IN_MANY_WAYS = frozenset(
+    {"$ref", "patternProperties", "multipleOf", "uniqueItems", "prefixItems", "additionalItems", "minContains"}
+    | {"maxContains", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedItems"}
+    | {"unevaluatedProperties"}
+)
+"""A validator of draft 7 takes some of them for nothing, or for something else, as one of 2020-12 does others."""
 
 
 def _portable_schema(schema: Any) -> Any:
-    """The schema as every validator reads it; None where that cannot be said, or where it leads to places in itself."""
+    """The schema as every validator reads it; None where that cannot be said, or where it leads to places in itself.
+
+    Any other keyword asks for nothing here, and of some a client might think otherwise.
+    """
     if isinstance(schema, bool):
         return schema
-    if not isinstance(schema, dict) or schema.keys() & {"$ref", "patternProperties", "multipleOf", "uniqueItems"}:
+    if not isinstance(schema, dict) or schema.keys() & _READ_IN_MANY_WAYS:
         return None
     written: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if keyword in _DROPPED or keyword in {"$defs", "definitions"}:
+        if keyword not in _READ_ALIKE:
             continue
         made = _portable_keyword(keyword, value)
         if made is None:

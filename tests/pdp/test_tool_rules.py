@@ -15,12 +15,13 @@ from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Rules
 from app.pdp import compile_agent, decide
-from app.pdp.call_schemas import named_schema
+from app.pdp.call_schemas import named_schema, rule_schema
 from app.pdp.constraints import compile_constraint
 from app.pdp.in_words import rule_in_words
 from app.pdp.time_windows import MINUTE_US
 from app.pdp.tool_rules import ToolRules
 from app.pdp.tools import covers
+from app.pdp.value_schemas import UNKNOWN
 
 PROFILE = settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 NAMES = ["x", "x", "p.x", "a[*]", "p[*].x", "a.b[*]", "a.b.c", "a[*][*]", "password"]
@@ -250,3 +251,20 @@ def test_a_nested_name_that_is_null_or_elsewhere_fits_the_schema():
         assert accepts(part.schema, passing)
     for failing in ({"p": 5}, {"p": {"x": 2}}, {"p.x": 2}, {"p": {"x": 1}, "p.x": 2}):
         assert not accepts(part.schema, failing)
+
+
+def test_a_written_schema_is_told_as_every_validator_reads_it():
+    def told(schema):
+        policy = policy_of({"id": "p", "name": "p", "priority": 0, "enabled": True, "createdAt": 1, "rules": [
+            {"type": "parameter_schema", "tools": ["*"], "schema": schema}]})  # fmt: skip
+        return rule_schema(policy.rules[0], covered=True, is_secret=REDACTOR.is_secret)
+
+    # What its `$ref` leads to is not told, so neither is what leads there.
+    leads_on = {"dependencies": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"required": ["b"]}}}
+    # To draft 7 the first says nothing, and the second that no array has an item.
+    tuple_of_one = {"properties": {"a": {"prefixItems": [{}], "items": False}}}
+    for schema in (leads_on, tuple_of_one, {"properties": {"a": {"contains": {}, "minContains": 0}}}):
+        assert told(schema) == UNKNOWN
+    # Some take null for such a string.
+    assert told({"not": {"type": "string", "nullable": True}}).schema == {"not": {"type": "string"}}
+    assert told({"description": "d", "required": ["a"], "x-of": {}}).schema == {"description": "d", "required": ["a"]}
