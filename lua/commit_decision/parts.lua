@@ -14,7 +14,7 @@ for part, key_number, arg_number in string.gmatch(ARGV[#ARGV], '([%l_]+) (%d+) (
 end
 --@ wait
 local live_wait, keep_live
-if arg_before.limits or arg_before.marks then
+if arg_before.limits or arg_before.marks or arg_before.shadow then
   -- How long until one more of `most` may be live in the sorted set KEYS[place]: 0 = it may, or it is.
   live_wait = function(place, name, most)
     local until_us = call('ZSCORE', KEYS[place], name)

@@ -54,6 +54,13 @@ async def test_a_quota_of_both_plans_is_taken_once_and_waited_for_as_without_a_s
     assert await scene.client.call("LLEN", scene.keyspace.quota(POLICY, "wide")) == 1
 
 
+async def test_a_denied_call_that_would_be_allowed_looks_for_room_in_its_session(scene):
+    """It leaves no marks itself, and has no limits."""
+    plan = Plan(DENIED, shadow=beside(SessionRoom(READ, "abcdef")))
+    answer = await scene.commit(plan=plan)
+    assert (answer.outcome, answer.shadow) == (DENIED, would(Result.ALLOWED))
+
+
 async def test_a_call_without_room_for_a_soft_mark_is_allowed_and_leaves_it_not(scene):
     """The entry says that it would have been denied."""
     live = scene.keyspace.live_sessions(scene.agent.id, READ)

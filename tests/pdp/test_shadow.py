@@ -12,7 +12,11 @@ MODES = st.lists(st.sampled_from(["enforce", "shadow", "shadow"]), min_size=4, m
 
 
 def in_modes(bodies, modes):
-    return [body | {"mode": mode} for body, mode in zip(bodies, modes, strict=False)]
+    """A policy with a breaker is enforced: it has no shadow mode."""
+    return [
+        body | {"mode": "enforce" if any("denialBreaker" in rule for rule in body["rules"]) else mode}
+        for body, mode in zip(bodies, modes, strict=False)
+    ]
 
 
 @PROFILE
