@@ -80,7 +80,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     pattern: The first of its tool patterns that covers the tool; null if none does.
     reason: Why it failed, or abstained; null where there is nothing to say.
     values: What it reads of the call.
-    quota: How full its bucket is; only of rate limits and budgets that count for this call.
+    quota: How full its bucket is; only of rate limits, budgets and denial breakers that count for this call.
     session: What the call's session was allowed; only of sequence rules that look back for this call.
     """
 

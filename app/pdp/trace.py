@@ -20,6 +20,10 @@ from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import settled_quotas
 from app.pdp.tools import covering
 
+NOT_COVERED = "does not cover the tool"
+COUNTS_DENIALS = "counts the call if it is denied"
+"""Why a rule abstains whatever the call holds. The second of a denial breaker that suspends."""
+
 Place = tuple[str, int]
 """A policy's id, and a rule's place in it."""
 
@@ -163,8 +167,8 @@ class _Judge:
         )
 
     def _part(self, policy: Policy, rule: CompiledRule, place: Place) -> tuple[Part, str | None]:
-        if place in self._breakers:  # a breaker counts what is denied, whoever denies it and whether it is asked or not
-            return Part.PASSED, None
+        if rule.breaker is not None and rule.breaker.suspends and place in self._breakers:
+            return Part.ABSTAINED, COUNTS_DENIALS
         view = self._asked.get(policy.id)
         if view is None:
             return (Part.ABSTAINED, self._why_not(rule)) if self._is_asked(policy) else (Part.NOT_REACHED, None)
@@ -189,7 +193,7 @@ class _Judge:
 
     def _why_not(self, rule: CompiledRule) -> str:
         if not rule.concerns(self._request.tool_name):
-            return "does not cover the tool"
+            return NOT_COVERED
         return 'its "unless" holds' if rule.rule.unless is not UNSET else 'its "when" does not hold'
 
 

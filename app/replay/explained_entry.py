@@ -13,7 +13,7 @@ from app.model.policies import Policy
 from app.pdp import compile_agent
 from app.pdp.compiled_rules import CompiledRule
 from app.pdp.explained import explained_agent, policy_parts
-from app.pdp.trace import Place, Trace, trace
+from app.pdp.trace import COUNTS_DENIALS, NOT_COVERED, Place, Trace, trace
 from app.replay.calls import (
     LoggedCall,
     circumstances_read_hidden,
@@ -23,7 +23,6 @@ from app.replay.calls import (
 )
 
 _US_PER_MS = 1000
-_NOT_COVERED = "does not cover the tool"
 
 
 def past_explanation(
@@ -136,7 +135,7 @@ class _Doubt:
             if self._failed and rule.part is not Part.FAILED:
                 return replace(rule, part=Part.FAILED, reason=self._reason)
             return rule
-        if rule.reason == _NOT_COVERED:
+        if rule.reason in (NOT_COVERED, COUNTS_DENIALS):
             return rule
         if place in self._in_doubt and rule.part is not Part.NOT_REACHED:
             return replace(rule, part=Part.UNKNOWN, reason="reads what the log does not hold")

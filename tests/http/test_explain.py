@@ -117,7 +117,7 @@ def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
         for _ in range(2):
             [part] = explain(tenant, agent)["policies"]
             [rule] = part["rules"]
-            assert (rule["part"], rule["onFailure"]) == ("passed", "escalated")
+            assert (rule["part"], rule["onFailure"]) == ("not_reached", "escalated")
             assert (rule["quota"]["taken"], rule["quota"]["left"]) == (denied, 3 - denied)
         assert tenant.authorize(agent, "pay")["code"] == "default_deny"
     tenant.new_policy(agent, FREE)
@@ -128,6 +128,35 @@ def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
     assert (rule["part"], rule["quota"]["left"]) == ("failed", 0)
     [rule] = explain(tenant, agent, "look")["policies"][1]["rules"]
     assert (rule["part"], rule["reason"]) == ("abstained", "does not cover the tool")
+
+
+def test_a_breaker_that_suspends_lets_and_stops_no_call_and_says_so(tenant, agent):
+    """By itself or beside rules that are asked, whatever is answered; also of the denial that filled it, afterwards."""
+    terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
+    breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    tenant.new_policy(agent, breaker, kind="guardrail")
+    tenant.new_policy(agent, breaker, {"type": "tool_denylist", "tools": ["rm"]}, kind="guardrail")
+
+    def shown(told):
+        rules = [rule for part in told["policies"] if part["kind"] == "guardrail" for rule in part["rules"]]
+        breakers = [rule for rule in rules if rule["type"] == "denial_breaker"]
+        assert {(rule["part"], rule["reason"]) for rule in breakers} == {
+            ("abstained", "counts the call if it is denied")
+        }
+        return [rule["quota"]["left"] for rule in breakers if "quota" in rule]
+
+    assert shown(explain(tenant, agent)) == [2, 2]
+    assert tenant.authorize(agent, "pay")["code"] == "default_deny"
+    tenant.new_policy(agent, FREE)
+    told = explain(tenant, agent)
+    assert (told["result"], shown(told)) == ("allowed", [1, 1])
+    told = explain(tenant, agent, "rm")
+    assert (told["result"], told["rule"]["type"], shown(told)) == ("denied", "tool_denylist", [1, 1])
+    filled = tenant.authorize(agent, "rm")
+    assert filled["code"] == "tool_denied"
+    assert shown(tenant.reader.get(f"/v1/audit-logs/{filled['id']}/explanation").json()) == []
+    told = explain(tenant, agent)
+    assert (told["code"], {part["part"] for part in told["policies"]}) == ("agent_suspended", {"not_reached"})
 
 
 def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):

@@ -324,7 +324,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if not covered and rule["type"] != "tool_allowlist":
         return ABSTAIN
     if "denialBreaker" in rule:
-        return ESCALATE if full else ABSTAIN
+        return ABSTAIN if rule["denialBreaker"]["action"] == "suspend" else ESCALATE if full else PASS
     failing = {"tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
     fails = failing.get(rule["type"]) or rule.get("effect", DENY)
     applies = verdict_of_circumstances(rule, call)

@@ -46,7 +46,7 @@ def all_policies(draw):
                 window = rule.pop("rateLimit")["windowSeconds"]
                 named = draw(st.sampled_from(["x", "p.x", "a[*]"]))
                 rule |= {"type": "budget", "budget": {"parameter": named, "max": 1.5, "windowSeconds": window}}
-            if draw(st.integers(0, 3)) == 0:
+            if rule["type"] != "denial_breaker" and draw(st.integers(0, 3)) == 0:
                 rule[draw(st.sampled_from(["when", "unless"]))] = draw(circumstances)
     return bodies
 
