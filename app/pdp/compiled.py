@@ -218,7 +218,8 @@ class CompiledAgent:
         together = self.combined
         if together is None or together.shadow is None:
             return False
-        return any(policy_id in together.shadow.ids for policy_id, _ in together.rules_for(tool))
+        is_asked = any(policy_id in together.shadow.ids for policy_id, _ in together.rules_for(tool))
+        return is_asked or together.shadow.look_back_on(self.marks_for(tool))
 
     def _make_view(self, tool: str, verdicts: Verdicts) -> ToolView:
         shadowed = self._is_shadowed(tool)

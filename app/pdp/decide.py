@@ -64,7 +64,7 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
 
 def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id: str) -> Plan:
     view = combined.view_of(request)
-    if combined.shadow is None or not combined.shadow.are_among(view.asked):
+    if combined.shadow is None or not combined.shadow.bear_on(view.asked, view.marks):
         return plan
     together = decide(combined, request, now_us, key_id)
     usual = view.when_all_pass

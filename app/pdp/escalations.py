@@ -64,7 +64,7 @@ def _with_approved_shadow(
 ) -> Plan:
     """The approved plan with what shadow policies would make of it: people have said yes to no rule of theirs."""
     view = combined.view_of(request)
-    if combined.shadow is None or not combined.shadow.are_among(view.asked):
+    if combined.shadow is None or not combined.shadow.bear_on(view.asked, view.marks):
         return plan
     asked = tuple(_without_covered(combined, policy, covered) for policy in view.asked)
     # A plan that depends on the clock says of which minute it is, and any other is good at any time.

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from app.model.decisions import Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.decisions import Mark, Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
 from app.model.marks import mark_name, soft
 from app.model.policies import Policy, Sequenced, evaluation_order
 
@@ -37,12 +37,19 @@ class ShadowPolicies:
                     for pattern in (*rule.sequence.forbidden, *rule.sequence.required):
                         self._marking.setdefault(mark_name(soft(pattern)), by)
 
-    def are_among(self, asked: Sequence[HasAllowed]) -> bool:
-        """Whether one of them is asked. If none is, the plan of all policies is that of the enforced ones."""
-        return any(policy.policy_id in self.ids for policy in asked)
+    def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
+        """Whether one of them is asked, or wants what the call leaves in its session to be remembered.
+
+        If none is or does, the plan of all policies gives what that of the enforced ones does.
+        """
+        return any(policy.policy_id in self.ids for policy in asked) or self.look_back_on(marks)
+
+    def look_back_on(self, marks: Iterable[Mark]) -> bool:
+        """Whether a sequence rule of one of them asks for one of these marks."""
+        return any(mark.name in self._marking for mark in marks)
 
     def plan(self, asked: Sequence[HasAllowed], together: Plan) -> ShadowPlan | None:
-        """What stands beside the plan of the enforced policies; None if no shadow policy is asked.
+        """What stands beside the plan of the enforced policies; None if no shadow policy bears on the call.
 
         asked: whom the plan of all policies together, `together`, comes from.
 
@@ -50,7 +57,7 @@ class ShadowPolicies:
         decides through shadow grants alone; then the first of these makes the difference, whoever is named. A call that
         there is no room for in the sequences that a shadow policy looks back on is denied by it.
         """
-        if not self.are_among(asked):
+        if not self.bear_on(asked, together.marks):
             return None
         first = asked[0].allowed
 

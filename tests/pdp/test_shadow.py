@@ -3,10 +3,14 @@
 EXAMPLES=20000 pytest tests/pdp/test_shadow.py looks for longer.
 """
 
-from both_sides import BothSides
+from both_sides import DEFAULTS, REDACTOR, BothSides, agent, policy_of, request
 from hypothesis import given
 from hypothesis import strategies as st
 from test_differential import PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, policies, steps
+
+from app.model.decisions import Result, RuleRef, SessionRoom, ShadowOutcome
+from app.model.marks import longest_shared, shared_marks
+from app.pdp import compile_agent, decide
 
 MODES = st.lists(st.sampled_from(["enforce", "shadow", "shadow"]), min_size=4, max_size=4)
 
@@ -69,3 +73,21 @@ def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_para
 
 
 DENIES_ANOTHER = {"type": "tool_denylist", "tools": ["another.tool"]}
+
+
+def test_a_call_that_only_leaves_what_a_shadow_policy_looks_back_on_would_need_room_for_it():
+    """No shadow rule covers the tool; enforced, the sequence would deny it where no session more can be remembered."""
+    grant = {"id": "p0", "name": "p0", "createdAt": 1, "rules": [{"type": "tool_allowlist", "tools": ["*"]}]}
+    sequence = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["read"]}}
+    tried = {"id": "p1", "name": "p1", "createdAt": 2, "kind": "guardrail", "mode": "shadow", "rules": [sequence]}
+    held = [policy_of(DEFAULTS | body) for body in (grant, tried)]
+    compiled = compile_agent(agent(), held, REDACTOR.is_secret, longest_shared(shared_marks(held[1])))
+
+    plan = decide(compiled, request("read", context={"session": "s"}), 0)
+
+    assert plan.outcome.result is Result.ALLOWED
+    assert plan.shadow is not None
+    assert plan.shadow.quotas == (SessionRoom(plan.marks[0].name, plan.session),)
+    assert plan.shadow.outcomes[1] == ShadowOutcome("p1", Result.DENIED, RuleRef(0, "sequence"))
+    for other in (request("write", context={"session": "s"}), request("read")):
+        assert decide(compiled, other, 0).shadow is None
