@@ -110,9 +110,19 @@ JUDGED_BY_THE_SERVICE = {"parameter_schema", "budget", "sequence"}
 
 @API.hook
 def filter_body(context, body):
-    """Policies whose validity the document can say: JSON Schema can compare no two fields and parse no name."""
+    """Bodies whose validity the document can say: JSON Schema can compare no two fields, parse no name of a parameter,
+    and say nothing of names at every depth.
+    """
+    if _has_nul_in_a_name(body):
+        return False
     rules = body.get("rules") if isinstance(body, dict) else None
     return all(_sayable(rule) for rule in rules if isinstance(rule, dict)) if isinstance(rules, list) else True
+
+
+def _has_nul_in_a_name(value):
+    if isinstance(value, dict):
+        return any("\0" in name for name in value) or any(map(_has_nul_in_a_name, value.values()))
+    return isinstance(value, list) and any(map(_has_nul_in_a_name, value))
 
 
 def _sayable(rule):
