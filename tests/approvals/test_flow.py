@@ -152,6 +152,7 @@ def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, 
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired"])
+@pytest.mark.slow
 def test_a_wait_ends_with_its_key(tenant, agent_id, replicas, end):
     """Within a second, as streams and exports do; what it waited for is not told any more."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]

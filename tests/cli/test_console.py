@@ -190,6 +190,7 @@ def test_an_unknown_workspace_is_answered_with_those_that_exist(remit, workspace
     assert workspace["name"] in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
     """`--raw` for a shell variable, lists without raw keys, 401 as soon as the command is back."""
     made = remit("key", "create", "-w", workspace["id"], "--name", "for a script", "--raw")
@@ -231,6 +232,7 @@ def test_a_name_that_two_keys_have_is_answered_with_their_ids(remit, workspace):
     assert all(twin["id"] in ran.stderr for twin in twins)
 
 
+@pytest.mark.slow
 def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica):
     """One vocabulary: what a script learns from one it finds in the other."""
     arguments = ("--name", "as json", "--scope", "admin", "--scope", "read", "--expires-at", "2031-01-02T03:04:05Z")
@@ -246,6 +248,7 @@ def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica)
     assert [each.keys() for each in shown] == [each.keys() for each in listed]
 
 
+@pytest.mark.slow
 def test_the_audit_log_is_read_from_the_console(remit, workspace, replica):
     """The entry that the API shows, by the same id."""
     headers = {"Authorization": f"Bearer {workspace['key']}"}

@@ -45,6 +45,7 @@ def sealed_up_to(tenant, sequence):
     raise AssertionError(status)
 
 
+@pytest.mark.slow
 def test_the_service_seals_by_itself_and_its_answers_stay_the_same(tenant):
     """`remit serve` runs a compactor; who queries does not notice what is sealed."""
     ids = decide(tenant, 40)
@@ -118,6 +119,7 @@ def events(answer):
             yield sequence, msgspec.json.decode(line[6:])
 
 
+@pytest.mark.slow
 def test_a_stream_resumes_after_the_last_event_without_gap_or_repetition(tenant):
     """Whatever was sealed while nobody listened."""
     ids = decide(tenant, 10)
@@ -131,6 +133,7 @@ def test_a_stream_resumes_after_the_last_event_without_gap_or_repetition(tenant)
     assert [(sequence, entry["id"]) for sequence, entry in rest] == list(enumerate(ids, 1))[7:]
 
 
+@pytest.mark.slow
 async def test_a_stream_that_resumes_below_the_floor_says_so(tenant, store):
     """Retention dropped what came after the last event; the stream goes on with what is left."""
     ids = decide(tenant, 32)

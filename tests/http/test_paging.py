@@ -46,6 +46,7 @@ def test_entries_that_are_added_between_pages_change_none_of_them(tenant, agent)
     assert seen == before[::-1]
 
 
+@pytest.mark.slow
 def test_paging_while_others_write_neither_repeats_nor_skips(tenant, agent, other_replica):
     """Four writers on two replicas; the readers page on both, with and without a filter."""
     answered, done = [tenant.authorize(agent, "bad")["id"] for _ in range(40)], threading.Event()

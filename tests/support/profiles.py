@@ -17,5 +17,5 @@ def register_profiles() -> None:
 
 
 def examples(full: int, least: int = 10) -> int:
-    """What a test that needs `full` examples looks at in this run: a fifth in the brief one, but not below `least`."""
-    return max(least, full // 5) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)
+    """What a test that needs `full` examples looks at in this run: a tenth in the brief one, but not below `least`."""
+    return max(least, full // 10) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)

@@ -2,7 +2,7 @@
 
 Of any bytes, in any pieces, we see the requests that h11 sees, in that order; or fewer, and then the connection ends
 with a refusal. Never one more, and never another body. Streams come from a seeded generator: as many as
-FUZZ_STREAMS says (default 600, in a brief run a fifth), from FUZZ_SEED on (default 0).
+FUZZ_STREAMS says (default 600, in a brief run a tenth), from FUZZ_SEED on (default 0).
 """
 
 import os
