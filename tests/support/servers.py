@@ -131,8 +131,12 @@ class Replica:
         self.process.wait(20)
 
     def kill(self) -> None:
+        """Nobody listens any more when this returns: a worker outlives its supervisor by a moment, and would be taken
+        for the next one that is ready.
+        """
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
+        wait_for_silence(self.port)
 
     def client(self, key: str = ADMIN_KEY, **options) -> httpx.Client:
         return httpx.Client(base_url=self.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=10, **options)
@@ -156,6 +160,19 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 
             return
         time.sleep(0.02)
     raise RuntimeError(f"nothing listens on port {port}")
+
+
+def wait_for_silence(port: int, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return
+        except OSError:  # it is going
+            pass
+        time.sleep(0.01)
+    raise RuntimeError(f"somebody still listens on port {port}")
 
 
 def wait_until_ready(base_url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> None:
