@@ -3,11 +3,11 @@
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self
 
 import httpx
 import pytest
 import redis
+from changing import Changing
 from proxy import Proxy
 from servers import Replica
 from test_policy_sets_under_load import AFTER_IT_RAN, named
@@ -189,42 +189,24 @@ def version_of(witness, path):
     return seen[-1].json()["version"]
 
 
-class RollingBack:
+class RollingBack(Changing):
     """Makes the version before the newest current, so that odd ones allow and even ones deny, as 1 and 2 do.
 
     acknowledged: the versions that it was told of.
     """
 
+    pause_s = 0.005
+
     def __init__(self, witness, path) -> None:
-        self.acknowledged: list[int] = []
+        super().__init__(witness, path)
         self._newest = version_of(witness, path)
-        self._admin = witness.replica.client(witness.tenant.admin_key)
-        self._path = path
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(30)
-        self._admin.close()
-
-    def after(self, count: int) -> None:
-        wanted = len(self.acknowledged) + count
-        until(lambda: len(self.acknowledged) >= wanted, f"{count} more rollbacks are acknowledged")
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            with contextlib.suppress(httpx.HTTPError):
-                answer = self._admin.post(f"{self._path}/rollback", json={"version": self._newest - 1})
-                assert answer.is_success or answer.status_code == 503, answer.text
-                if answer.is_success:
-                    self._newest = answer.json()["version"]
-                    self.acknowledged.append(self._newest)
-            self._stopping.wait(0.005)
+    def change(self) -> None:
+        answer = self.admin.post(f"{self.path}/rollback", json={"version": self._newest - 1})
+        assert answer.is_success or answer.status_code == 503, answer.text
+        if answer.is_success:
+            self._newest = answer.json()["version"]
+            self.acknowledged.append(self._newest)
 
 
 def require_odd_allow(versions):

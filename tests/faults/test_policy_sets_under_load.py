@@ -1,13 +1,10 @@
 """A set of policies is current at once or not at all, whatever is killed or lost while it is written."""
 
-import contextlib
-import threading
 import time
-from typing import Self
 
-import httpx
 import pytest
 import redis
+from changing import Changing
 from load import TOOL, Load
 from proxy import Fault, Proxy
 from servers import Replica, Store
@@ -39,40 +36,18 @@ def held(witness, path):
     }
 
 
-class Deployer:
+class Deployer(Changing):
     """Writes one generation after the other. acknowledged: of each the times before and after, and which it was."""
 
-    def __init__(self, witness, path: str) -> None:
-        self.acknowledged: list[tuple[int, int, int]] = []
-        self.sent = 0
-        self._admin = witness.replica.client(witness.tenant.admin_key)
-        self._path = path
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    sent = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(30)
-        self._admin.close()
-
-    def after(self, count: int) -> None:
-        wanted = len(self.acknowledged) + count
-        until(lambda: len(self.acknowledged) >= wanted, f"{count} more sets are acknowledged")
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self.sent += 1
-            before = time.monotonic_ns()
-            with contextlib.suppress(httpx.HTTPError):
-                answer = self._admin.put(self._path, json=generation(self.sent % 2))
-                assert answer.is_success or answer.status_code == 503, answer.text
-                if answer.is_success:
-                    self.acknowledged.append((before, time.monotonic_ns(), self.sent % 2))
-            self._stopping.wait(0.01)
+    def change(self) -> None:
+        self.sent += 1
+        before = time.monotonic_ns()
+        answer = self.admin.put(self.path, json=generation(self.sent % 2))
+        assert answer.is_success or answer.status_code == 503, answer.text
+        if answer.is_success:
+            self.acknowledged.append((before, time.monotonic_ns(), self.sent % 2))
 
 
 def load_of(witness, agent_id, ports):
