@@ -192,7 +192,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         expires |= {"two windows and a second after the last denied call": 121_000}
         expires |= {"24 hours, or until its outcome is reported": 86_400_000, "48 hours": 172_800_000}
         expires |= {"twice as long as rules look back, and a second": 121_000}
-        expires |= {"32 hours after the last of them": 115_200_000}
+        expires |= {"32 hours after the last one": 115_200_000}
         if row[5] in expires:
             assert 0 < life_ms <= expires[row[5]], name
         else:
