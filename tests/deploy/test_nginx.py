@@ -86,12 +86,21 @@ def logged_ids(balancer):
 
 def test_what_nginx_refuses_itself_has_the_bodies_of_the_api(client):
     """A PEP reads one kind of error."""
-    large = client.post("/v1/authorize", content=b" " * (2 << 20))
+    large = client.post("/v1/authorize", content=b" " * (3 << 20))
     assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
     hidden = client.get("/metrics")
     assert (hidden.status_code, hidden.json()["error"]["code"]) == (404, "NOT_FOUND")
     nearly = client.post("/v1/authorize", content=b"[%b1]" % (b"1," * (150 << 10)))
     assert (nearly.status_code, nearly.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_the_largest_bodies_that_a_replica_reads_pass(client):
+    """A call of 1 MiB and a set of policies of 1.4 MiB are judged by the replica, not cut off by nginx."""
+    agent_id = make_agent(client)
+    call = {"agent_id": agent_id, "tool_name": TOOL, "parameters": {"text": "a" * (1 << 20)}}
+    assert client.post("/v1/authorize", json=call).status_code == 200
+    policies = json.dumps({"policies": []}).encode() + b" " * (1400 << 10)
+    assert client.put(f"/v1/agents/{agent_id}/policies", content=policies).status_code == 200
 
 
 METRICS = [
