@@ -1,1 +1,1 @@
-"""What is kept beside the log: agents, policies, keys, workspaces, and the trail of their changes."""
+"""Everything stored beside the audit log: agents, policies, API keys, workspaces, and the trail of their changes."""

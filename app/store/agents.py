@@ -1,4 +1,4 @@
-"""Agents: created, read, changed, deleted."""
+"""Create, read, update and delete agents."""
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
@@ -32,9 +32,9 @@ from app.store.policy_records import bucket_keys, policies_of
 class Governed(Struct, frozen=True):
     """An agent with every policy that governs it: its own, its groups' and its workspace's.
 
-    tokens: stand for all this; none of it has changed while they have not.
-    shared_marks: the patterns that rules of the workspace, whomever they govern, name in `forbiddenAfter`, with the
-    seconds for which they look back.
+    tokens: the version tokens of all of these; while no token has changed, nothing here has.
+    shared_marks: the tool patterns that any rule of the workspace names in `forbiddenAfter`, with how far each looks
+    back, in seconds.
     """
 
     agent: Agent
@@ -81,7 +81,7 @@ class Agents:
         return contended()
 
     async def id_of(self, workspace_id: str, called: str) -> str:
-        """The id of the agent that is called so by its id or its alias; whether an id exists, nobody is asked.
+        """The id of the agent with this id or alias. An id is returned as it is, without a look-up.
 
         Raises AgentNotFound if no agent has the alias.
         """
@@ -90,7 +90,7 @@ class Agents:
             return agent_id
         keyspace = Keyspace(workspace_id)
         holder: str | None = await self._client.call("HGET", keyspace.agent_aliases, called)
-        # The record decides: a release that knew no aliases can have left an entry whose agent has none.
+        # The record decides: an older release, which knew no aliases, may have left an alias entry whose agent is gone.
         if holder is None or await self._client.call("HGET", keyspace.agent(holder), "alias") != called:
             raise AgentNotFound("No agent has this id or alias")
         return holder
@@ -112,13 +112,13 @@ class Agents:
         name: str | None = None,
         status: AgentStatus | None = None,
     ) -> AsyncIterator[Agent]:
-        """The workspace's agents, oldest first, as they are read; those that have what is given."""
+        """Yield the workspace's agents, oldest first, that match the given filters."""
         keyspace = Keyspace(workspace_id)
         filtered = (alias, name, status) != (None, None, None)
         if alias is not None:
             held_by = await self._client.call("HGET", keyspace.agent_aliases, alias)
             ids = [] if held_by is None else [held_by]
-        else:  # who has which name or status stands in the records alone
+        else:  # aliases and status stand in the records alone, so each record is read
             ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
         skipped, left = offset if filtered else 0, limit
         async for records in read_records(self._client, keyspace.agent, ids):
@@ -153,13 +153,13 @@ class Agents:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Agent:
-        """The agent with the given fields changed; with none given, as it is.
+        """The agent with the given fields changed; with no fields given, the agent unchanged.
 
-        Raises AgentNotFound; VersionConflict; AliasTaken; AgentRevoked if a revoked agent should become anything else.
+        Raises AgentNotFound; VersionConflict; AliasTaken; AgentRevoked on any attempt to reactivate a revoked agent.
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
-            # Good for the script too: it writes only while the version token is the one that was read here.
+            # This check binds the script, too: it writes only while the version token is still the one read here.
             require_version(agent.revision, if_match)
             if all(each is UNSET for each in (name, description, status, groups, alias)):
                 return agent
@@ -183,14 +183,14 @@ class Agents:
     async def delete(
         self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The agent, its policies and its quotas are gone; its audit entries stay.
+        """The agent, its policies and its quotas are deleted; its audit entries stay.
 
         Raises AgentNotFound, VersionConflict.
         """
         keyspace = Keyspace(workspace_id)
         require_version((await self.get(workspace_id, agent_id)).revision, if_match)
         for _ in range(ATTEMPTS):
-            # Without this, a caller that keeps editing the policies would overtake us every time.
+            # Without this freeze, a caller that keeps editing the policies could overtake the deletion every time.
             frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
             require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
             governed = await self.load(workspace_id, agent_id)
@@ -222,9 +222,9 @@ class Agents:
         contended()
 
     async def load(self, workspace_id: str, called: str) -> Governed:
-        """The agent and every policy that governs it, as they were together.
+        """The agent and every policy that governs it, read at one moment.
 
-        called: its id or its alias, which it has at that moment. Raises AgentNotFound.
+        called: its id, or the alias it has at that moment. Raises AgentNotFound.
         """
         for _ in range(ATTEMPTS):
             governed = await self._load(workspace_id, await self.id_of(workspace_id, called))
@@ -237,8 +237,8 @@ class Agents:
         digests: list[str] = []
         expected: list[str] = []
         for _ in range(ATTEMPTS):
-            # One moment, so what it reads belongs together if groups and policies are those that were expected. Edits
-            # do not change which they are: however many there are, the third look suffices.
+            # All of this is read at one moment, so it is consistent if the groups and policies are those expected.
+            # Edits do not change which those are: three attempts suffice, however many edits there are.
             indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
             indexes += [keyspace.group_policies(digest) for digest in digests]
             record, marks, shared, *rest = await self._client.read_snapshot(
@@ -265,7 +265,7 @@ class Agents:
     async def _put(
         self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str, reason: str
     ) -> Agent | None:
-        """The agent as it is stored now; None if what is stored was no longer `held`."""
+        """Store the agent and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
         expected = 0 if held is None else held.revision
@@ -307,7 +307,7 @@ _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def agent_of(record: dict[str, str]) -> Agent:
-    """The agent that a record holds."""
+    """The agent that a record describes."""
     return Agent(
         id=record["id"],
         name=record["name"],
@@ -325,6 +325,6 @@ def agent_of(record: dict[str, str]) -> Agent:
 
 
 def _with_status_changed(agent: Agent, wanted: Agent) -> Agent:
-    """What is wanted, knowing since when it is active; what suspended it before is over."""
+    """`wanted`, with the time since which it is active; whatever suspended it before is cleared."""
     is_resumed = wanted.status is AgentStatus.ACTIVE
     return replace(wanted, tripped=None, active_since=agent.revision + 1 if is_resumed else agent.active_since)

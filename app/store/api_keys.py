@@ -1,4 +1,4 @@
-"""API keys: created, listed, rotated, revoked."""
+"""Create, list, rotate and revoke API keys."""
 
 from collections.abc import AsyncIterator
 
@@ -39,9 +39,9 @@ class ApiKeys:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[ApiKey, str]:
-        """A new key and its raw form, which is nowhere kept. Raises LimitReached.
+        """A new key and its raw form, which is stored nowhere. Raises LimitReached.
 
-        agents: ids of the only agents for which it may ask for decisions. Raises AgentNotFound if one is not there.
+        agents: the ids of the only agents the key may ask decisions for. Raises AgentNotFound if one does not exist.
         """
         records = [Keyspace(workspace_id).agent(agent_id) for agent_id in agents]
         if records and await self._client.call("EXISTS", *records) != len(records):
@@ -61,11 +61,12 @@ class ApiKeys:
         reason: str = "",
         keys_max: int = NO_LIMIT,
     ) -> None:
-        """The key exists with this raw form; if there is one with its id already, that one. Raises LimitReached."""
+        """The key exists with this raw form; an existing key with its id is returned instead. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
         args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, reason]
         args += _record(key, digest)
-        if actor_id != CONSOLE:  # who made a key, and who made that one: none of them is another person
+        # the key that made this one, and all that made that one: a key and its makers count as the same person
+        if actor_id != CONSOLE:
             makers = await self._client.call("HGET", keyspace.key(actor_id), "made_by")
             args += ("made_by", f"{makers} {actor_id}" if makers else actor_id)
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
@@ -76,7 +77,7 @@ class ApiKeys:
         require_room(status, "workspace", "API keys", keys_max)
 
     async def each(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> AsyncIterator[ApiKey]:
-        """The workspace's keys, oldest first, as they are read."""
+        """Yield the workspace's keys, oldest first."""
         keyspace = Keyspace(workspace_id)
         ids = await read_page(self._client, keyspace.keys, limit, offset)
         async for records in read_records(self._client, keyspace.key, ids):
@@ -97,11 +98,14 @@ class ApiKeys:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[ApiKey, str, ApiKey]:
-        """A successor with the key's name and scopes, its raw form, and the key, which expires after the overlap.
+        """Rotate the key; return its successor, the raw form of that, and the key, which expires after the overlap.
 
-        expires_ms: of the successor; None = it lives as long as the key was meant to, for ever if that was.
-        Nothing has to run later: both are written at once, and from then on the clock does it. A key that would
-        have expired before the overlap has passed still does. Raises ApiKeyNotFound, LimitReached.
+        The successor has the same name and scopes.
+
+        expires_ms: when the successor expires; None = it keeps the lifetime the key was made with, unlimited if there
+        was none.
+        Both records are written at once, so nothing has to run later. A key that would expire before the overlap ends
+        still does. Raises ApiKeyNotFound, LimitReached.
         """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
@@ -127,9 +131,9 @@ class ApiKeys:
     async def revoke(
         self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The key is gone; no request sent from now on is authenticated by it.
+        """The key is gone: no request sent from now on is authenticated by it.
 
-        force: even if it is the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
+        force: revoke even the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
         """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
@@ -142,13 +146,13 @@ class ApiKeys:
             status = check_reply(REVOKE_KEY, reply)[0]
             require_actor(status)
             if status == "done":
-                # The record decided; what is left is only the way to it.
+                # The record was the authority and is gone; what remains is only the pointer to it.
                 await self._client.call("DEL", key_pointer(record["digest"]))
                 return
         contended()
 
     async def _other_admin(self, workspace_id: str, key: ApiKey) -> str | None:
-        """The id of the valid admin key that stays longest beside `key`; None if `key` is not a valid admin key.
+        """The id of the longest-lived valid admin key besides `key`; None if `key` is not a valid admin key.
 
         Raises LastAdminKey if there is no other.
         """
@@ -179,7 +183,7 @@ class ApiKeys:
         agents: tuple[str, ...],
         session_from: SessionFrom | None,
     ) -> tuple[ApiKey, str]:
-        """A key that nobody has stored yet, and its raw form."""
+        """A key that is not stored yet, and its raw form."""
         raw_key = new_raw_key()
         key = ApiKey(
             id=self._ids.new(now_ms),
@@ -194,9 +198,10 @@ class ApiKeys:
         return key, raw_key
 
     async def _point(self, workspace_id: str, key: ApiKey, raw_key: str) -> str:
-        """The digest of the raw key, which leads to the key's record from now on.
+        """Store the pointer from the raw key's digest to its record, and return the digest.
 
-        Before the record is there: without it the pointer grants nothing, while a record without pointer is no key.
+        It is written before the record: a pointer without a record grants nothing, but a record without a pointer is
+        unusable.
         """
         digest = digest_of(raw_key)
         await self._client.change("SET", key_pointer(digest), f"{workspace_id} {key.id}")
@@ -212,7 +217,7 @@ def _keys_of(keyspace: Keyspace, key_id: str, actor_id: str) -> list[str]:
 
 
 def _record(key: ApiKey, digest: str) -> list[Value]:
-    """The fields of a key's record and their values, all but created_ms."""
+    """The key's record as fields and values, without created_ms."""
     fields: list[Value] = ["id", key.id, "name", key.name, "prefix", key.prefix]
     fields += ("scopes", ",".join(key.scopes), "digest", digest)
     if key.agents:
@@ -223,7 +228,7 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
 
 
 def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
-    """When a successor made now expires, if it lives as long as the key was meant to before any rotation."""
+    """When a successor made now expires if it is given the lifetime the key had before any rotation."""
     expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
     return None if expires_ms is None else now_ms + max(0, expires_ms - int(record["created_ms"]))
 

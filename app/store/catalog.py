@@ -1,4 +1,4 @@
-"""The catalogue in the store: tools as their servers describe them, and names that the log has seen."""
+"""The stored catalogue: tools as their servers describe them, and tool names seen in the log."""
 
 import secrets
 from collections import OrderedDict
@@ -29,7 +29,7 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_version
 
 MAX_SEEN = 1_000
-"""Names from the log that are kept; those that were noted first leave."""
+"""How many names from the log are kept; beyond that, those noted first are dropped."""
 
 _REMEMBERED = 16
 _Make = Callable[[CatalogState, int], CatalogChange]
@@ -38,9 +38,9 @@ _decode = msgspec.json.Decoder(CatalogTool).decode
 
 
 class Listing(Struct, frozen=True):
-    """Every tool that is known of. seen: names that the log has and the catalogue has not, in order.
+    """Every known tool. seen: names that appear in the log but not in the catalogue, sorted.
 
-    has_all_seen: whether no name has left because there were too many.
+    has_all_seen: False if names were dropped because there were too many.
     """
 
     catalog: CatalogState
@@ -49,14 +49,14 @@ class Listing(Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Every name, in order."""
+        """Every name, sorted."""
         return sorted({*self.catalog.tools, *self.seen})
 
 
 class Catalog:
-    """The tools of a workspace. Every change replaces the version, and makes all that it changes current at once.
+    """The tools of a workspace. Every change replaces the version and takes effect as a whole.
 
-    What was read last is kept, and read again where its version is another.
+    The last version read is cached until the stored version differs.
     """
 
     def __init__(self, client: Client) -> None:
@@ -68,7 +68,7 @@ class Catalog:
         return (await self.listing(workspace_id)).catalog
 
     async def listing(self, workspace_id: str) -> Listing:
-        """The catalogue as it is now, and what the log has seen besides."""
+        """The catalogue now, and the names seen in the log besides."""
         keyspace = Keyspace(workspace_id)
         version, noted = await self._client.read_pipelined(
             [("HGET", keyspace.catalog, "version"), ("ZRANGE", keyspace.seen_tools, 0, -1)]
@@ -96,7 +96,7 @@ class Catalog:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[CatalogState, CatalogChange]:
-        """The catalogue with these entries, all of them or none; what is no entry's stays, or goes with `prune`.
+        """The catalogue with these entries, all or none; tools without an entry stay, or are deleted with `prune`.
 
         Raises VersionConflict, LimitReached.
         """
@@ -118,7 +118,7 @@ class Catalog:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> CatalogTool:
-        """The tool as the entry has it. Raises VersionConflict, also where there is no such tool; LimitReached."""
+        """The tool described by the entry. Raises LimitReached; VersionConflict, also where the tool does not exist."""
 
         def make(state: CatalogState, now_ms: int) -> CatalogChange:
             held = state.tools.get(entry.name)
@@ -131,7 +131,7 @@ class Catalog:
     async def delete_tool(
         self, workspace_id: str, name: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The tool is no more in the catalogue. Raises ToolNotFound, VersionConflict."""
+        """The tool is no longer in the catalogue. Raises ToolNotFound, VersionConflict."""
 
         def make(state: CatalogState, _now_ms: int) -> CatalogChange:
             held = state.tools.get(name)
@@ -145,7 +145,7 @@ class Catalog:
     async def _change(
         self, workspace_id: str, make: _Make, actor_id: str, reason: str
     ) -> tuple[CatalogState, CatalogChange]:
-        """The catalogue as it is stored now; `make` is asked again where another change came first."""
+        """The catalogue as stored now; `make` is called again whenever another change came first."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             held = await self._read(workspace_id)
@@ -168,7 +168,7 @@ class Catalog:
         return contended()
 
     async def _read(self, workspace_id: str) -> CatalogState:
-        """The catalogue at one moment."""
+        """Read the catalogue at one moment."""
         keyspace = Keyspace(workspace_id)
         version, records = await self._client.read_snapshot(
             ("HGET", keyspace.catalog, "version"), ("HGETALL", keyspace.catalog_tools)
@@ -183,7 +183,7 @@ class Catalog:
 
 
 async def note_seen(client: Client, workspace_id: str, names: Iterable[str], seen_ms: int) -> None:
-    """These names of tools are known to be in the log; of more than MAX_SEEN the latest stay."""
+    """These tool names are recorded as seen in the log; beyond MAX_SEEN, the oldest are dropped."""
     pairs: list[Value] = []
     for name in names:
         pairs += (seen_ms, name)
@@ -195,7 +195,7 @@ async def note_seen(client: Client, workspace_id: str, names: Iterable[str], see
 
 
 def _is_tool(name: str) -> bool:
-    """Whether a call can have this tool: the log may hold what others have written."""
+    """Whether a call can name this tool: the log may hold entries that something else wrote."""
     try:
         require_tool_name("name", name)
     except FieldError:

@@ -1,4 +1,4 @@
-"""The trail of changes: written by the scripts that change something, read here."""
+"""The trail of changes: the scripts that change something write it; this module reads it."""
 
 import re
 from collections.abc import AsyncIterator
@@ -20,18 +20,19 @@ _ENTRY_BYTES = 300
 
 
 class Changes:
-    """The trail of a workspace. Nothing writes it but the scripts that make the changes, and nothing trims it."""
+    """The trail of a workspace. Only the scripts that make the changes write it, and nothing trims it."""
 
     def __init__(self, client: Client, read_max_bytes: int = _READ_MAX_BYTES) -> None:
         self._client = client
         self._read_max_bytes = read_max_bytes
 
     async def query(self, workspace_id: str, query: ChangeQuery) -> ChangePage:
-        """The changes that match, newest first.
+        """The matching changes, newest first.
 
-        A query that has read about `read_max_bytes` stops there and says where to go on, however few it has found.
+        A query stops after reading about `read_max_bytes`, however few changes it has found, and returns where to
+        continue.
         """
-        # An id begins with the time at which the store gave it, so bounds of time are bounds of ids.
+        # Ids begin with the store's time, so a time range is an id range.
         oldest = "-" if query.from_ms is None else str(query.from_ms)
         newest = "+" if query.to_ms is None else str(query.to_ms)
         if query.older_than is not None and (query.to_ms is None or change_time_ms(query.older_than) <= query.to_ms):
@@ -52,7 +53,7 @@ class Changes:
 async def read_back(
     client: Client, keyspace: Keyspace, newest: str = "+", oldest: str = "-"
 ) -> AsyncIterator[tuple[str, dict[str, str]]]:
-    """Id and fields of the changes between two ids, newest first, as they are read."""
+    """Yield the ids and fields of the changes between two ids, newest first."""
     while True:
         chunk = await client.call("XREVRANGE", keyspace.changes, newest, oldest, "COUNT", _CHUNK)
         for change_id, fields in chunk:
@@ -63,12 +64,12 @@ async def read_back(
 
 
 def change_keys(keyspace: Keyspace, actor_id: str) -> list[str]:
-    """The keys that every script which changes something begins with: the actor's record and the trail."""
+    """The first keys of every script that changes something: the actor's record and the trail."""
     return [keyspace.key(actor_id), keyspace.changes]
 
 
 def require_actor(status: str) -> None:
-    """Raise Unauthorized if the script found that the actor's key is gone: revoked since it was authenticated."""
+    """Raise Unauthorized if the script found the actor's key gone: it was revoked after it was authenticated."""
     if status == "revoked":
         raise Unauthorized("The API key is unknown or has been revoked")
 
@@ -82,7 +83,7 @@ def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
 
 
 def change_of(change_id: str, record: dict[str, str]) -> Change:
-    """The change that the trail holds as these fields."""
+    """The change that these fields of the trail describe."""
     return Change(
         id=change_id,
         timestamp=rfc3339(change_time_ms(change_id)),
@@ -100,5 +101,5 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
 
 
 def change_time_ms(change_id: str) -> int:
-    """When the change was made."""
+    """When the change was made, ms since the epoch."""
     return int(change_id.partition("-")[0])

@@ -1,4 +1,4 @@
-"""What shadow policies would have changed, as the commits counted it."""
+"""What shadow policies would have changed, as counted by the commits."""
 
 from collections.abc import Mapping
 
@@ -13,14 +13,14 @@ from app.store.policy_records import policies_of
 
 
 class Divergences:
-    """Counted by the commit that writes the entry, so that neither is there without the other."""
+    """Counted by the same commit that writes the entry, so the two always agree."""
 
     def __init__(self, client: Client, pool: FairPool | None = None) -> None:
         self._client = client
         self._pool = pool or FairPool()
 
     async def get(self, workspace_id: str, policy_id: str) -> PolicyDivergence:
-        """The policy and its counts since it was last changed, at one moment. Raises PolicyNotFound."""
+        """The policy, and its counts since its last change, read at one moment. Raises PolicyNotFound."""
         keyspace = Keyspace(workspace_id)
         held, counted = await self._client.read_snapshot(
             ("HGETALL", keyspace.policy(policy_id)), ("HGETALL", keyspace.divergence(policy_id))

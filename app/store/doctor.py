@@ -1,4 +1,4 @@
-"""What is at risk with this store: the same findings at start and from `remit doctor`."""
+"""Findings about risks of this store; printed at start and by `remit doctor`."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from app.redis_client.replies import as_record, info_of
 from app.redis_client.scripts import SCRIPTS
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
-"""The oldest servers that Remit runs on."""
+"""The oldest server versions that Remit supports."""
 _CLOCK_TOLERANCE_S = 5
 _FULL_SHARE = 0.8
 _MIB = 1 << 20
@@ -21,11 +21,11 @@ _SCRIPTING_FIXED = {
     "redis": {(7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
     "valkey": {(8, 0): 6, (8, 1): 4},
 }
-"""First patch of each line without CVE-2025-49844 (a script escapes its sandbox); later lines never had it."""
+"""The first patch of each line without CVE-2025-49844 (a sandbox escape in scripting); later lines never had it."""
 
 
 class Severity(StrEnum):
-    """`ok`; `risk` = it works, but something can be lost; `broken` = do not run it so."""
+    """`ok`; `risk` = works, but data can be lost; `broken` = must not be used."""
 
     OK = "ok"
     RISK = "risk"
@@ -33,7 +33,7 @@ class Severity(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """One thing looked at, and a sentence that says what it means."""
+    """One checked property, and a sentence that explains it."""
 
     subject: str
     severity: Severity
@@ -41,17 +41,17 @@ class Finding(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """What a node that takes writes says of itself. config: None where it may not be read (ACL, managed services)."""
+    """What a writable node reports of itself. config: None where it may not be read (ACL, managed services)."""
 
     info: dict[str, str]
     config: dict[str, str] | None
 
 
 async def check_up(client: Client, *, private: bool = False, has_secret: bool = True) -> list[Finding]:
-    """Everything that can be said about the store without changing it; of a cluster, the worst of any master.
+    """Every finding that can be made without changing the store; in a cluster, the worst of any master.
 
-    private: nobody but this service can reach the store, so who could misuse its scripting need not be asked.
-    has_secret: there is a secret that is not in the store.
+    private: only this service can reach the store, so the check of who could exploit its scripting is skipped.
+    has_secret: a secret is kept outside the store (REMIT_SECRET).
     Raises StoreUnavailable.
     """
     infos = await client.call_each("INFO")
@@ -73,11 +73,14 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
 
 def _secret(*, has_secret: bool) -> Finding:
     if has_secret:
-        return Finding("secret", Severity.OK, "What must not be guessed is signed with REMIT_SECRET")
+        return Finding(
+            "secret",
+            Severity.OK,
+            "REMIT_SECRET is set: approvals are bound to their calls, digests in the store cannot be guessed",
+        )
     sentence = (
-        "REMIT_SECRET is not set: nothing can be bound to a call, so what escalates asks nobody, and digests in the "
-        "store can be guessed at; "
-        "give every replica the same (`openssl rand -hex 32` makes one)"
+        "REMIT_SECRET is not set: approvals cannot be bound to calls, so what escalates asks nobody, and digests in "
+        "the store can be guessed; set the same secret on every replica (`openssl rand -hex 32` makes one)"
     )
     return Finding("secret", Severity.RISK, sentence)
 
@@ -174,7 +177,7 @@ async def _clock(client: Client) -> Finding:
 
 
 async def _configs(client: Client) -> list[dict[str, str]] | None:
-    """The settings that matter, of each node; None where they may not be read."""
+    """The settings that matter, from each node; None where reading them is not permitted."""
     names = ("maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write")
     try:
         return [as_record(reply) for reply in await client.call_each("CONFIG", "GET", *names)]

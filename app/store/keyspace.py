@@ -1,6 +1,6 @@
-"""Every key name; no other module makes one. docs/keyspace.md lists them; a test compares the two.
+"""Every key name; no other module builds one. docs/keyspace.md lists them, and a test compares the two.
 
-All keys of a workspace carry its id as hash tag, so they are one slot: atomic together, sharded by workspace.
+All keys of a workspace carry its id as hash tag, so they share one slot: atomic together, sharded by workspace.
 """
 
 from functools import lru_cache
@@ -9,20 +9,20 @@ WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
 WEBHOOK_COUNTS = "remit:webhooks"
-"""Hash: what has become of all attempts to deliver an event: delivered, failed, parked, lost."""
+"""Hash: the number of delivery attempts by what became of them: delivered, failed, parked, lost."""
 
 READINESS_PROBE = "remit:ready"
-"""Never exists: /readyz writes it only if it is there already, to see whether the store would take a write."""
+"""Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
 
 
 def key_pointer(digest: str) -> str:
-    """String: `<workspace id> <key id>` of the raw key with this SHA-256. It routes; the record decides."""
+    """String: `<workspace id> <key id>` of the raw key with this SHA-256. It routes; the record is the authority."""
     return f"remit:key:{digest}"
 
 
 @lru_cache(maxsize=4096)
 def keyspace_of(workspace_id: str) -> "Keyspace":
-    """The workspace's key names, made once: a decision needs them every time."""
+    """The workspace's key names, built once because every decision needs them."""
     return Keyspace(workspace_id)
 
 
@@ -99,7 +99,7 @@ class Keyspace:
         return f"{self._prefix}agent:{agent_id}:policies"
 
     def group(self, group_digest: str) -> str:
-        """Hash: how much there is in the policies of one group of agents."""
+        """Hash: counts over the policies of one group of agents."""
         return f"{self._prefix}group:{group_digest}"
 
     def group_policies(self, group_digest: str) -> str:
@@ -111,7 +111,7 @@ class Keyspace:
         return f"{self._prefix}policy:{policy_id}"
 
     def policy_versions(self, policy_id: str) -> str:
-        """List: where in the trail of changes one policy's versions stand, newest first."""
+        """List: where in the trail of changes each version of a policy stands, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
 
     def divergence(self, policy_id: str) -> str:
@@ -119,11 +119,11 @@ class Keyspace:
         return f"{self._prefix}policy:{policy_id}:divergence"
 
     def answer_counts(self, key_id: str) -> str:
-        """Hash: how many Idempotency-Keys an API key has used in each of the last slots of four hours."""
+        """Hash: how many Idempotency-Keys an API key has used in each of the latest four-hour slots."""
         return f"{self._prefix}key:{key_id}:answers"
 
     def first_answer(self, key_id: str, idempotency_digest: str) -> str:
-        """Hash: the answer that an API key's request with this Idempotency-Key got; 24 hours."""
+        """Hash: the answer to an API key's first request with this Idempotency-Key; kept 24 hours."""
         return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"
 
     def quota(self, policy_id: str, fingerprint: str) -> str:
@@ -135,11 +135,11 @@ class Keyspace:
         return f"{self._prefix}approval:{approval_id}"
 
     def approval_call(self, digest: str) -> str:
-        """String: the id of the approval that the call with this digest has now."""
+        """String: the id of the current approval of the call with this digest."""
         return f"{self._prefix}approvals:call:{digest}"
 
     def agent_approvals(self, agent_id: str) -> str:
-        """Sorted set: ids of the agent's open approvals, by the ms at which that ends."""
+        """Sorted set: ids of the agent's open approvals, by the ms at which they expire."""
         return f"{self._prefix}agent:{agent_id}:approvals"
 
     def webhook(self, webhook_id: str) -> str:
@@ -147,55 +147,55 @@ class Keyspace:
         return f"{self._prefix}webhook:{webhook_id}"
 
     def webhook_outbox(self, webhook_id: str) -> str:
-        """Hash: how far a webhook's events are sent, and what became of them."""
+        """Hash: how far a webhook's events have been sent, and delivery counts."""
         return f"{self._prefix}webhook:{webhook_id}:outbox"
 
     def webhook_waiting(self, webhook_id: str) -> str:
-        """Sorted set: events that are tried again, by the ms at which they are."""
+        """Sorted set: events waiting for a retry, by the ms at which it is due."""
         return f"{self._prefix}webhook:{webhook_id}:waiting"
 
     def webhook_parked(self, webhook_id: str) -> str:
-        """Sorted set: events that were given up, by the ms at which they were."""
+        """Sorted set: events given up, by the ms at which they were."""
         return f"{self._prefix}webhook:{webhook_id}:parked"
 
     def webhook_unsent(self, webhook_id: str) -> str:
-        """Hash: the events of both kinds, and how often each was tried."""
+        """Hash: waiting and parked events, and how often each was tried."""
         return f"{self._prefix}webhook:{webhook_id}:unsent"
 
     def webhook_lease(self, webhook_id: str) -> str:
-        """String: which process sends a webhook's events now."""
+        """String: the process that currently sends a webhook's events."""
         return f"{self._prefix}webhook:{webhook_id}:lease"
 
     def bucket(self, policy_id: str, fingerprint: str, bucket: str) -> str:
-        """List: the same for one value of what a rate limit or a budget is per."""
+        """List: times of the admitted calls of one value that a rate limit or budget is counted per."""
         return f"{self._prefix}quota:{policy_id}:{fingerprint}:{bucket}"
 
     def live_buckets(self, policy_id: str, fingerprint: str, agent_id: str) -> str:
-        """Sorted set: the values of which an agent has a bucket that still counts."""
+        """Sorted set: the values for which an agent has a bucket that still counts."""
         return f"{self._prefix}live:{policy_id}:{fingerprint}:{agent_id}"
 
     def session(self, digest: str) -> str:
-        """Hash: when the session was allowed what rules forbid to go before, whichever agent it was."""
+        """Hash: when any agent was last allowed, in the session, each call that `forbiddenAfter` rules name."""
         return f"{self._prefix}session:{digest}"
 
     def agent_session(self, agent_id: str, digest: str) -> str:
-        """Hash: when an agent was allowed in the session what rules require before."""
+        """Hash: when an agent was last allowed, in the session, each call that other rules require first."""
         return f"{self._prefix}agent:{agent_id}:session:{digest}"
 
     def live_sessions(self, agent_id: str, mark: str) -> str:
-        """Sorted set: the sessions in which a mark of the agent's still counts."""
+        """Sorted set: the sessions in which a mark of the agent still counts."""
         return f"{self._prefix}agent:{agent_id}:marked:{mark}"
 
     def denials(self, agent_id: str, since: int, policy_id: str, fingerprint: str) -> str:
-        """List: times of the agent's denied calls that one breaker counts, from a revision of the agent on."""
+        """List: times of the agent's denied calls counted by one breaker since a given revision of the agent."""
         return f"{self._prefix}agent:{agent_id}:denials:{since}:{policy_id}:{fingerprint}"
 
     def taken(self, decision_id: str) -> str:
-        """String: what an allowed call took of limits whose rules are refundable."""
+        """String: what an allowed call took from refundable limits."""
         return f"{self._prefix}decision:{decision_id}:taken"
 
     def outcome(self, decision_id: str) -> str:
-        """String: what was reported of an allowed call."""
+        """String: the reported outcome of an allowed call."""
         return f"{self._prefix}decision:{decision_id}:outcome"
 
     def audit_segment(self, number: int) -> str:
@@ -203,16 +203,16 @@ class Keyspace:
         return f"{self._prefix}audit:segment:{number}"
 
     def audit_data(self, number: int) -> str:
-        """String: the entries of one sealed segment, compressed. A key of its own, because ranges of it are read."""
+        """String: the compressed entries of one sealed segment; its own key, because ranges of it are read."""
         return f"{self._prefix}audit:data:{number}"
 
     def audit_by_all(self, part: int) -> str:
-        """Sorted set: every segment of a part of the log."""
+        """Sorted set: every segment of one part of the log."""
         return f"{self._prefix}audit:by:all:{part}"
 
     def audit_by(self, dimension: str, value: str, part: int) -> str:
         """Sorted set: the segments of a part that hold entries with this value.
 
-        What callers chose (tools, actions) stands in the name as its SHA-256, 32 digits of it.
+        Values that callers choose (tools, actions) are represented by the first 32 hex digits of their SHA-256.
         """
         return f"{self._prefix}audit:by:{dimension}:{value}:{part}"

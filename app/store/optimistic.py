@@ -1,4 +1,4 @@
-"""Changes that hold only if no other came first: version numbers, limits, another try."""
+"""Optimistic concurrency: version checks, limits, retries."""
 
 import asyncio
 from typing import NoReturn
@@ -7,21 +7,21 @@ from app.errors import LimitReached, StoreUnavailable, VersionConflict
 from app.model.versions import Versions
 
 ATTEMPTS = 8
-"""How often a change is tried while others change the same record in between."""
+"""How often a change is attempted while others keep changing the same record."""
 
 _THAW_S = 0.15
 
 
 def require_version(current: int, wanted: Versions) -> None:
-    """Raise VersionConflict unless the version is one that the caller wants to change."""
+    """Raise VersionConflict unless the current version is one that If-Match names."""
     if wanted is not None and current not in wanted:
         raise VersionConflict(f"The version is {current} now, and If-Match does not name it; read it again")
 
 
 async def overtaken(status: str) -> bool:
-    """Whether the script found other than was read; the caller may try again at once.
+    """Whether the script found a state other than the one read; if so, the caller may retry at once.
 
-    Where the agent is being deleted, this takes so long that the attempts of a change outlast the freeze.
+    Where the agent is being deleted, this waits long enough for a change's attempts to outlast the freeze.
     """
     if status == "frozen":
         await asyncio.sleep(_THAW_S)
@@ -29,11 +29,11 @@ async def overtaken(status: str) -> bool:
 
 
 def contended() -> NoReturn:
-    """Give up a change that others keep overtaking."""
+    """Give up on a change that others keep overtaking."""
     raise StoreUnavailable(f"Others changed the same record {ATTEMPTS} times in a row; try again")
 
 
 def require_room(status: str, owner: str, things: str, limit: int) -> None:
-    """Raise LimitReached if the script found that the owner has as many of these things as it may have."""
+    """Raise LimitReached if the script found that the owner already has its maximum of these."""
     if status == "full":
         raise LimitReached(f"The {owner} has as many {things} as it may have ({limit}); delete one to make room")

@@ -1,4 +1,4 @@
-"""What became of allowed calls: reported once, in the log, and limits that can be given back are."""
+"""Outcomes of allowed calls: reported once and logged; refundable limits are given back."""
 
 from collections.abc import Callable
 
@@ -13,9 +13,9 @@ from app.store.keyspace import Keyspace
 
 
 class Outcomes:
-    """The reports of a workspace about calls that were allowed.
+    """Reports on the allowed calls of a workspace.
 
-    reported: told each status that is in the log for the first time, and how many limits gave back what the call took.
+    reported: called once for each newly logged outcome, with its status and how many limits were refunded.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class Outcomes:
     async def record(
         self, workspace_id: str, decision: DecidedCall, status: CallStatus, *, now_us: int | None = None
     ) -> CallOutcome:
-        """The outcome of this decision, once it is in the log; reported again, as it was the first time.
+        """Record the outcome of this decision in the log; a repeated report returns the first one.
 
         now_us: for tests; in production the store is the clock.
-        Raises OutcomeConflict if another status was reported or the time for it has passed; Unauthorized if the key
-        is no longer valid.
+        Raises OutcomeConflict if another status was reported or the time for it has passed; Unauthorized if the key is
+        no longer valid.
         """
         keyspace = Keyspace(workspace_id)
         taken = await self._taken(keyspace, decision.id) if status is CallStatus.NOT_EXECUTED else []

@@ -1,4 +1,4 @@
-"""Hashes and the sorted sets that list them: read a page at a time."""
+"""Read hashes, and the sorted sets that list them, a page at a time."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
@@ -6,9 +6,9 @@ from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 
 _TOGETHER = 256
-"""Hashes that are read in one step, at most: about a millisecond of the store's time."""
+"""Hashes read in one step, at most: about a millisecond of the store's time."""
 _FIRST, _STEP_BYTES = 16, 128 * 1024
-"""How many are read first, and how large a step should be: large ones are read by few."""
+"""The number of hashes in the first step, and the bytes a step should have: large records are read fewer at a time."""
 
 
 async def read_page(client: Client, index: str, limit: int | None, offset: int) -> list[str]:
@@ -21,10 +21,9 @@ async def read_page(client: Client, index: str, limit: int | None, offset: int) 
 async def read_records(
     client: Client, name_of: Callable[[str], str], ids: Sequence[str]
 ) -> AsyncIterator[list[dict[str, str]]]:
-    """The hashes of these ids in their order, some at a time; those that are gone are left out.
+    """Yield the hashes of these ids in their order; missing ones are left out.
 
-    However many or large they are, the store is asked for a few at a time: the store does nothing else while it
-    answers, so decisions wait.
+    The store is asked for a few at a time, because it serves no decision while it answers.
     """
     start, count = 0, _FIRST
     while start < len(ids):

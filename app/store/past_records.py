@@ -1,4 +1,4 @@
-"""Records as they were: what the trail of changes holds of a change, undone."""
+"""Reconstruct past records by undoing the changes in the trail."""
 
 import re
 
@@ -13,14 +13,15 @@ _NAMES = {
     "policy": {"kind": "policy_kind", "createdAt": "created_ms"},
     "agent": {"version": "revision", "createdAt": "created_ms"},
 }
-"""Where a field of the record is called otherwise than in the API."""
+"""Record fields whose name in the API differs."""
 _capital = re.compile("[A-Z]")
 
 
 def undone(record: dict[str, str], change: dict[str, str]) -> dict[str, str]:
-    """An agent's or policy's record as it was before a change of it; empty if it was created by it.
+    """The agent's or policy's record before a change; empty if the change created it.
 
-    record: as the change left it; empty where it was deleted by it. change: the fields of its entry in the trail.
+    record: as the change left it; empty if the change deleted it. change: the fields of the change's entry in the
+    trail.
     """
     if change["kind"] == "created":
         return {}
@@ -32,13 +33,13 @@ def undone(record: dict[str, str], change: dict[str, str]) -> dict[str, str]:
             was.pop(field, None)
         else:
             was[field] = _text(name, bytes(raw))
-    # Deletions do not tell all of it; the id begins with the time at which the thing was made.
+    # A deletion's entry does not hold every field; the creation time is taken from the id.
     created_ms = str(int(was["id"].replace("-", "")[:12], 16))
     return {"created_ms": created_ms, "updated_ms": created_ms, "version": "", **was}
 
 
 def _text(name: str, raw: bytes) -> str:
-    """A value as a record keeps it: lists and objects are JSON there, too."""
+    """A value as stored in a record: lists and objects are JSON."""
     if raw in (b"true", b"false"):
         return "1" if raw == b"true" else "0"
     if name == "createdAt":

@@ -1,4 +1,4 @@
-"""Policies: created, read, changed, deleted; each change binds every later decision."""
+"""Create, read, update and delete policies; each change binds every later decision."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -32,7 +32,7 @@ from app.store.policy_records import bucket_keys, kind_of, mode_fields, policies
 
 
 class Policies:
-    """The policies of a workspace. Every change replaces the version token of whom it governs in the same script."""
+    """The policies of a workspace. Every change replaces its owner's version token in the same script."""
 
     def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class Policies:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
-        """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
+        """A new policy of an agent, of a group or, if neither is given, of the whole workspace (a guardrail).
 
         Raises AgentNotFound if the workspace has no such agent, LimitReached, PolicyKeyTaken.
         """
@@ -84,7 +84,7 @@ class Policies:
         return contended()
 
     async def id_of(self, workspace_id: str, key: str, agent_id: str | None = None, group: str | None = None) -> str:
-        """The id of the policy that the agent, the group or, with neither, the workspace calls so.
+        """The id of the policy with this key that the agent, the group or, if neither is given, the workspace owns.
 
         Raises PolicyNotFound.
         """
@@ -109,9 +109,9 @@ class Policies:
         kind: PolicyKind | None = None,
         key: str | None = None,
     ) -> AsyncIterator[Policy]:
-        """The workspace's policies, or an agent's or a group's own, in the order of evaluation, as they are read.
+        """Yield the policies of the workspace, or those owned by an agent or a group, in evaluation order.
 
-        No policy is both an agent's and a group's.
+        No policy is owned by both an agent and a group.
         """
         if agent_id is not None and group is not None:
             return
@@ -121,7 +121,7 @@ class Policies:
             index = keyspace.agent_policies(agent_id)
         if kind is None and key is None:
             ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
-        else:  # which of them are of this kind, or have this key, stands in the records alone
+        else:  # kind and key stand in the records alone, so each record is read
             ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
             wanted = [each for each in records if kind in (None, kind_of(each)) and key in (None, each.get("key"))]
@@ -135,7 +135,7 @@ class Policies:
     async def list_page(
         self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[Policy]:
-        """The policies of the workspace, or of one agent, in the order in which they are evaluated."""
+        """The policies of the workspace, or of one agent, in evaluation order."""
         return [policy async for policy in self.each(workspace_id, agent_id, limit, offset)]
 
     async def update(
@@ -155,10 +155,10 @@ class Policies:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
-        """The policy with the given fields changed; with none given, as it is.
+        """The policy with the given fields changed; with no fields given, the policy unchanged.
 
-        Raises PolicyNotFound, VersionConflict, LimitReached, PolicyKeyTaken; Invalid if no policy of its owner can be
-        of this kind.
+        Raises PolicyNotFound, VersionConflict, LimitReached, PolicyKeyTaken; Invalid if no policy of its owner can have
+        this kind.
         """
         wanted = UNSET if rules is UNSET else tuple(rules)
         fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key} | {
@@ -189,10 +189,10 @@ class Policies:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
-        """The policy as `make` wants it to be, given what it is; it may be asked again. Raises as `update` does."""
+        """The policy as `make` derives it from the current one; `make` may be called again. Raises as `update` does."""
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
-            # Good for the script too: it writes only while the version is the one that was read here.
+            # This check binds the script, too: it writes only while the version is still the one read here.
             require_version(policy.version, if_match)
             wanted = make(policy)
             try:
@@ -214,7 +214,7 @@ class Policies:
     async def delete(
         self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The policy and its quotas are gone. Raises PolicyNotFound, VersionConflict."""
+        """The policy and its quotas are deleted. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
@@ -240,7 +240,7 @@ class Policies:
         actor_id: str,
         reason: str,
     ) -> Policy | None:
-        """The policy as it is stored now; None if what is stored was no longer `held`."""
+        """Store the policy and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         owner = owner_of(policy, keyspace, self._limits)
         keys = [*_keys_of(keyspace, policy, owner, actor_id), *dropped]

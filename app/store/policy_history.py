@@ -1,7 +1,7 @@
-"""What governed an agent at a time that is past: the present, with the changes since then undone.
+"""What governed an agent at a past time: the present state with every later change undone.
 
-The trail of changes has every one of them, and each says which audit entry was the newest when it was made. So it is
-exact, also for a decision and a change within one millisecond.
+The trail records every change together with the newest audit entry at that moment. So the result is exact, even for a
+decision and a change within the same millisecond.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,26 +25,26 @@ Record = dict[str, str]
 
 
 class Moment(Struct, frozen=True):
-    """A time in the past: that of an audit entry, if its number is known.
+    """A time in the past: that of an audit entry, if its sequence is known.
 
-    sequence: the entry's. Changes that do not say after which entry they were made are compared by `time_ms`.
+    sequence: the entry's. Changes that do not record the newest entry are compared by `time_ms`.
     """
 
     time_ms: int
     sequence: int | None = None
 
     def follows(self, change_id: str, change: Record) -> bool:
-        """Whether the change had been made."""
+        """Whether the change was made before this moment."""
         if self.sequence is not None and "sequence" in change:
             return int(change["sequence"]) < self.sequence
         return change_time_ms(change_id) <= self.time_ms
 
 
 class Period(Struct, frozen=True):
-    """A time in which nothing changed of what governs an agent.
+    """A span of time in which nothing that governs an agent changed.
 
-    change_id, change: what it began with; None and {} of the one in which the history begins.
-    agent, policies: the records; no agent where there was none.
+    change_id, change: the change it begins with; None and {} for the period in which the history begins.
+    agent, policies: their records; agent is empty if it did not exist.
     """
 
     change_id: str | None
@@ -54,13 +54,13 @@ class Period(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """The periods since a moment, newest first. is_whole: whether they reach back to it; if not, too much changed."""
+    """The periods since a moment, newest first. is_whole: False if too many changes lie between."""
 
     periods: tuple[Period, ...]
     is_whole: bool
 
     def at(self, moment: Moment) -> Period:
-        """The period of the moment. Raises AgentNotFound if there was no agent, VersionNotKept."""
+        """The period that contains the moment. Raises AgentNotFound if the agent did not exist then, VersionNotKept."""
         for period in self.periods:
             if period.change_id is None or moment.follows(period.change_id, period.change):
                 if not period.agent:
@@ -70,7 +70,10 @@ class History(Struct, frozen=True):
 
 
 class PolicyHistory:
-    """The past of an agent and of every policy that governs it. kept: as many versions of a policy are known."""
+    """The history of an agent and of every policy that governs it.
+
+    kept: how many versions of each policy can be restored.
+    """
 
     def __init__(self, client: Client, kept: int, pool: FairPool | None = None) -> None:
         self._client = client
@@ -85,13 +88,13 @@ class PolicyHistory:
         return await self.read(workspace_id, (await self.since(workspace_id, agent_id, moment)).at(moment))
 
     async def read(self, workspace_id: str, period: Period) -> tuple[Agent, list[Policy]]:
-        """The agent and the policies of a period as they were, but for when they changed and became active."""
+        """The agent and policies of a period, except for the times at which they changed or became active."""
         return agent_of(period.agent), await policies_of(period.policies, self._pool, workspace_id)
 
     async def since(self, workspace_id: str, agent_id: str, moment: Moment) -> History:
-        """What has governed the agent since then, from all changes of the workspace since then.
+        """What has governed the agent since then, from the changes of the workspace.
 
-        Raises AgentNotFound if there is no such agent and none was deleted since then.
+        Raises AgentNotFound if the agent neither exists nor was deleted since then.
         """
         keyspace = Keyspace(workspace_id)
         groups: frozenset[str] = frozenset()
@@ -107,13 +110,13 @@ class PolicyHistory:
                 if not any(period.agent for period in history.periods):
                     raise AgentNotFound("No agent has this id, or had it then")
                 return history
-            groups = walk.groups  # of these the policies are needed, too
+            groups = walk.groups  # the policies of these groups are needed, too
         return contended()
 
     async def _present(
         self, keyspace: Keyspace, agent_id: str, groups: frozenset[str]
     ) -> tuple[Record, dict[str, Record], str | None]:
-        """The agent, the policies of it, of the groups and of the workspace, and the newest change, at one moment."""
+        """The agent, its policies, its groups' and the workspace's, and the newest change, read at one moment."""
         indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
         indexes += [keyspace.group_policies(group_digest(name)) for name in sorted(groups)]
         expected: list[str] = []
@@ -133,7 +136,7 @@ class PolicyHistory:
 
 
 class _Walk:
-    """The way back through the changes. groups: every group that the agent has been met in, and those from before."""
+    """Steps back through the changes. groups: every group the agent was in at any step so far."""
 
     def __init__(
         self, agent_id: str, agent: Record, policies: dict[str, Record], groups: frozenset[str], kept: int
@@ -147,7 +150,7 @@ class _Walk:
         self._join()
 
     def undo(self, change_id: str, change: Record) -> bool:
-        """Take the change back; False where the history ends, since a policy has changed too often."""
+        """Undo the change; False where the history ends because a policy has changed too often."""
         resource_id = change["resourceId"]
         if change["resourceType"] == "agent" and resource_id == self._agent_id:
             self._begin(change_id, change)
@@ -170,7 +173,7 @@ class _Walk:
         return self._is_whole
 
     def history(self) -> History:
-        """What has been found."""
+        """The history found so far."""
         if self._is_whole:
             self._begin(None, {})
         return History(tuple(self.periods), self._is_whole)
@@ -187,7 +190,7 @@ class _Walk:
         return agent_of(self._agent).groups if self._agent else ()
 
     def _may_govern(self, policy: Record) -> bool:
-        """Whether it governs the agent in a group that it has been met in."""
+        """Whether the policy governs the agent through a group it was in."""
         return self._governs(policy, self.groups)
 
     def _governs(self, policy: Record, groups: Collection[str]) -> bool:

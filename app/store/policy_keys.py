@@ -1,7 +1,7 @@
-"""Keys of policies: one policy of an owner has one at a time.
+"""Policy keys: each is unique among the policies of one owner.
 
-There is no index: who has which key stands in the policies' records, and they are as they were read while their owner's
-version token is.
+There is no index: the keys stand in the policies' records, which are unchanged as long as their owner's version token
+is.
 """
 
 from app.errors import PolicyKeyTaken, PolicyNotFound
@@ -12,11 +12,11 @@ from app.store.policy_owners import Owner
 
 NO_TOKEN = "0"  # noqa: S105 - stands for the token of an owner that has none, since it has no policies
 UNCHANGED = ""
-"""In place of a token: the policy has no key, or the one that it had."""
+"""Passed instead of a token: the policy has no key, or keeps the one it had."""
 
 
 async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: str, policy_id: str) -> str:
-    """The owner's version token, at which none of its policies but this one has the key. Raises PolicyKeyTaken."""
+    """The owner's version token, at which no other policy of it has the key. Raises PolicyKeyTaken."""
     token, keys = await _read(client, keyspace, owner)
     if any(held == key and held_by != policy_id for held_by, held in keys.items()):
         raise PolicyKeyTaken(f'Another policy of the {owner.name} has the key "{key}"; choose another')
@@ -24,7 +24,7 @@ async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: s
 
 
 async def policy_called(client: Client, keyspace: Keyspace, owner: Owner, key: str) -> str:
-    """The id of the owner's policy that has the key. Raises PolicyNotFound."""
+    """The id of the owner's policy with this key. Raises PolicyNotFound."""
     _, keys = await _read(client, keyspace, owner)
     for policy_id, held in keys.items():
         if held == key:
@@ -33,7 +33,7 @@ async def policy_called(client: Client, keyspace: Keyspace, owner: Owner, key: s
 
 
 async def _read(client: Client, keyspace: Keyspace, owner: Owner) -> tuple[str, dict[str, str | None]]:
-    """The owner's version token, and the key of each of its policies, all of one moment."""
+    """The owner's version token and the key of each of its policies, read at one moment."""
     expected: list[str] = []
     for _ in range(ATTEMPTS):
         token, ids, *keys = await client.read_snapshot(

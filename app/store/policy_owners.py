@@ -1,4 +1,4 @@
-"""Whom a policy governs: the record that counts it, the list it stands in, the token that stands for it."""
+"""The owner of a policy: the record that counts its policies, the list of their ids, and its version token."""
 
 from msgspec import Struct
 
@@ -19,10 +19,10 @@ def group_token(group_digest: str) -> str:
 
 
 class Owner(Struct, frozen=True):
-    """The place of a policy's owner in the store, and what all its policies may have.
+    """Where an owner's policies are stored, and the limits on all of them together.
 
-    record: counts them. tokens, token_field: the hash and its field that hold the version token.
-    policies: the sorted set of their ids. name: for people.
+    record: holds the counts. tokens, token_field: the hash and its field that hold the version token.
+    policies: the sorted set of their ids. name: for messages.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Owner(Struct, frozen=True):
     rules_bytes_max: int
 
     def require_room(self, status: str) -> None:
-        """Raise what `put_policy` found: the owner has no room for this, or there is no such owner."""
+        """Raise the error that `put_policy` reported: the owner is at a limit or does not exist."""
         require_room(status.removeprefix("owner_"), self.name, "policies", self.policies_max)
         if status == "rate_full":
             raise LimitReached(
@@ -55,12 +55,12 @@ class Owner(Struct, frozen=True):
 
 
 def owner_of(policy: Policy, keyspace: Keyspace, limits: Limits) -> Owner:
-    """Whom the policy governs."""
+    """The owner of the policy."""
     return owner_called(policy.agent_id, policy.group, keyspace, limits)
 
 
 def owner_called(agent_id: str | None, group: str | None, keyspace: Keyspace, limits: Limits) -> Owner:
-    """The agent, the group or, with neither, the workspace."""
+    """The agent, the group or, if neither is given, the workspace."""
     if agent_id is not None:
         record = keyspace.agent(agent_id)
         return Owner(

@@ -1,4 +1,4 @@
-"""Policies as the store keeps them: what a record holds, and where the buckets of its limits are."""
+"""Policies as stored: the fields of a record, and the keys of its limits' buckets."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -13,21 +13,22 @@ from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
-"""What is decoded in one step of the loop, and what a pattern counts for: about 10 ms of the worst there can be."""
+"""How many bytes of rules are decoded before the loop gets a turn, and what each pattern adds: 10 ms in the worst case.
+"""
 
 _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 
 
 def kind_of(record: dict[str, str]) -> PolicyKind:
-    """Its kind; records from before there were kinds are grants."""
+    """The record's kind; records older than kinds are grants."""
     return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
 
 
 def mode_fields(policy: Policy) -> dict[str, Any]:
-    """How a record says whether and how a policy decides.
+    """The record fields that say whether and how a policy decides.
 
-    Of a shadow policy `shadow` says whether it is enabled, and `enabled` is 0: a release that knows no shadow mode must
-    not enforce it.
+    For a shadow policy, `shadow` says whether it is enabled, and `enabled` is 0: a release without shadow mode must not
+    enforce it.
     """
     in_shadow = policy.mode is PolicyMode.SHADOW
     shadow = ("on" if policy.enabled else "off") if in_shadow else ""
@@ -35,7 +36,7 @@ def mode_fields(policy: Policy) -> dict[str, Any]:
 
 
 def plain_mode(record: dict[str, str]) -> dict[str, str]:
-    """The record with `mode` and `enabled` as the API and the trail of changes have them, in place of `shadow`."""
+    """The record with `mode` and `enabled` as in the API and the trail, instead of `shadow`."""
     shadow = record.get("shadow")
     if not shadow:
         return record
@@ -44,7 +45,7 @@ def plain_mode(record: dict[str, str]) -> dict[str, str]:
 
 
 def policy_of(record: dict[str, str]) -> Policy:
-    """The policy that a record holds. What was stored was valid, so this does not fail."""
+    """The policy that a record describes. Stored policies were validated, so this does not fail."""
     record = plain_mode(record)
     return Policy(
         id=record["id"],
@@ -65,7 +66,7 @@ def policy_of(record: dict[str, str]) -> Policy:
 
 
 async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
-    """The policies that records hold. The loop goes on meanwhile, however many patterns are to be compiled."""
+    """The policies that records describe. Other tasks run in between, however many patterns are compiled."""
     policies: list[Policy] = []
     bytes_read = 0
     for record in records:
@@ -87,11 +88,11 @@ def quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]
 
 
 def shadow_quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]) -> list[str]:
-    """The buckets that the same limits have in shadow mode."""
+    """The buckets of the same limits in shadow mode."""
     return [f"{key}{SHADOW_BUCKET}" for key in quota_keys(keyspace, policy_id, rules)]
 
 
 def bucket_keys(keyspace: Keyspace, policy: Policy) -> set[str]:
-    """The buckets of a policy's limits, in whichever mode."""
+    """The buckets of a policy's limits, whatever its mode."""
     limits = keyspace, policy.id, policy.rules
     return {*quota_keys(*limits), *shadow_quota_keys(*limits)}

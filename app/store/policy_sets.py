@@ -1,4 +1,4 @@
-"""Sets of policies in the store: all of one owner's, read at one moment and changed in one step."""
+"""Policy sets in the store: all policies of one owner, read at one moment and replaced in one step."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -41,10 +41,10 @@ _encode = msgspec.json.encode
 
 
 class _Held(Struct, frozen=True):
-    """What is stored of an owner's policies.
+    """The stored policies of an owner.
 
-    token: "" = there is none. version: what stands for these policies and no others.
-    counted: rate limits and bytes of each as its record counts them.
+    token: "" = there is none. version: identifies exactly these policies.
+    counted: the rate limits and bytes of each, from its record.
     """
 
     token: str
@@ -54,7 +54,7 @@ class _Held(Struct, frozen=True):
 
 
 class PolicySets:
-    """Whole sets of policies. A set becomes current at once: a decision knows the set before it or this one."""
+    """Whole sets of policies. Each decision sees either the previous set or the new one, never a mixture."""
 
     def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class PolicySets:
         self._pool = pool or FairPool()
 
     async def get(self, workspace_id: str, agent_id: str | None = None, group: str | None = None) -> PolicySet:
-        """The policies of the agent, of the group or, with neither, of the workspace. Raises AgentNotFound."""
+        """The policies of the agent, of the group or, if neither is given, of the workspace. Raises AgentNotFound."""
         keyspace = Keyspace(workspace_id)
         held = await self._read(workspace_id, owner_called(agent_id, group, keyspace, self._limits))
         return PolicySet(held.version, held.policies)
@@ -80,11 +80,12 @@ class PolicySets:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> AppliedSet:
-        """The entries are the owner's policies, all of them from one decision to the next, or none.
+        """The owner's policies become the entries' from one decision to the next, all of them or none.
 
-        What is no entry's stays, or goes with `prune`. Buckets of rate limits stay where tools and window do.
-        Raises AgentNotFound, PolicyNotFound (an entry's id is none of the owner's), PolicyKeyTaken, VersionConflict,
-        LimitReached.
+        Policies without an entry stay, or are deleted with `prune`. Rate limits whose tools and window stay keep their
+        buckets.
+        Raises AgentNotFound, PolicyNotFound (no policy of the owner has an entry's id), PolicyKeyTaken,
+        VersionConflict, LimitReached.
         """
         owner = owner_called(agent_id, group, Keyspace(workspace_id), self._limits)
         for _ in range(ATTEMPTS):
@@ -111,7 +112,7 @@ class PolicySets:
         keyspace = Keyspace(workspace_id)
         expected: list[str] = []
         for _ in range(ATTEMPTS):
-            # One moment, so the token is that of these policies if they are those that were expected.
+            # All is read at one moment, so if these are the expected policies, the token is theirs.
             token, ids, *records = await self._client.read_snapshot(
                 ("HGET", owner.tokens, owner.token_field),
                 ("ZRANGE", owner.policies, 0, -1),
@@ -130,7 +131,7 @@ class PolicySets:
     async def _apply(
         self, workspace_id: str, owner: Owner, held: _Held, changes: Sequence[PolicyChange], actor_id: str, reason: str
     ) -> AppliedSet | None:
-        """The set as it is stored now; None if what is stored was no longer `held`."""
+        """Store the set and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         now_ms = await store_time_ms(self._client)
         named = [self._with_id(change, now_ms) for change in changes]
@@ -162,9 +163,9 @@ class PolicySets:
         return PolicyChange(None, replace(change.after, id=self._ids.new(now_ms)))
 
     def _require_room(self, owner: Owner, held: _Held, changes: Sequence[PolicyChange]) -> tuple[int, int]:
-        """The owner's counts afterwards. Raises LimitReached, where there would be more than before and too many.
+        """The owner's counts after the change. Raises LimitReached where a count grows beyond its limit.
 
-        Good for the script too: nothing was counted otherwise while the version token is the one that was read.
+        This check binds the script, too: the counts cannot have changed while the version token has not.
         """
         after = [_count_after(change, held.counted) for change in changes if change.after is not None]
         limits, size = (sum(column) for column in zip(*after, strict=True)) if after else (0, 0)
@@ -180,12 +181,12 @@ class PolicySets:
 
 
 def _version(owner: Owner, token: str | None, policies: Sequence[Policy]) -> str:
-    """The workspace has a token without policies of its own, too: while some agent's name marks for all."""
+    """The set's version; NO_VERSION without policies, though shared marks may give the workspace a token even then."""
     return token if token and (policies or owner.tokens == owner.record) else NO_VERSION
 
 
 def _marks(changes: Sequence[PolicyChange]) -> tuple[str, str]:
-    """What the policies ask of every agent's calls now and did not before, and the other way round."""
+    """The shared marks that the change adds, and those that it removes."""
     pairs = [(shared_marks(change.before), shared_marks(change.after)) for change in changes]
     new = "\n".join(mark for before, after in pairs for mark in after - before)
     return new, "\n".join(mark for before, after in pairs for mark in before - after)
@@ -196,14 +197,14 @@ def _counted(record: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _count_after(change: PolicyChange, counted: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """A policy that stays as it is counts as its record says: one from before there were counts has none."""
+    """What a policy counts for: an unchanged one counts as its record says; records older than counts have none."""
     if change.after is None or change.kind == "kept":
         return counted[change.policy.id]
     return rate_limit_count(change.after.rules), len(_encode(change.after.rules))
 
 
 def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
-    """Buckets of rate limits that the policy has no longer; where it goes, what it counted in shadow mode, too."""
+    """The buckets of rate limits that the change removes, with the shadow buckets of policies it deletes."""
     if change.before is None:
         return []
     held = bucket_keys(keyspace, change.before)
@@ -213,7 +214,7 @@ def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
 
 
 def _parts(change: PolicyChange) -> list[Value]:
-    """What the script reads of one policy."""
+    """What the script reads about one policy."""
     before, after = change.before, change.after
     written = None if after is None else replace(after, version=after.version + 1)
     was, now = snapshots(before, written)
@@ -223,7 +224,7 @@ def _parts(change: PolicyChange) -> list[Value]:
 
 
 def _fields(policy: Policy) -> list[Value]:
-    """The policy's record without its times, as `put_policy` writes it."""
+    """The policy's record without its times, in the form `put_policy` writes."""
     rules = _encode(policy.rules)
     record: dict[str, Any] = {
         "id": policy.id,
@@ -244,7 +245,7 @@ def _fields(policy: Policy) -> list[Value]:
 
 
 def _timed(change: PolicyChange, done_ms: int) -> PolicyChange:
-    """The change as it was made, with the times and the version that the record has now."""
+    """The change as made, with the times and version from the record."""
     before, after = change.before, change.after
     if after is None or change.kind == "kept":
         return change

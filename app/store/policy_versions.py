@@ -1,4 +1,4 @@
-"""The versions of a policy: read, and made current again."""
+"""Read the versions of a policy, and make one current again."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -21,9 +21,9 @@ _TOGETHER = 8
 
 
 class PolicyVersions:
-    """What became of a policy. Its versions stand in the trail of changes; a list beside it says where.
+    """A policy's versions. They are kept in the trail of changes; a list says where each stands.
 
-    kept: how many versions of a policy there are at most, the current one among them.
+    kept: the greatest number of versions kept for a policy, including the current one.
     """
 
     def __init__(self, client: Client, policies: Policies, kept: int, pool: FairPool | None = None) -> None:
@@ -33,7 +33,7 @@ class PolicyVersions:
         self._pool = pool or FairPool()
 
     async def each(self, workspace_id: str, policy_id: str, limit: int | None = None) -> AsyncIterator[PolicyVersion]:
-        """The versions that are kept, newest first. Raises PolicyNotFound."""
+        """Yield the kept versions, newest first. Raises PolicyNotFound."""
         keyspace = Keyspace(workspace_id)
         most = self._kept if limit is None else min(limit, self._kept)
         held, ids = await self._client.read_snapshot(
@@ -54,7 +54,7 @@ class PolicyVersions:
             yield PolicyVersion(await self._policy(workspace_id, record), None)
 
     async def get(self, workspace_id: str, policy_id: str, version: int) -> Policy:
-        """The policy as it was then. Raises PolicyNotFound, PolicyVersionNotFound, VersionNotKept."""
+        """The policy at that version. Raises PolicyNotFound, PolicyVersionNotFound, VersionNotKept."""
         newest = 0
         async for each in self.each(workspace_id, policy_id):
             newest = newest or each.policy.version
@@ -74,9 +74,9 @@ class PolicyVersions:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
-        """The policy is again what it was at that version, as a new one. Raises as `get` and `Policies.update` do.
+        """Restore the policy to that version, as a new version. Raises as `get` and `Policies.update` do.
 
-        Rate limits whose tools and window are the same now and then keep their calls.
+        Rate limits whose tools and window are the same in both keep their counted calls.
         """
         past = await self.get(workspace_id, policy_id, version)
         return await self._policies.change(

@@ -10,13 +10,13 @@ _NEARLY_FULL = 0.9
 
 
 async def require_ready(client: Client) -> None:
-    """The store takes writes, lets its user run what a decision runs, and knows every script.
+    """The store accepts writes, permits what a decision runs, and has every script loaded.
 
     Scripts that it has lost are loaded again.
     Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING, NOPERM.
     """
-    # A write command that writes nothing, since the key never exists: the store refuses it whenever it would
-    # refuse a commit, and neither memory nor disk notices.
+    # A write command that writes nothing, because the key never exists. The store refuses it whenever it would refuse a
+    # commit, yet it costs neither memory nor disk.
     await client.call("SET", READINESS_PROBE, "", "XX")
     replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
     for script, *known in zip(SCRIPTS, *replies, strict=True):
@@ -28,9 +28,9 @@ async def require_ready(client: Client) -> None:
 
 
 async def is_nearly_full(client: Client) -> bool:
-    """Whether nine tenths of the memory that the store may use are used; of a cluster, any master's.
+    """Whether nine tenths of the store's memory limit are used; in a cluster, on any master.
 
-    False where the store does not say.
+    False where the store does not report it.
     """
     try:
         replies = await client.call_each("INFO", "memory")

@@ -1,4 +1,4 @@
-"""Buckets of rate limits that count nothing any more: an unused quota does not fill the store."""
+"""Deletes rate-limit buckets that no longer count anything, so that unused quotas do not fill the store."""
 
 from collections.abc import Iterator
 
@@ -14,10 +14,10 @@ from app.store.policy_records import policy_of, quota_keys, shadow_quota_keys
 
 
 async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
-    """How many buckets of the workspace have gone, because their windows are over by its last commit's quota time.
+    """Delete the workspace's buckets whose windows ended before its last commit's quota time; return how many.
 
-    The store's own timer does not do it: it follows the clock, and one that runs ahead for a moment, unseen by any
-    commit, would take buckets that still count.
+    Expiry in the store would not do: it follows the server clock, and a clock that jumps ahead for a moment, unseen by
+    any commit, would delete buckets that still count.
     """
     keyspace = Keyspace(workspace_id)
     dropped = 0
@@ -34,9 +34,9 @@ async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
 
 
 def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The buckets of a policy's limits with their windows, us; none where only a later release can read it.
+    """The buckets of a policy's limits with their windows in us; none where only a newer release can read the policy.
 
-    Not those of limits per value, of which there may be very many: they go by the store's timer.
+    Buckets per value are left out, as there may be very many; those expire in the store.
     """
     if "rate_limit" not in record["rules"] and "budget" not in record["rules"]:
         return

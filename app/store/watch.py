@@ -1,4 +1,4 @@
-"""Looking at something again and again, once for all who want to know: a thousand idle streams are one question."""
+"""Polling shared by all who wait for the same thing: a thousand idle streams cost one query."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Watched(Generic[T]):
-    """What was seen last: a value, or the error that came in its place. wakes: set whenever it has changed."""
+    """What was seen last: a value, or the error raised instead. wakes: events set whenever it has changed."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -19,7 +19,7 @@ class Watched(Generic[T]):
         self.wakes: set[asyncio.Event] = set()
 
     def show(self, value: T, error: AppError | None) -> None:
-        """This is what is there now; whoever watches learns of it if it is new."""
+        """Publish what was seen; watchers are woken if it is new."""
         is_news = error is not None or value != self.value
         self.value, self.error = value, error
         if is_news:
@@ -31,9 +31,9 @@ class Watched(Generic[T]):
 
 
 class Watch(Generic[T]):
-    """Subjects that somebody watches; each is looked at every `every_s` seconds, by one task.
+    """Subjects being watched; one task polls each of them every `every_s` seconds.
 
-    stopping: when it is set everybody is woken, and nothing is looked at any more.
+    stopping: once set, all watchers are woken and polling ends.
     """
 
     def __init__(self, look: Callable[[str], Awaitable[T]], every_s: float, stopping: asyncio.Event) -> None:
@@ -45,10 +45,10 @@ class Watch(Generic[T]):
 
     @asynccontextmanager
     async def on(self, subject: str, wake: asyncio.Event) -> AsyncIterator[Watched[T]]:
-        """What is to be seen, kept up to date; `wake` is set when it changes. Raises what the first look raises."""
+        """The subject's latest value; `wake` is set when it changes. Raises what the first poll raises."""
         if subject not in self._watched:
             made = Watched(await self._look(subject))
-            if subject not in self._watched:  # somebody else may have looked meanwhile
+            if subject not in self._watched:  # another task may have polled it meanwhile
                 self._watched[subject] = made, asyncio.create_task(self._keep_looking(subject, made))
         watched, task = self._watched[subject]
         watched.wakes.add(wake)

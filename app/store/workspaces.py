@@ -1,4 +1,4 @@
-"""Workspaces: the tenants, found by name, and the keys that a deployment starts with."""
+"""Workspaces: the tenants, found by name, and the keys a deployment starts with."""
 
 import hashlib
 import uuid
@@ -15,7 +15,7 @@ DEFAULT = "default"
 
 
 class Workspaces:
-    """Every workspace has a name of its own; `remit:workspaces` is the one place that says which id it has."""
+    """Workspaces have unique names; `remit:workspaces` is the only place that maps names to ids."""
 
     def __init__(self, client: Client, ids: Ids, keys: ApiKeys) -> None:
         self._client = client
@@ -23,13 +23,13 @@ class Workspaces:
         self._keys = keys
 
     async def by_name(self) -> dict[str, str]:
-        """Workspace ids by name, in the order of the names."""
+        """Workspace ids by name, sorted by name."""
         reply = await self._client.call("HGETALL", WORKSPACES)
         pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
         return dict(sorted(pairs.items()))
 
     async def find(self, name_or_id: str) -> str:
-        """The id of the workspace with this name or id. Raises Invalid naming those that exist."""
+        """The id of the workspace with this name or id. Raises Invalid naming the existing ones."""
         known = await self.by_name()
         if name_or_id in known.values():
             return name_or_id
@@ -46,13 +46,13 @@ class Workspaces:
         return workspace_id, raw_key
 
     async def ensure_default(self, raw_key: str) -> None:
-        """Workspace `default` exists and `raw_key` is an admin key of it; any number of replicas may ask at once.
+        """Workspace `default` exists and `raw_key` is an admin key of it; replicas may call this concurrently.
 
-        Raises Invalid if the key already belongs to another workspace or may only read.
+        Raises Invalid if the key already belongs to another workspace or lacks the admin scope.
         """
         workspace_id, _ = await self._claim(DEFAULT)
         digest = digest_of(raw_key)
-        # Made from the key, so that replicas that start together write the same record.
+        # Derived from the key, so that replicas starting together write the same record.
         key_id = str(uuid.UUID(bytes=hashlib.sha256(digest.encode()).digest()[:16], version=4))
         pointer = await self._client.call("GET", key_pointer(digest))
         if pointer is not None:
@@ -75,7 +75,7 @@ class Workspaces:
         await self._keys.put(workspace_id, key, raw_key)
 
     async def _claim(self, name: str) -> tuple[str, bool]:
-        """The id that the name has, and whether it was given just now."""
+        """The id that the name has, and whether this call claimed it."""
         created, workspace_id = False, await self._client.call("HGET", WORKSPACES, name)
         now_ms = await store_time_ms(self._client)
         if workspace_id is None:
@@ -83,8 +83,8 @@ class Workspaces:
             created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
             workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         record = Keyspace(workspace_id).workspace
-        # The replica that claimed the name may have died before this. What exists is not written again: a full store
-        # would refuse it, and the replica that starts may be the one that makes room.
+        # The replica that claimed the name may have died before this. Nothing that exists is written again: a full
+        # store would refuse it, and this replica may be the one that makes room.
         if not await self._client.call("HEXISTS", record, "created_ms"):
             await self._client.call("HSETNX", record, "name", name)
             await self._client.call("HSETNX", record, "created_ms", now_ms)
