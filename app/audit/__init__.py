@@ -1,1 +1,1 @@
-"""The audit log: appended by the commit, sealed into segments, queried, exported, verified."""
+"""The audit log: appended to by the commit, sealed into segments, then queried, exported and verified."""

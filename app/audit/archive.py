@@ -1,6 +1,6 @@
-"""Archives: sealed segments as files that need neither the store nor this program to be read and checked.
+"""Archives: sealed segments as files that can be read and checked without the store and without this program.
 
-`<folder>/<workspace>/<segment>.jsonl.zst` and `manifest.jsonl`, a line a segment with its hashes.
+`<folder>/<workspace>/<segment>.jsonl.zst`, and `manifest.jsonl` with one line per segment and its hashes.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 class ArchivedSegment(Struct, frozen=True, kw_only=True, rename="camel"):
     """A line of the manifest.
 
-    sha256, previous: the chain's links. file_sha256: of the file as it lies there.
+    sha256, previous: the segment's links in the chain. file_sha256: the hash of the compressed file.
     """
 
     segment: int
@@ -49,33 +49,33 @@ _decode = msgspec.json.Decoder(ArchivedSegment).decode
 
 
 class Archive:
-    """One workspace's archive in a folder. Files are complete before the manifest names them."""
+    """One workspace's archive in a folder. Each file is complete before the manifest names it."""
 
     def __init__(self, folder: Path, workspace_id: str) -> None:
         self.workspace_id = workspace_id
         self.folder = folder / workspace_id
 
     def rows(self) -> list[ArchivedSegment]:
-        """What the manifest names, oldest first. Raises AuditLogDamaged."""
+        """The segments in the manifest, oldest first. Raises AuditLogDamaged."""
         path = self.folder / MANIFEST
         if not path.exists():
             return []
         lines = path.read_bytes().split(b"\n")
-        # What stands after the last line feed is a line that a crash cut off; its segment is written again.
+        # Anything after the last line feed is a line cut off by a crash; its segment is written again.
         try:
             return [_decode(line) for line in lines[:-1]]
         except msgspec.DecodeError as error:
             raise AuditLogDamaged(f"{path} cannot be read: {error}") from None
 
     def verify(self) -> Checkpoint:
-        """The last archived segment, when every file is what was sealed; the workspace's genesis if there is none.
+        """Check every file; return the last archived segment, or the workspace's genesis if there is none.
 
-        Raises AuditLogDamaged naming the first file that is not.
+        Raises AuditLogDamaged naming the first file that does not hold what was sealed.
         """
         last: ArchivedSegment | None = None
         for row in self.rows():
             if last is None and row.segment == 1 and row.previous != genesis(self.workspace_id):
-                raise AuditLogDamaged(f"{row.file} is not of this workspace")
+                raise AuditLogDamaged(f"{row.file} belongs to another workspace")
             if last is not None and (row.segment, row.previous, row.first_sequence) != (
                 last.segment + 1,
                 last.sha256,
@@ -92,10 +92,10 @@ class Archive:
         return Checkpoint(self.workspace_id, last.segment, last.last_sequence, last.sha256, time_ms)
 
     async def write(self, client: Client, progress: Progress | None = None) -> int:
-        """How many segments were added: all that are sealed and not in it yet; then the store knows they are here.
+        """Archive every sealed segment that is missing, record that in the store, and return how many were added.
 
-        Raises AuditLogDamaged if a segment is not what was sealed, Invalid if the archive ends below the floor or
-        another run is writing to it.
+        Raises AuditLogDamaged if a segment does not hold what was sealed, Invalid if the archive ends below the floor
+        or another run is writing to it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / MANIFEST).open("ab") as manifest:
@@ -103,7 +103,7 @@ class Archive:
             return await self._add_to(manifest, client, progress)
 
     def _take(self, manifest: BinaryIO) -> None:
-        """This run alone writes to the archive until the manifest is closed. Raises Invalid if another one does."""
+        """Lock the archive until the manifest is closed. Raises Invalid if another run is writing to it."""
         try:
             fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -174,7 +174,7 @@ class Archive:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """The file holds `data`, on the disk, or does not exist under this name."""
+    """The file holds `data`, synced to disk, or does not exist under this name."""
     unfinished = path.with_suffix(".part")
     with unfinished.open("wb") as file:
         file.write(data)
@@ -184,7 +184,7 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 
 def _names_on_disk(folder: Path) -> None:
-    """The names of the files in the folder are on the disk."""
+    """Sync the folder, so the names of its files are on disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -193,7 +193,7 @@ def _names_on_disk(folder: Path) -> None:
 
 
 def _cut_to_whole_lines(path: Path) -> None:
-    """What a crash left of a line is gone."""
+    """Remove an incomplete last line left by a crash."""
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):

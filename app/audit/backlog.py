@@ -1,4 +1,4 @@
-"""How far sealing is behind, over all workspaces: for monitors, which ask often and must cost little."""
+"""How far sealing is behind, over all workspaces; cheap, because monitors ask often."""
 
 import asyncio
 import time
@@ -15,17 +15,16 @@ from app.store.keyspace import WORKSPACES, keyspace_of
 
 FRESH_SECONDS = 5.0
 _AT_ONCE = 16
-"""Workspaces read in one go; redis-py takes 15 us a command, and decisions wait meanwhile."""
+"""Workspaces read in one step; redis-py takes 15 us per command, and decisions wait meanwhile."""
 
 
 class SealingLag(Struct, frozen=True, kw_only=True):
-    """All workspaces together.
+    """The lag of all workspaces together.
 
     unsealed: entries in all streams. longest, shortest: entries in the longest and in the shortest stream.
-    lag_seconds: age of the oldest unsealed entry, by the store's clock; 0 if there is none.
-    segments: sealed so far. poison: entries that could not be sealed as they were.
-    intact_seconds: how long ago every log had been found intact: of the workspace for which that is longest, since it
-    was verified, or made if it never was.
+    lag_seconds: age of the oldest unsealed entry by the store's clock; 0 if there is none.
+    segments: sealed so far. poison: entries that could not be sealed unchanged.
+    intact_seconds: time since the log that has waited longest was found intact (or, if it never was, created).
     """
 
     unsealed: int = 0
@@ -38,7 +37,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
 
 
 class SealingWatch:
-    """Looks at every stream, but not more often than every few seconds however many ask."""
+    """Reads every stream's lag, at most once every few seconds however many ask."""
 
     def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -48,7 +47,7 @@ class SealingWatch:
         self._looking = asyncio.Lock()
 
     async def look(self) -> SealingLag:
-        """The lag as it was at most FRESH_SECONDS ago. Raises StoreUnavailable."""
+        """The lag, at most FRESH_SECONDS old. Raises StoreUnavailable."""
         async with self._looking:
             if self._seen_at is None or self._now() - self._seen_at >= FRESH_SECONDS:
                 self._seen = await self._measure()
@@ -56,9 +55,9 @@ class SealingWatch:
             return self._seen
 
     async def require_room(self, backlog_max: int) -> None:
-        """Some workspace can still take a decision. Raises StoreUnavailable if every stream is full.
+        """Raise StoreUnavailable if every stream is full; return if any workspace can take a decision.
 
-        One full workspace is no reason to take a replica from all the others: its own callers get 503.
+        One full workspace must not take a replica away from the others: only its own callers get 503.
         """
         if (await self.look()).shortest >= backlog_max:
             raise StoreUnavailable("The unsealed backlog of every workspace is full; is a compactor running?")
@@ -94,7 +93,7 @@ class SealingWatch:
         )
 
     async def _oldest_ms(self, streams: Iterable[str]) -> list[int]:
-        """The times of the streams' oldest entries, those that can be read."""
+        """The time of each stream's oldest entry, for those that can be read."""
         commands = [("XRANGE", stream, "-", "+", "COUNT", 1) for stream in streams]
         replies = await self._client.read_pipelined(commands, as_bytes=True) if commands else []
         times = (time_ms_of(fields) for reply in replies for _, fields in stream_entries(reply))

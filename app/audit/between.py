@@ -1,4 +1,4 @@
-"""Which sequences the entries of a span of time have."""
+"""Maps a span of time to a range of sequences."""
 
 from app.audit.head import read_head
 from app.audit.index import Lookup
@@ -8,9 +8,9 @@ from app.store.keyspace import Keyspace
 
 
 async def sequences_between(client: Client, keyspace: Keyspace, from_ms: int, to_ms: int) -> tuple[int, int]:
-    """(after, until): every entry of these times that the log has now is one of after < sequence <= until.
+    """(after, until): every current entry with a time in the span has after < sequence <= until.
 
-    Others may be among them: segments are taken as a whole, and times do not follow sequences where clocks step back.
+    The range may include others: segments are taken whole, and times do not follow sequences where clocks step back.
     """
     newest = int(await client.call("HGET", keyspace.commits, "sequence") or 0)
     head, spans = await read_head(client, keyspace)

@@ -1,10 +1,10 @@
-"""What a verification stops at."""
+"""The exception that ends a verification."""
 
 from app.model.checkpoints import Fault, Finding, Part
 
 
 class Broken(Exception):
-    """Something is not what was written; the finding says where, and what was done."""
+    """Something is not what was written; the finding says where and what is wrong."""
 
     def __init__(self, fault: Fault, segment: int, message: str, part: Part = Part.SEGMENTS) -> None:
         super().__init__(message)

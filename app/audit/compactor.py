@@ -1,4 +1,4 @@
-"""The compactor: streams become segments, in a process of its own (`remit compact`)."""
+"""The compactor turns streams into segments, in a process of its own (`remit compact`)."""
 
 import asyncio
 import logging
@@ -25,23 +25,22 @@ log = logging.getLogger(__name__)
 SWEEP_S = 1.0
 _LEASE_ASKED_S = 1.0
 _LOOKED_AFTER_AT_ONCE = 256
-"""Workspaces whose streams a sweep looks at for entries that no commit made; the next sweep takes the next ones."""
+"""How many workspaces' streams a sweep checks for entries that no commit made; the next sweep takes the next ones."""
 _WORKSPACES_AT_ONCE = 256
 _PART_OF_SEGMENT = 8
-"""What fills so much of a segment, its eighth, is sealed when the store has hardly any memory left."""
+"""Once the store is nearly out of memory, a stream that would fill this share of a segment (an eighth) is sealed."""
 
 _RETENTION_S = 60.0
 _SPENT_QUOTAS_S = 3600.0
-"""Reading every policy takes the store a millisecond for some hundred of them."""
+"""Reading all policies costs the store a millisecond for every few hundred."""
 _DAY_MS = 24 * 3600 * 1000
 
 
 class Compactor:
     """Seals what is due in every workspace, once a second.
 
-    It asks the store for the length of every stream, so that replicas need not announce what they wrote: the hot path
-    pays nothing, and a crash loses no announcement. The lease only keeps several compactors from building the same
-    segment; what makes sealing right is the script.
+    It polls the length of every stream, so replicas announce nothing: the hot path pays nothing, and a crash loses no
+    announcement. The lease only keeps compactors from building the same segment twice; correctness rests on the script.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Compactor:
         self._name = secrets.token_hex(8)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Sweep until `stopped` is set; a segment that is being sealed is finished."""
+        """Sweep until `stopped` is set; a segment that is being sealed is finished first."""
         dropped_at, looked_at = -_RETENTION_S, time.monotonic()
         while not stopped.is_set():
             busy = False
@@ -86,7 +85,7 @@ class Compactor:
                     continue
 
     async def sweep(self, stopped: asyncio.Event | None = None) -> bool:
-        """Seal what is due now; True if something was sealed, so that there may be more."""
+        """Seal what is due now; True if anything was sealed, as there may be more."""
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
         if self._keep_house is not None:
@@ -102,12 +101,12 @@ class Compactor:
                     sealed |= await self._seal(workspace_id, enough, stopped)
                 except AppError as error:
                     log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
-                except Exception:  # whatever one workspace holds, the others are sealed
+                except Exception:  # one workspace's fault must not keep the others from being sealed
                     log.exception("cannot seal workspace %s", workspace_id)
         return sealed
 
     async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:
-        """How many segments retention has dropped now, in all workspaces."""
+        """Drop what retention no longer keeps, in all workspaces; return how many segments."""
         dropped = 0
         before_ms = await store_time_ms(self._client) - self._retention_ms
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
@@ -123,7 +122,7 @@ class Compactor:
         return dropped
 
     async def drop_spent_quotas(self, stopped: asyncio.Event | None = None) -> int:
-        """How many buckets of rate limits have gone, in all workspaces, because nothing in them counts any more."""
+        """Drop rate-limit buckets that no longer count anything, in all workspaces; return how many."""
         dropped = 0
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
             if stopped is not None and stopped.is_set():
@@ -132,9 +131,9 @@ class Compactor:
         return dropped
 
     async def _look_after(self, workspaces: list[str]) -> None:
-        """Of the workspaces whose turn it is: commits can append, and the chain covers every change.
+        """For the workspaces whose turn it is: make sure commits can append, and chain every change of the trail.
 
-        Whoever else has written into their streams.
+        Commits fail to append only where something else has written to the stream.
         """
         start = self._looked_after if self._looked_after < len(workspaces) else 0
         self._looked_after = start + _LOOKED_AFTER_AT_ONCE
@@ -146,11 +145,11 @@ class Compactor:
                 await seal_changes(self._client, workspace_id)
         except AppError as error:
             log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
-        except Exception:  # whatever they hold, what is due is sealed
+        except Exception:  # whatever the streams hold, what is due is sealed
             log.exception("cannot look after the streams")
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
-        """Those whose stream holds entries enough, or one that has waited long enough."""
+        """The workspaces whose stream holds enough entries, or one that has waited long enough."""
         streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
         lengths = await self._client.read_pipelined(("XLEN", stream) for stream in streams)
         due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
@@ -162,18 +161,19 @@ class Compactor:
             )
             for workspace_id, reply in zip(short, replies, strict=True):
                 for _, fields in stream_entries(reply):
-                    # A clock that steps back must not hold sealing up, so what lies in the future is due as well.
+                    # A clock that steps back must not hold up sealing, so entries in the future are due as well.
                     if abs(now_ms - time_ms_of(fields)) >= self._seal_after_ms:
                         due.append(workspace_id)
         return due
 
     async def _seal(self, workspace_id: str, enough: int, stopped: asyncio.Event | None) -> bool:
-        """Seal while there are entries enough, and at first whatever there is; True if something was sealed."""
+        """Seal what there is, and go on while enough entries are left; True if anything was sealed."""
         keyspace = Keyspace(workspace_id)
         any_sealed = False
         asked_at = -_LEASE_ASKED_S
         while True:
-            # Not for each segment: it takes as long as building a tenth of one, and losing it does no harm.
+            # Once a second, not per segment: renewing takes a tenth of the time to build one, and losing the lease does
+            # no harm.
             if time.monotonic() - asked_at >= _LEASE_ASKED_S:
                 asked_at = time.monotonic()
                 if not await take_lease(self._client, keyspace.audit_lease, self._name):

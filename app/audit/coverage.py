@@ -1,4 +1,4 @@
-"""What a verification has looked at, and what it has not, in sentences."""
+"""Describes, in sentences, what a verification checked and what it did not."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from app.model.checkpoints import Finding, Part
 
 
 class Coverage(NamedTuple):
-    """How far a verification came. unsealed, trail: None where it did not come to their end."""
+    """How far a verification came. unsealed, trail: None if it did not reach their end."""
 
     first_segment: int
     segments: int
@@ -18,7 +18,7 @@ class Coverage(NamedTuple):
     finding: Finding | None
 
     def sentences(self, *, after_checkpoint: bool) -> tuple[list[str], list[str]]:
-        """What was checked, and what was not."""
+        """What was checked, and what was not, in sentences."""
         first, last = self.first_segment, self.first_segment + self.segments - 1
         checked, unchecked = [], []
         if self.segments:

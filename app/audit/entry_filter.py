@@ -1,4 +1,4 @@
-"""Which entries a query asks for, decided on their lines and on their stream fields."""
+"""Matches entries against a query, by their lines and by their stream fields."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ _json = msgspec.json.encode
 
 
 class _Filterable(Struct, rename="camel"):
-    """What of a line a query can ask for."""
+    """The fields of a line that a query can filter by."""
 
     id: str
     agent_id: str
@@ -35,14 +35,14 @@ def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
 
 
 class EntryFilter:
-    """Cheap where little matches: bytes that must be in the line come first, and only what has them is decoded."""
+    """Cheap where little matches: a line is decoded only if it contains the bytes that a match must contain."""
 
     def __init__(self, query: AuditQuery) -> None:
-        # Fixed width, UTC: these texts sort as the times do.
+        # Fixed width, UTC: these strings sort as the times do.
         self._from = None if query.from_ms is None else rfc3339(query.from_ms)
         self._to = None if query.to_ms is None else rfc3339(query.to_ms)
         self._rule_type = query.rule_type
-        # What is rarest stands first: it is what lines are searched for.
+        # The rarest comes first: lines are searched for it.
         wanted = {
             "id": query.id,
             "policyId": query.policy_id,
@@ -69,14 +69,14 @@ class EntryFilter:
         self._everything = not self._needles and self._from is None and self._to is None
 
     def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
-        """False if the line of these stream fields is surely not asked for."""
+        """False if the entry with these stream fields certainly does not match."""
         return all(fields.get(name) == text for name, text in self._fields) and (
             (not self._rule_suffix or fields.get(b"rule", b"").endswith(self._rule_suffix))
             and (self._shadow is None or (b"shadow" in fields and self._shadow_needle in fields[b"shadow"]))
         )
 
     def matches(self, line: bytes) -> bool:
-        """Whether the line is asked for."""
+        """Whether the line matches the query."""
         if self._everything:
             return True
         for needle in self._needles:
@@ -92,10 +92,10 @@ class EntryFilter:
         )
 
     def select(self, body: bytes) -> list[tuple[int, bytes]]:
-        """The lines of `body` that are asked for, each with its place, from 0."""
+        """The matching lines of `body`, each with its index, from 0."""
         if not self._needles:
             return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
-        # Most lines have no needle in them: they are not even cut out, nor counted before there is a match.
+        # Most lines contain no needle: they are neither cut out nor counted until one does.
         needle = self._needles[0]
         found = []
         place = counted = 0

@@ -1,12 +1,12 @@
-"""The lines of the log: an entry of the stream becomes one JSON line, in the API's own shape, and stays so for good.
+"""The lines of the log: each stream entry becomes one JSON line in the API's shape, for good.
 
 Every reader gets these bytes, whether the entry is still in the stream or sealed.
 
-An entry has the twelve fields of FIELDS. Whatever else the commit writes comes after them, under the name that the API
-gives it, and stands in the line after the timestamp, in the order in which it was written: `OPTIONAL` says how. So an
-entry without a field keeps its bytes, and a release that adds a field changes no line of the releases before it. A
-field that this release does not know (a newer replica wrote it) is kept as a string. An entry of another kind than a
-decision says so in its field `type`, and may have no result.
+An entry has the twelve fields of FIELDS. Further fields that the commit writes come after them under their API names,
+and appear in the line after the timestamp, in the order written; `OPTIONAL` defines their form. So an entry without a
+field keeps its bytes, and a release that adds a field changes no line of earlier releases. A field unknown to this
+release (a newer replica wrote it) is kept as a string. An entry that is not a decision has a field `type` and may have
+no result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ OPTIONAL = {
     b"shadow": JSON,
     b"suspendedBy": TEXT,
 }
-"""Fields that an entry may have besides, and how each stands in the line."""
+"""Optional fields of an entry, and how each is written in the line."""
 _AS_WRITTEN = list(FIELDS)
 _COLUMNS = len(FIELDS)
 _IN_EVERY_LINE = {*FIELDS, b"latencyMs", b"timestamp"}
@@ -64,11 +64,11 @@ _LINE = (
 
 
 class Unreadable(ValueError):
-    """An entry of the stream is not what a commit writes; the message says what is wrong."""
+    """A stream entry is not what a commit writes; the message says what is wrong."""
 
 
 class Named(Struct, rename="camel"):
-    """What a line can be found by, and whether it stands for an entry that could not be read."""
+    """The values that a line is indexed by, and whether it is a placeholder for an unreadable entry."""
 
     agent_id: str
     action: str
@@ -82,9 +82,9 @@ _named = msgspec.json.Decoder(Named)
 
 
 def columns_of(fields: Mapping[bytes, bytes] | list[bytes]) -> Sequence[bytes]:
-    """The values of these stream fields in the order of FIELDS, then names and values of the others in turns.
+    """The values of these stream fields in the order of FIELDS, then the others as alternating names and values.
 
-    fields: names and values in turns, as the store gives them, or a mapping. Raises Unreadable if one is missing.
+    fields: alternating names and values, as the store returns them, or a mapping. Raises Unreadable if one is missing.
     """
     if isinstance(fields, list):
         if fields[::2] == _AS_WRITTEN:
@@ -103,12 +103,12 @@ def columns_of(fields: Mapping[bytes, bytes] | list[bytes]) -> Sequence[bytes]:
 
 
 def line_of(fields: Mapping[bytes, bytes] | list[bytes]) -> bytes:
-    """The entry that the stream holds as these fields, without a line feed. Raises Unreadable."""
+    """The entry with these stream fields as a line, without a line feed. Raises Unreadable."""
     return line_from(columns_of(fields))
 
 
 def line_from(columns: Sequence[bytes]) -> bytes:
-    """The same, of what `columns_of` gives."""
+    """The same, from the result of `columns_of`."""
     try:
         entry_id, time_ms, agent_id, key_id, action, tool_name, parameters, result, policy_id, *rest = columns
         rule, reason, latency_us, *others = rest
@@ -117,7 +117,7 @@ def line_from(columns: Sequence[bytes]) -> bytes:
         if parameters != _NO_PARAMETERS:
             _raw_object.decode(parameters.decode())
             parameters = _on_one_line(parameters)
-        # One look for all names: as JSON they are mostly what they are, between quotes.
+        # One search covers all names: nearly all are unchanged in JSON, apart from the quotes.
         names = b" ".join((entry_id, agent_id, key_id, action, tool_name, policy_id))
         if len(_json(names.decode())) != len(names) + 2:
             entry_id, agent_id, key_id, action, tool_name, policy_id = (
@@ -146,9 +146,9 @@ def line_from(columns: Sequence[bytes]) -> bytes:
 
 
 def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str, time_ms: int) -> bytes:
-    """The line that stands in the log for an entry which cannot be read: what is readable of it, and why.
+    """The line logged in place of an unreadable entry: whatever can be read of it, and why the rest cannot.
 
-    time_ms: its own where that can be read, else that of the entry before it.
+    time_ms: the entry's own where readable, else that of the entry before it.
     """
     fields = fields or {}
     line: dict[str, object] = {
@@ -169,7 +169,7 @@ def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str, t
 
 
 def placeholder_reason(sequence: int) -> str:
-    """How the reason of such a line begins; no commit gives it to an entry."""
+    """The start of a placeholder's reason; no commit writes such a reason."""
     return f"Entry {sequence} of the audit stream could not be sealed as it was: "
 
 
@@ -188,11 +188,11 @@ def named(line: bytes) -> Named:
 
 
 def _optional(fields: Sequence[bytes]) -> bytes:
-    """What stands in the line for further fields; names and values in turns. Raises ValueError."""
+    """How further fields are written in the line; alternating names and values. Raises ValueError."""
     found = {}
     for name, value in zip(fields[::2], fields[1::2], strict=True):
         if name in _IN_EVERY_LINE or name in found:
-            raise ValueError(f"{_shown(name)}: is there twice")
+            raise ValueError(f"{_shown(name)}: occurs twice")
         match OPTIONAL.get(name, TEXT):
             case "json":
                 _raw.decode(value.decode())
@@ -205,7 +205,7 @@ def _optional(fields: Sequence[bytes]) -> bytes:
 
 
 def _on_one_line(text: bytes) -> bytes:
-    """The same JSON without line feeds; outside of strings, where alone JSON has them, a space means the same."""
+    """The same JSON without line feeds; they occur only outside strings, where a space means the same."""
     return text.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in text or b"\r" in text else text
 
 

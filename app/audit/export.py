@@ -1,4 +1,4 @@
-"""A file of the log, in pieces."""
+"""Exports of the log as a file, in chunks."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -12,17 +12,17 @@ from app.turns import pause
 
 Progress = Callable[[int, int], None]
 _PIECE_BYTES = 32 * 1024
-"""Of lines that are written at once: a millisecond or less, in CSV and for gzip."""
+"""Bytes of lines written in one step: a millisecond or less, even in CSV and with gzip."""
 
 
 async def export(
     client: Client, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
 ) -> AsyncIterator[bytes]:
-    """The entries that match and that the log has now, oldest first; the last piece says that they are all there.
+    """Yield the matching entries that the log has now, oldest first; the last chunk marks the export as complete.
 
-    It holds a few segments at a time, however large the log is. progress: told how many sequences of how many are
-    looked through. Raises StoreUnavailable in the middle if the store goes, or if retention drops what was to come;
-    then the file has no end.
+    It holds a few segments at a time, however large the log is. progress: called with the sequences searched and their
+    total. Raises StoreUnavailable midway if the store becomes unavailable or retention drops entries still to come; the
+    file then has no end marker.
     """
     scan, writer = Scan(client, workspace_id, query), Writer(kind)
     newest = await scan.newest()
@@ -32,7 +32,7 @@ async def export(
     async for stretch in scan.chunks(head.first_sequence - 1, newest):
         entries += len(stretch.sequences)
         for lines in _pieces(stretch.body):
-            # CSV, and gzip after it, hold the loop for as long as a piece takes.
+            # Formatting a chunk as CSV, or compressing it, blocks the event loop.
             yield writer.body(lines)
             await pause()
         if progress is not None:
@@ -41,7 +41,7 @@ async def export(
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:
-    """The lines in pieces of about `_PIECE_BYTES`, whole lines each."""
+    """Group the lines into chunks of about `_PIECE_BYTES`, never splitting a line."""
     start = 0
     while start < len(body):
         end = body.find(b"\n", min(start + _PIECE_BYTES, len(body) - 1)) + 1

@@ -15,7 +15,7 @@ POLL_S = 0.25
 
 
 async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, Floor | None]:
-    """Where a reader that has read up to `after` goes on; with the floor if the next entries were dropped."""
+    """Where a reader of everything up to `after` continues, with the floor if the next entries were dropped."""
     head, _ = await read_head(client, Keyspace(workspace_id))
     if head.floor is None or head.floor.sequence <= after + 1:
         return after, None
@@ -30,12 +30,12 @@ async def follow(
     stopping: asyncio.Event,
     newest: Watched[int] | None = None,
 ) -> AsyncIterator[EntryChunk | None]:
-    """Every matching entry after a sequence, those that are appended from now on included; None when there is no news.
+    """Yield every matching entry after a sequence, including those appended from now on; None while there is no news.
 
-    after: None = only what is new. newest: the newest sequence as many followers of a workspace watch it together;
-    without it the store is asked. It ends when `stopping` is set. Every chunk says how far the log was read,
-    and a follower that returns with that sequence gets the rest: no gap, no repetition. Raises StoreUnavailable if
-    retention drops what was to come next; `resumed` says where to go on then.
+    after: None = only new entries. newest: the newest sequence, polled once for all followers of a workspace; without
+    it, this follower asks the store. It ends when `stopping` is set. Every chunk says how far the log was read; a
+    follower that reconnects with that sequence gets the rest, without gap or repetition. Raises StoreUnavailable if
+    retention drops the next entries; `resumed` then gives the place to continue.
     """
     scan = Scan(client, workspace_id, query)
     position = await scan.newest() if after is None else after
@@ -56,5 +56,5 @@ async def follow(
 
 
 def watch_newest(client: Client, stopping: asyncio.Event) -> Watch[int]:
-    """The newest sequence of every workspace that somebody follows, by its id: looked at once for all of them."""
+    """Polls the newest sequence of every followed workspace, by workspace id: once for all followers."""
     return Watch(lambda workspace_id: Scan(client, workspace_id, AuditQuery()).newest(), POLL_S, stopping)

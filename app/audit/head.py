@@ -1,4 +1,4 @@
-"""Where the log stands: the chain's newest link, the floor, and the parts."""
+"""The state of the log: the chain's newest link, the floor, and the parts."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from app.store.keyspace import Keyspace
 
 
 class Head(NamedTuple):
-    """The chain's newest link; segment 0 is none.
+    """The chain's newest link; segment 0 means that nothing is sealed.
 
-    sequence: of the last sealed entry. sha256: of the last segment. names: how many the part's indexes hold.
-    floor: None while nothing was dropped. archived: the last segment that was written to an archive.
-    unarchived: the last that retention dropped although no archive had it, as it was told to.
+    sequence: of the last sealed entry. sha256: of the last segment. names: how many names the part's indexes hold.
+    floor: None while nothing was dropped. archived: the last archived segment.
+    unarchived: the last segment that retention dropped without an archive, as configured.
     """
 
     segment: int
@@ -28,22 +28,22 @@ class Head(NamedTuple):
 
     @property
     def first_segment(self) -> int:
-        """The oldest segment that is kept."""
+        """The oldest segment kept."""
         return 1 if self.floor is None else self.floor.segment
 
     @property
     def first_sequence(self) -> int:
-        """The sequence of the oldest entry that is kept."""
+        """The sequence of the oldest entry kept."""
         return 1 if self.floor is None else self.floor.sequence
 
     @property
     def first_previous(self) -> str | None:
-        """The sha256 upon which the oldest kept segment is built; None for the workspace's genesis."""
+        """The sha256 that the oldest kept segment builds on; None for the workspace's genesis."""
         return None if self.floor is None else self.floor.sha256
 
 
 class Span(NamedTuple):
-    """What the store keeps of a part: the sequence it begins with and the times its entries lie between."""
+    """A part of the log as stored: its first sequence, and the earliest and latest time of its entries."""
 
     first_sequence: int
     first_ms: int
@@ -51,13 +51,13 @@ class Span(NamedTuple):
 
 
 async def read_head(client: Client, keyspace: Keyspace) -> tuple[Head, dict[int, Span]]:
-    """The chain's head and the parts of the log, at one moment."""
+    """Read the chain's head and the parts of the log at one moment."""
     head, spans = await client.read_snapshot(("HGETALL", keyspace.audit_head), ("HGETALL", keyspace.audit_parts))
     return head_of(head), spans_of(as_record(spans))
 
 
 def head_of(record: dict[str, str] | list[str]) -> Head:
-    """The head that the store gave; one of a log that has no segment if it gave none."""
+    """The head described by the store's reply; that of an empty log if the reply is empty."""
     fields = as_record(record)
     floor = None
     if "floor_segment" in fields:
@@ -84,5 +84,5 @@ def span_text(span: Span) -> str:
 
 
 def spans_of(record: Mapping[str, str]) -> dict[int, Span]:
-    """The parts that the store gave."""
+    """The parts described by the store's reply."""
     return {int(part): Span(*map(int, text.split(" "))) for part, text in record.items()}

@@ -1,12 +1,12 @@
-"""The index of segments: sorted sets that name, for a value, the segments that hold it.
+"""The index of segments: for each value, a sorted set that names the segments containing it.
 
-Their keys cover one part of the log each (128 segments). `by:all` holds every segment of the part:
-`<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` holds
-`<segment>:<matching entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
+Each key covers one part of the log (128 segments). `by:all` holds every segment of the part:
+`<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` holds `<segment>:<matching
+entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
 
-The dimensions are agent (value `<agent>:<result>`, so agent, and agent with result, are one step each), tool,
-action and result. Past `names_max` values of a dimension in a part, new ones share the value `other`: their
-segments are scanned, so a caller that invents names costs time but no memory.
+The dimensions are agent (value `<agent>:<result>`, so that agent, and agent with result, take one step each), tool,
+action and result. Once a part has `names_max` values of a dimension, new ones share the value `other`, whose segments
+are scanned: a caller that invents names costs time but no memory.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ from app.turns import pause
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
 OTHER = "other"
 NO_RESULT = "none"
-"""Stands for the result of an entry that is no decision."""
+"""The result of an entry that is no decision."""
 CAPPED = (AGENT, TOOL, ACTION)
 _CACHED = 1 << 12
 
 
 class Row(NamedTuple):
-    """A segment as `by:all` describes it."""
+    """A segment as described in `by:all`."""
 
     number: int
     entries: int
@@ -41,10 +41,10 @@ class Row(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A segment that may hold what a query asks for.
+    """A segment that may hold matches.
 
-    mask: the frames that may; None = all. bound: at most so many entries match.
-    exact: exactly `bound` entries match if the query's times and cursor do not cut the segment.
+    mask: the frames that may; None = all. bound: the greatest number of matches.
+    exact: exactly `bound` entries match, unless the query's times or cursor exclude part of the segment.
     """
 
     row: Row
@@ -55,14 +55,14 @@ class Candidate(NamedTuple):
 
 @lru_cache(maxsize=_CACHED)
 def name_of(text: str) -> str:
-    """The part of a key's name that stands for a value: a UUID as it is, everything else hashed."""
+    """A value as it appears in a key name: a UUID unchanged, anything else hashed."""
     if canonical_uuid(text) == text:
         return text
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def values_of(agent_id: str, tool_name: str, action: str, result: str | None) -> tuple[tuple[str, str | None], ...]:
-    """Dimension and value of everything that an entry is indexed by; None: it is not."""
+    """Each dimension an entry is indexed by, with its value; None if it is not indexed."""
     return (
         (AGENT, f"{name_of(agent_id)}:{result or NO_RESULT}"),
         (TOOL, name_of(tool_name)),
@@ -76,7 +76,7 @@ def row_member(row: Row) -> str:
 
 
 class Lookup:
-    """How a query is answered from the index: which sorted sets to read, and what follows from them."""
+    """How the index answers a query: which sorted sets to read, and what follows from them."""
 
     def __init__(self, keyspace: Keyspace, query: AuditQuery) -> None:
         self._keyspace = keyspace
@@ -95,14 +95,14 @@ class Lookup:
 
     @property
     def unfiltered(self) -> bool:
-        """Every segment is asked for."""
+        """Whether the query filters by no dimension, so every segment may match."""
         return self._counts and not self._dimensions
 
     async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
-        """For each part the segments in which every dimension has a match, newest first.
+        """For each part, the segments in which every dimension has a match, newest first.
 
-        What the dimensions name is read first, and the segments themselves only where that leaves any: most parts
-        know nothing of a rare agent.
+        The dimensions' sets are read first, and the segments' rows only in parts where they leave any: most parts hold
+        nothing about a rare agent.
         """
         named: list[dict[int, Posting] | None] = [None] * len(parts)
         if self._dimensions:
@@ -133,7 +133,7 @@ class Lookup:
         return keys
 
     def _intersected(self, replies: Sequence[Iterable[str]]) -> dict[int, "Posting"]:
-        """What a segment holds of all dimensions together; `replies` are the members of `_keys`."""
+        """Each segment's matches in all dimensions together; `replies` are the members of `_keys`."""
         rest = iter(replies)
         found: dict[int, Posting] | None = None
         for dimension, values in self._dimensions:
@@ -169,7 +169,7 @@ class Lookup:
 
 
 class Posting(NamedTuple):
-    """What an index says of a segment: entries, frames, and whether it can be counted upon."""
+    """What an index records of a segment: entries, frames, and whether the count is exact."""
 
     entries: int
     mask: int

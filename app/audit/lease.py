@@ -1,4 +1,4 @@
-"""Leases: a compactor leaves alone what another is sealing."""
+"""Leases: a compactor leaves alone what another one is sealing."""
 
 from app.redis_client.client import Client
 from app.redis_client.scripts import TAKE_LEASE
@@ -7,9 +7,9 @@ LEASE_MS = 5_000
 
 
 async def take_lease(client: Client, lease: str, holder: str, lease_ms: int = LEASE_MS) -> bool:
-    """Whether `holder` has the lease, for so long from now. lease: the key.
+    """Whether `holder` has the lease from now for the given time. lease: its key.
 
-    It saves work and makes nothing right: what keeps two from sealing the same is seal_segment.
+    It only saves work; what keeps two compactors from sealing the same entries is the script seal_segment.
     """
     status = (await client.run(TAKE_LEASE, [lease], [holder, lease_ms]))[0]
     return bool(status == "held")

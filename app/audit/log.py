@@ -1,4 +1,4 @@
-"""The audit log as readers see it: one log, sealed or still in the stream."""
+"""The audit log as readers see it: one log, whether sealed or still in the stream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -32,13 +32,13 @@ from app.turns import Shares
 Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
 _LAST_MS = 253_402_200_000_000
-"""Close to the end of the year 9999, beyond which there is no time to ask for."""
+"""Close to the end of the year 9999, the latest time a query can name."""
 
 
 class AuditLog:
-    """Everything that reads the logs. It never writes to one: entries are made by the commit, segments by the sealer.
+    """Read access to the logs. It never writes to one: commits make the entries, the sealer makes the segments.
 
-    drops_unarchived: whether retention is told to drop what no archive has, so that verification expects it.
+    drops_unarchived: whether retention may drop segments that no archive has, so that verification expects it.
     """
 
     def __init__(self, client: Client, *, drops_unarchived: bool = False) -> None:
@@ -47,18 +47,18 @@ class AuditLog:
         self._shares = Shares()
 
     async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
-        """The page that `query` asks for; every decision answered before this call is in its scope.
+        """The page that `query` asks for; it covers every decision answered before this call.
 
-        Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between:
-        sequence numbers have no gaps, new entries get higher ones, and sealing does not change them.
+        Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between: sequence
+        numbers have no gaps, new entries get higher ones, and sealing does not change them.
         """
         page, floor = await self._search(workspace_id, query)
         return AuditPage(page.lines, page.last if page.has_more else None, floor)
 
     async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
-        """The sequence number and the line of one entry. Raises AuditEntryNotFound."""
-        # An id begins with the time of its call, so it is looked for there first; where a clock had been stepped, and
-        # where there is no such entry, the whole log has to be looked through.
+        """The sequence and the line of one entry. Raises AuditEntryNotFound."""
+        # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
+        # was stepped or there is no such entry.
         called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
         anywhere = AuditQuery(id=entry_id, limit=1)
         near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
@@ -78,8 +78,8 @@ class AuditLog:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
         below = END if query.before is None else query.before
         floor = None
-        # The stream first, and segments only below what it gave: an entry that is sealed in between is neither
-        # missed (it is below) nor repeated (what was read from the stream is not).
+        # The stream comes first, then the segments below what it gave: an entry sealed in between is neither missed (it
+        # is below) nor repeated (what was read from the stream is not).
         below = await self._search_tail(keyspace, matcher, page, below)
         if not page.has_more:
             floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
@@ -88,13 +88,13 @@ class AuditLog:
     def export(
         self, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
     ) -> AsyncIterator[bytes]:
-        """As `export.export` says."""
+        """Export entries as `export.export` documents."""
         return export(self._client, workspace_id, query, kind, progress)
 
     async def entries(
         self, workspace_id: str, agent_id: str | None, from_ms: int, to_ms: int, progress: Progress | None = None
     ) -> AsyncIterator[EntryChunk]:
-        """The entries of a span of time, oldest first, of one agent or of all; others before and after may be there.
+        """Yield the entries of a span of time, oldest first, of one agent or of all; some just outside may be included.
 
         Raises as `Scan.chunks` does.
         """
@@ -105,7 +105,7 @@ class AuditLog:
                 progress(chunk.up_to - after, until - after)
 
     async def now_ms(self) -> int:
-        """The time that an entry would get now."""
+        """The time that an entry written now would get, ms."""
         return await store_time_ms(self._client)
 
     async def floor(self, workspace_id: str) -> Floor | None:
@@ -120,11 +120,11 @@ class AuditLog:
         stopping: asyncio.Event,
         newest: Watched[int] | None = None,
     ) -> AsyncIterator[EntryChunk | None]:
-        """As `follow.follow` says."""
+        """Follow the log as `follow.follow` documents."""
         return follow(self._client, workspace_id, query, after, stopping, newest)
 
     async def resumed(self, workspace_id: str, after: int) -> tuple[int, Floor | None]:
-        """As `follow.resumed` says."""
+        """Resume as `follow.resumed` documents."""
         return await resumed(self._client, workspace_id, after)
 
     async def verify(
@@ -134,23 +134,24 @@ class AuditLog:
         segments_max: int | None = None,
         progress: Progress | None = None,
     ) -> Verification:
-        """As `Verifier.verify` says. When all of the log is found intact, that is noted for monitors."""
+        """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors."""
         verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
         began_ms = await store_time_ms(self._client)
         found = await verifier.verify(since, segments_max, progress)
         if found.finding is None and found.complete:
-            with suppress(StoreUnavailable):  # a store that takes no writes does not make the finding another
+            with suppress(StoreUnavailable):  # a store that takes no writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
         return found
 
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
-        """As `Archive.write` says."""
+        """Archive as `Archive.write` documents."""
         return await Archive(folder, workspace_id).write(self._client, progress)
 
     async def backlog(self, workspace_id: str) -> Backlog:
-        """How far sealing is behind, at one moment."""
+        """How far sealing is behind, read at one moment."""
         keyspace = Keyspace(workspace_id)
-        now_ms = await store_time_ms(self._client)  # apart, since TIME has no key and a cluster's slot is found by keys
+        # read separately: TIME has no key, and a cluster finds the slot by keys
+        now_ms = await store_time_ms(self._client)
         record, unsealed, oldest, newest, poison = await self._client.read_snapshot(
             ("HGETALL", keyspace.audit_head),
             ("XLEN", keyspace.audit_stream),
@@ -174,7 +175,7 @@ class AuditLog:
         )
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
-        """Offer what the stream holds; the lowest sequence seen, or `below` if it holds nothing below that."""
+        """Offer the stream's entries to the page; the lowest sequence seen, or `below` if there are none below that."""
         async for sequence, fields in read_stream_backwards(self._client, keyspace, below):
             below = sequence
             if matcher.may_hold(fields):

@@ -1,4 +1,4 @@
-"""What of a stream cannot be sealed as it is, kept where a person can look at it: `audit:poison`."""
+"""Entries that cannot be sealed unchanged, kept for a person to inspect: `audit:poison`."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Quarantined(Struct, frozen=True):
-    """An entry that is set aside. foreign: no commit made it, so it leaves the stream."""
+    """An entry that is set aside. foreign: no commit made it, so it is removed from the stream."""
 
     entry_id: str
     why: str
@@ -16,7 +16,7 @@ class Quarantined(Struct, frozen=True):
 
     @property
     def found(self) -> bytes:
-        """Why, and what it held, as JSON."""
+        """Why it was set aside and what it held, as JSON."""
         shown = {_shown(name): _shown(value) for name, value in self.fields.items()}
         return msgspec.json.encode({"why": self.why, "fields": shown})
 

@@ -1,4 +1,4 @@
-"""Retention: the oldest segments leave the store once they are too old and, unless told otherwise, archived."""
+"""Retention: the oldest segments are dropped once they are too old and, unless configured otherwise, archived."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -11,13 +11,13 @@ from app.redis_client.scripts import DROP_SEGMENT
 from app.store.keyspace import Keyspace
 
 ReadUpTo = Callable[[str], Awaitable[int | None]]
-"""The sequence up to which everybody has read whom the log must wait for; None if there is nobody."""
+"""The sequence up to which every reader that retention must wait for has read; None if there is none."""
 
 
 class Retention:
-    """Drops whole segments from the old end. The newest segment stays, because the chain goes on from it.
+    """Drops whole segments, oldest first. The newest segment always stays, because the chain continues from it.
 
-    hold_ms: so much longer a segment stays that somebody has not read.
+    hold_ms: how much longer a segment is kept while some such reader has not read it.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Retention:
         self._unarchived = unarchived
 
     async def drop_next(self, workspace_id: str, before_ms: int) -> int | None:
-        """The number of the oldest segment, dropped now as no entry of it is from `before_ms` or later; else None."""
+        """Drop the oldest segment if all its entries are older than `before_ms`; return its number, or None."""
         keyspace = Keyspace(workspace_id)
         head, _ = await read_head(self._client, keyspace)
         number = head.first_segment

@@ -1,4 +1,4 @@
-"""The log from old to new, in pieces of bounded size: for exports, and for those who follow it."""
+"""Reads the log from old to new in chunks of bounded size, for exports and followers."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
@@ -20,9 +20,9 @@ _SEGMENTS_AT_ONCE = 4
 
 
 class EntryChunk(NamedTuple):
-    """Some entries, oldest first: their sequences, and the JSON lines, each with its line feed.
+    """Some entries, oldest first: their sequences, and their JSON lines, each with its line feed.
 
-    up_to: everything up to this sequence has been looked at.
+    up_to: every entry up to this sequence has been examined.
     """
 
     sequences: Sequence[int]
@@ -31,7 +31,7 @@ class EntryChunk(NamedTuple):
 
 
 class Scan:
-    """Every entry of a workspace that matches, once and in order, from one sequence to another."""
+    """Reads every matching entry of a workspace once, in order, from one sequence to another."""
 
     def __init__(self, client: Client, workspace_id: str, query: AuditQuery) -> None:
         self._client = client
@@ -46,10 +46,10 @@ class Scan:
         return int(await self._client.call("HGET", self._keyspace.commits, "sequence") or 0)
 
     async def chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
-        """The matching entries with after < sequence <= until, every one.
+        """Yield every matching entry with after < sequence <= until.
 
-        Raises StoreUnavailable where retention dropped entries that might have matched before they were read, and
-        AuditLogDamaged where entries are missing or not what was sealed.
+        Raises StoreUnavailable if retention dropped entries that might match before they were read, and AuditLogDamaged
+        if entries are missing or differ from what was sealed.
         """
         position = after
         while position < until:
@@ -61,7 +61,7 @@ class Scan:
                 continue
             tail = await self._tail(position, until)
             if tail is None or (tail.up_to > position and not self._joins(tail, position)):
-                # Sealed between the two looks, or not there at all.
+                # Either it was sealed between the two reads, or it does not exist.
                 now, _ = await read_head(self._client, self._keyspace)
                 if now.sequence > position:
                     continue
@@ -84,7 +84,7 @@ class Scan:
             if not entries and len(chunk) < _TAIL_CHUNK:
                 return None
             first = f"({chunk[-1][0].decode()}"
-        # Where one is missing in between, the next look finds it so.
+        # If one is missing further on, the next read reports it.
         entries = [each for place, each in enumerate(entries) if each[0] == entries[0][0] + place]
         sequences, lines = [], []
         for sequence, fields in entries:
@@ -100,7 +100,8 @@ class Scan:
         self._require_kept(head, position)
         for part in sealed.parts():
             (found,) = await self._lookup.read(self._client, [part])
-            # The index forgets what is dropped. What it named by now and goes later is missed when it is read.
+            # Dropped segments leave the index. One that the index named just now and that is dropped later is noticed
+            # when read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             self._require_kept(now, max(position, spans[part].first_sequence - 1))
             wanted = sealed.segments(reversed(found))
@@ -130,7 +131,7 @@ class Scan:
         )
 
     async def _lost(self, number: int) -> AppError:
-        """The error for a segment that is gone: dropped by retention in this moment, or missing."""
+        """The error for a segment that does not exist: dropped by retention just now, or missing."""
         now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         if number < now.first_segment:
             return StoreUnavailable(f"Segment {number} was dropped while it was being read")
@@ -148,7 +149,7 @@ class Scan:
     def _search(
         self, candidate: Candidate, record: Sequence[bytes | None], data: bytes, position: int, until: int
     ) -> EntryChunk:
-        """What matches of a segment, checked before it is believed."""
+        """A segment's matches; its data is checked before anything in it is used."""
         row = candidate.row
         last = row.first_sequence + row.entries - 1
         stored = Stored(*((each or b"").decode(errors="replace") for each in record))

@@ -1,4 +1,4 @@
-"""The stream's oldest entries, gathered for a segment."""
+"""Collects the stream's oldest entries for a segment."""
 
 import logging
 from typing import Any
@@ -16,9 +16,9 @@ from app.store.keyspace import Keyspace
 log = logging.getLogger(__name__)
 
 FEW = 16
-"""What is read first where nothing is known of the entries' size: 512 of the largest would be 32 MB."""
+"""How many entries are read first while their size is unknown: 512 of the largest would be 32 MB."""
 _POISON_MAX = 512
-"""Entries set aside at once."""
+"""Entries set aside in one call."""
 _GONE = "it was gone from the stream"
 
 
@@ -31,11 +31,11 @@ class ChainPosition(Struct, frozen=True):
 
 
 class SealInput:
-    """A block of the oldest unsealed entries, the stream's id of the first, and what could not be taken as it was.
+    """A block of the oldest unsealed entries, the stream id of the first, and the entries that must be set aside.
 
     before_ms: time of the newest sealed entry.
-    An entry that cannot be read, or is gone, is replaced by a line that says so, because its sequence number was
-    given out; an entry that no commit made has none, and only leaves the stream.
+    An unreadable or missing entry is replaced by a placeholder line, because its sequence number was given out; an
+    entry that no commit made has no number, and is only removed from the stream.
     """
 
     def __init__(self, upon: ChainPosition, most: int) -> None:
@@ -51,14 +51,14 @@ class SealInput:
 
     @property
     def latest_ms(self) -> int:
-        """The time of the entry before the next: what is gone, or says no time of its own, was not made before it."""
+        """The time of the latest entry taken; a missing entry, or one without a readable time, is given this time."""
         return self.block.times[-1] if self.block.times else self.before_ms
 
     def take(self, raw_id: bytes, fields: Any, newest: int) -> bool:
-        """The entry is in the block, or set aside; False if there is no room for it.
+        """Add the entry to the block or set it aside; False if there is no room for it.
 
-        newest: the last commit's sequence. What stands above it is no commit's and left to `stream_repair`: were it
-        believed, places would be filled up to wherever it claims to be.
+        newest: the last commit's sequence. Anything above it was made by no commit and is left to `stream_repair`: if
+        it were trusted, placeholders would fill the log up to whatever sequence it claims.
         """
         block, sequence = self.block, sequence_of(raw_id)
         if block.is_full or len(self.poison) >= _POISON_MAX or (sequence is not None and sequence > newest):
@@ -86,15 +86,15 @@ class SealInput:
 
 
 async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:
-    """What the segment after `upon` will hold; None if that is not the head: then it is not known what is unsealed.
+    """What the segment after `upon` will hold; None if that is no longer the head, so what is unsealed is unknown.
 
-    expected: how many entries will fill the segment, as far as is known; no more are read at once.
-    What cannot be sealed as it is has been kept for a person to look at, before anything of it leaves the stream.
+    expected: how many entries are likely to fill the segment; no more are read at once.
+    Whatever cannot be sealed unchanged is saved for inspection before it leaves the stream.
     """
     gathered = SealInput(upon, most)
     start, step = b"-", max(FEW, min(expected, most))
     while True:
-        # The head comes second: what was sealed while the entries were read is then seen, and so is what was committed.
+        # The head is read second, so anything sealed or committed while the entries were read is noticed.
         chunk, head, newest = await client.read_pipelined(
             (
                 (b"XRANGE", keyspace.audit_stream, start, "+", "COUNT", step),
@@ -122,13 +122,13 @@ def _link(head: list[bytes | None], upon: ChainPosition) -> ChainPosition:
 
 
 def _further(block: SegmentBuilder, most: int) -> int:
-    """How many more of such entries fill the block, by their size so far."""
+    """How many more entries are likely to fit, judging by their size so far."""
     fit = (SEGMENT_BYTES - block.bytes) * max(1, block.entries) // max(1, block.bytes) + 1
     return max(1, min(most - block.entries, fit))
 
 
 async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool:
-    """False if the head has moved, and with it what is to be kept."""
+    """Save the entries set aside; False if the head has moved, and with it what must be saved."""
     poison = sorted(gathered.poison, key=lambda each: not each.foreign)
     kept: list[Value] = []
     for each in poison:

@@ -1,4 +1,4 @@
-"""Which parts and segments of the sealed log a reader has to look into."""
+"""Selects the parts and segments of the sealed log that a reader must look into."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from app.model.audit import AuditQuery
 
 
 class SealedRange(NamedTuple):
-    """The sealed entries of a query with after < sequence <= until, as `head` and `spans` give the log.
+    """The sealed entries of a query with after < sequence <= until, given the log's `head` and `spans`.
 
-    Times do not follow sequences, for clocks step back: every part and segment is asked for its own times.
+    Times do not follow sequences, because clocks step back: every part and segment is compared by its own times.
     """
 
     query: AuditQuery
@@ -22,7 +22,7 @@ class SealedRange(NamedTuple):
     until: int
 
     def parts(self) -> list[int]:
-        """The parts that may hold one of them, oldest first."""
+        """The parts that may hold a match, oldest first."""
         head, spans = self.head, self.spans
         return [
             part
@@ -32,7 +32,7 @@ class SealedRange(NamedTuple):
         ]
 
     def segments(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Those of the candidates that may hold one of them, in the order given."""
+        """The candidates that may hold a match, in the order given."""
         head = self.head
         return [
             each
@@ -49,7 +49,7 @@ class SealedRange(NamedTuple):
         return None if following is None else following.first_sequence
 
     def _meets(self, first: int, end: int | None, first_ms: int, last_ms: int) -> bool:
-        """Whether entries from `first` up to but not including `end`, of these times, may be among them."""
+        """Whether entries from `first` up to but not including `end`, with these times, may match."""
         query = self.query
         return (
             first <= self.until

@@ -25,7 +25,7 @@ _REMEMBERED = 256
 
 
 class Sealed(Struct, frozen=True):
-    """A segment that was sealed. set_aside: ids of the stream that could not be sealed as they were."""
+    """A sealed segment. set_aside: stream ids of the entries that could not be sealed unchanged."""
 
     number: int
     first_sequence: int
@@ -34,11 +34,11 @@ class Sealed(Struct, frozen=True):
 
 
 class _Basis(Struct):
-    """What the next segment is built upon: the head, and the part that the segment will belong to.
+    """What the next segment builds on: the head, and the part that the segment will belong to.
 
-    names: how many values the part's indexes hold, by dimension; keys: of some that they surely hold, by dimension and
-    value as the stream has it, the index's key. knows_all: there are no others, since the part was begun here.
-    expected: how many entries fill a segment, as the one before had them. unnoted: tools that are to be listed.
+    names: how many values the part's indexes hold, by dimension. keys: some of those values with their index keys, by
+    dimension and stream value; knows_all: all of them, because the part was begun here.
+    expected: how many entries the last segment held. unnoted: tools still to be added to the list of seen tools.
     """
 
     upon: ChainPosition
@@ -52,9 +52,9 @@ class _Basis(Struct):
 
 
 class Sealer:
-    """Seals segments, exactly once by construction: the script refuses what is built upon anything but the head.
+    """Seals segments, each exactly once: the script refuses any segment not built on the current head.
 
-    Any number of sealers may work on one workspace; those that come second have worked for nothing.
+    Any number of sealers may work on one workspace; all but the first to seal a segment discard their work.
     """
 
     def __init__(self, client: Client, segment_entries: int, names_max: int) -> None:
@@ -64,12 +64,12 @@ class Sealer:
         self._bases: OrderedDict[str, _Basis] = OrderedDict()
 
     async def seal_next(self, workspace_id: str) -> Sealed | None:
-        """One more segment of the oldest unsealed entries; None if there are none, or another was faster."""
+        """Seal the oldest unsealed entries as a segment; None if there are none, or another sealer was faster."""
         keyspace = Keyspace(workspace_id)
         basis = self._bases.pop(workspace_id, None)
         gathered = None if basis is None else await self._gather(keyspace, basis)
         if basis is None or gathered is None:
-            # Another compactor has sealed, or the store has lost what we sealed and has the entries again.
+            # Another compactor has sealed, or the store lost a segment of ours and holds its entries again.
             basis = await self._read_basis(workspace_id)
             gathered = await self._gather(keyspace, basis)
         if gathered is None or gathered.oldest_id is None:
@@ -84,7 +84,7 @@ class Sealer:
             basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
         tallies = block.tallies(frames)
-        # Before the segment: whatever becomes of it, the entries are in the log.
+        # This precedes the segment: whatever becomes of that, the entries are in the log.
         await self._note_tools(workspace_id, basis, tallies, row)
         index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)
@@ -123,21 +123,21 @@ class Sealer:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)
 
     async def _note_tools(self, workspace_id: str, basis: _Basis, tallies: Tallies, row: Row) -> None:
-        """Tools that are new to us in this part are among those that are listed; most segments bring none."""
+        """Add tools first met in this part to the list of seen tools; most segments bring none."""
         unknown = [tool.decode(errors="replace") for tool in tallies[TOOL] if tool and tool not in basis.keys[TOOL]]
         unknown += basis.unnoted
         if not unknown:
             return
         try:
             await note_seen(self._client, workspace_id, unknown, row.last_ms)
-        except StoreUnavailable as error:  # a full store takes nothing, and it is sealing that makes room
+        except StoreUnavailable as error:  # a full store accepts no writes, and sealing is what frees memory
             log.info("tools of workspace %s are listed later: %s", workspace_id, error)
             basis.unnoted = unknown
         else:
             basis.unnoted = []
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
-        """What the segment's index will hold: by key, a tally. The basis then counts and knows the names."""
+        """The segment's index entries: a tally by index key. The basis then includes their names."""
         found: dict[str, int] = {}
         for dimension, tallied in tallies.items():
             keys = basis.keys[dimension]
@@ -151,7 +151,7 @@ class Sealer:
         return found
 
     async def _name(self, keyspace: Keyspace, basis: _Basis, dimension: str, values: Sequence[Any]) -> list[Any]:
-        """Give values keys of their own, as long as the part has no more than `names_max`; those that have none."""
+        """Give values index keys of their own, up to `names_max` in the part; return those left without one."""
         keys = {value: keyspace.audit_by(dimension, _name(value), basis.part) for value in values if value is not None}
         if dimension not in CAPPED:
             basis.keys[dimension].update(keys)
@@ -185,7 +185,7 @@ class Sealer:
 
 
 def _name(value: bytes | tuple[bytes, bytes]) -> str:
-    """What stands for a value in the name of its index; for an agent together with the result."""
+    """A value as it appears in its index key; for an agent, together with the result."""
     if isinstance(value, tuple):
         return f"{name_of(value[0].decode())}:{value[1].decode() or NO_RESULT}"
     text = value.decode()

@@ -1,4 +1,4 @@
-"""A query's way through the sealed part of the log: newest first, and only the frames that may hold a match."""
+"""Runs a query through the sealed part of the log: newest first, and only through frames that may hold a match."""
 
 from collections.abc import Sequence
 
@@ -16,19 +16,19 @@ from app.turns import pause
 _PARTS_AT_ONCE = 16
 _SEGMENTS_AT_ONCE = 64
 _BYTES_AT_ONCE = 512 * 1024
-"""Of compressed frames that one call reads: about a millisecond of the store's time."""
+"""Compressed bytes of frames read by one call: about a millisecond of the store's time."""
 _HELD_BYTES = 512 * 1024
-"""Of lines that are looked through before others get their turn: about half a millisecond."""
+"""Bytes of lines searched before other tasks run: about half a millisecond."""
 
 
 PAGE_BYTES = 4 * 1024 * 1024
-"""Of entries that one page may hold; a thousand of the usual ones are a tenth of it."""
+"""Bytes of entries that one page may hold; a thousand ordinary ones take a tenth of it."""
 
 
 class Page:
-    """What a query collects: it skips, then takes, and knows whether there is more than it may take.
+    """Collects a query's matches: skips the offset, then takes entries, and knows whether there are more.
 
-    It may take `limit` entries, and PAGE_BYTES of them; one entry at least, however large that is.
+    It takes up to `limit` entries and PAGE_BYTES of them, but at least one entry, however large.
     """
 
     def __init__(self, limit: int, offset: int) -> None:
@@ -42,11 +42,11 @@ class Page:
 
     @property
     def wanted(self) -> int:
-        """How many further matches decide the page, one more than it can hold included."""
+        """How many further matches complete the page, including one beyond it that shows there are more."""
         return self.to_skip + self.limit - len(self.lines) + 1
 
     def offer(self, sequence: int, line: bytes) -> bool:
-        """Take in the next match; True when the page is complete."""
+        """Process the next match; True when the page is complete."""
         if self.to_skip:
             self.to_skip -= 1
         elif len(self.lines) == self.limit or (self.lines and self._bytes + len(line) > PAGE_BYTES):
@@ -59,7 +59,7 @@ class Page:
 
 
 class SealedSearch:
-    """Offers to a page what a query asks for among the sealed entries below a sequence."""
+    """Offers a page the matching sealed entries below a sequence."""
 
     def __init__(
         self, client: Client, keyspace: Keyspace, query: AuditQuery, matcher: EntryFilter, page: Page, below: int
@@ -73,7 +73,7 @@ class SealedSearch:
         self._held = 0
 
     async def run(self) -> Floor | None:
-        """Offer until the page is complete; the floor, if it was reached and what is below might match."""
+        """Search until the page is complete; the floor, if the search reached it and dropped entries might match."""
         query, page = self._query, self._page
         head, spans = await read_head(self._client, self._keyspace)
         lookup = Lookup(self._keyspace, query)
@@ -96,19 +96,20 @@ class SealedSearch:
         return None if query.from_ms is not None and query.from_ms > floor.time_ms else floor
 
     async def _search(self, candidates: Sequence[Candidate]) -> bool:
-        """Offer what the candidates hold, newest first; True when the page is complete."""
+        """Offer the candidates' matches, newest first; True when the page is complete."""
         page = self._page
         waiting: list[Candidate] = []
         expected, ahead = 0, 1
         for candidate in candidates:
-            # What is only counted away need not be read; the order of matches stays, as nothing waits before it.
+            # Segments that are skipped as a whole need not be read; nothing waits before them, so the order of matches
+            # stays.
             if not waiting and self._is_whole(candidate) and page.to_skip >= candidate.bound:
                 page.to_skip -= candidate.bound
                 continue
             waiting.append(candidate)
             expected += candidate.bound
-            # Where the index can count, this is exactly what the page needs. Where it cannot, it promises too much,
-            # and is believed less each time.
+            # Where the index gives exact counts, this is just what the page needs. Elsewhere it overestimates the
+            # matches, so each round reads further ahead.
             if expected < page.wanted * ahead and len(waiting) < _SEGMENTS_AT_ONCE:
                 continue
             if await self._search_frames(waiting):
@@ -135,8 +136,8 @@ class SealedSearch:
     async def _search_segment(self, candidate: Candidate, read: Sequence[int | bytes]) -> bool:
         """Offer a segment's matches, newest first; True when the page is complete.
 
-        read: what `read_frames` gives of it. Nothing of it is believed before it was checked; of a segment with digests
-        only as many frames are as the page needs.
+        read: the reply of `read_frames`. All of it is checked before use; in a segment with digests, only the frames
+        that the page needs.
         """
         number, first_sequence = candidate.row.number, candidate.row.first_sequence
         stored = Stored(*(bytes(each).decode(errors="replace") for each in read[:4] if not isinstance(each, int)))
@@ -156,7 +157,7 @@ class SealedSearch:
         return False
 
     async def _require_dropped(self, number: int) -> None:
-        """Raise AuditLogDamaged unless retention has just dropped the segment, and everything older with it."""
+        """Raise AuditLogDamaged unless retention has just dropped the segment and everything older."""
         head, _ = await read_head(self._client, self._keyspace)
         if head.first_segment <= number:
             raise missing(number)
@@ -173,7 +174,7 @@ class SealedSearch:
         )
 
     def _skip_parts(self, parts: list[int], head: Head, spans: dict[int, Span]) -> list[int]:
-        """Count away the parts that an offset passes over as a whole, where every entry matches."""
+        """Skip whole parts that the offset covers, for queries that every entry matches."""
         end = min(self._below, head.sequence + 1)
         for position, part in enumerate(parts):
             entries = end - max(spans[part].first_sequence, head.first_sequence)

@@ -1,7 +1,7 @@
-"""Sealed segments: how entries are packed into one, how one is read, and how the chain is computed.
+"""Sealed segments: how entries are packed, how segments are read, and how the chain is computed.
 
-A segment's data is a row of zstd frames of up to 64 entries each, so a reader that needs three entries need not
-decompress five hundred; to `zstd -dc` they are one file.
+A segment's data is a sequence of zstd frames of up to 64 entries each, so a reader of three entries need not decompress
+five hundred; `zstd -dc` reads them as one file.
 """
 
 import hashlib
@@ -17,23 +17,25 @@ from app.store.keyspace import Keyspace
 
 CODEC = "zstd"
 LEVEL = 1
-"""Of zstd. On frames of this size level 3 takes half as long again and saves nothing: 80.1 bytes an entry against 77.5
-on the benchmarks' entries, 116.8 against 116.6 on entries made of recorded tool calls."""
+"""The zstd level. On frames of this size, level 3 takes half as long again and saves nothing: 80.1 bytes an entry
+against 77.5 on the benchmarks' entries, 116.8 against 116.6 on entries made of recorded tool calls.
+"""
 FRAME_ENTRIES = 64
 FRAME_BYTES = 128 * 1024
 PART_SEGMENTS = 128
-"""Segments that share their index keys: a sorted set of at most 128 small members takes 20 bytes for each,
-a larger one over 100, and a reader's step through the index has a bound."""
+"""Segments that share their index keys. A sorted set of up to 128 small members takes 20 bytes for each, a larger one
+over 100; it also bounds each step of a reader through the index.
+"""
 
 _DIGEST = 32
-"""Hex digits of a frame's digest, of SHA-256: 16 bytes."""
+"""Hex digits of a frame's digest, the first 16 bytes of its SHA-256."""
 
 _compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
 _decompressor = zstandard.ZstdDecompressor()
 
 
 class Frame(NamedTuple):
-    """A part of a segment that can be decompressed on its own."""
+    """A part of a segment that can be decompressed independently."""
 
     first: int
     entries: int
@@ -42,7 +44,7 @@ class Frame(NamedTuple):
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """One sealed segment as it is stored; nothing in it is believed before `verify` has checked it."""
+    """One sealed segment as stored; nothing in it is trusted before `verify` has checked it."""
 
     number: int
     first_sequence: int
@@ -62,7 +64,7 @@ class Segment(Struct, frozen=True, kw_only=True):
         return [unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames)]
 
     def holds_its_digests(self) -> bool:
-        """Whether they are those of its frames; true where it was sealed before there were any."""
+        """Whether the digests are those of its frames; also true for a segment sealed before digests existed."""
         blocks = (self.data[frame.start : frame.end] for frame in frames_of(self.frames))
         return not self.digests or self.digests == ",".join(map(_digest, blocks))
 
@@ -72,12 +74,12 @@ class Segment(Struct, frozen=True, kw_only=True):
 
 
 def genesis(workspace_id: str) -> str:
-    """What the first segment is built upon: no segment of another workspace fits there."""
+    """What the first segment builds on; it differs for every workspace, so no foreign segment fits."""
     return hashlib.sha256(workspace_id.encode()).hexdigest()
 
 
 def chain(previous: str, body: bytes) -> str:
-    """The link that `body` adds: sha256 of the previous link in hex, followed by the uncompressed bytes."""
+    """The link that `body` adds: the SHA-256 of the previous link in hex followed by the uncompressed bytes."""
     digest = hashlib.sha256(previous.encode())
     digest.update(body)
     return digest.hexdigest()
@@ -89,14 +91,14 @@ def part_of(segment: int) -> int:
 
 
 def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes, str]:
-    """`frames`, `data` and `digests` of a segment whose frames hold these lines (each with its line feed)."""
+    """`frames`, `data` and `digests` of a segment whose frames hold these lines, each with its line feed."""
     blocks = [(len(lines), _compressor.compress(b"".join(lines))) for lines in bodies]
     frames = ",".join(f"{count}:{len(block)}" for count, block in blocks)
     return frames, b"".join(block for _, block in blocks), ",".join(_digest(block) for _, block in blocks)
 
 
 class Stored(NamedTuple):
-    """What a segment's record says of its data. digests: "" = sealed before there were any."""
+    """What a segment's record says about its data. digests: "" = sealed before digests existed."""
 
     frames: str
     digests: str
@@ -105,10 +107,10 @@ class Stored(NamedTuple):
 
 
 def checked_bodies(number: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]) -> list[tuple[int, int, bytes]]:
-    """Of frames as they were read: place, number of entries before it, and JSON lines, which are what was sealed.
+    """For each frame read: its place, the number of entries before it, and its JSON lines, checked against the hashes.
 
-    blocks: place and data of frames; all of them where there are no digests. Raises AuditLogDamaged naming the segment
-    if a frame is not the one of its digest, or the lines are not those of the sha256.
+    blocks: place and data of frames; all frames of the segment if it has no digests. Raises AuditLogDamaged naming the
+    segment if a frame does not match its digest, or the lines do not match the sha256.
     """
     try:
         frames = frames_of(stored.frames)
@@ -127,7 +129,7 @@ def checked_bodies(number: int, stored: Stored, blocks: Sequence[tuple[int, byte
 
 
 def missing(number: int) -> AuditLogDamaged:
-    """The error where a segment that the log should have is not there."""
+    """The error for a segment that is missing from the log."""
     return AuditLogDamaged(f"Segment {number} of the audit log is missing")
 
 
@@ -136,7 +138,7 @@ def _digest(block: bytes) -> str:
 
 
 def frames_of(text: str) -> list[Frame]:
-    """The frames that a segment's field `frames` describes. Raises AuditLogDamaged."""
+    """The frames described by a segment's field `frames`. Raises AuditLogDamaged."""
     frames, first, start = [], 0, 0
     try:
         for each in text.split(","):
@@ -158,14 +160,14 @@ def unpack(block: bytes) -> bytes:
 
 
 async def read_segment(client: Client, keyspace: Keyspace, number: int) -> Segment | None:
-    """The segment as it is stored, None if it is gone or half of it is. Raises AuditLogDamaged."""
+    """The segment as stored; None if it is missing or incomplete. Raises AuditLogDamaged."""
     commands = (("HGETALL", keyspace.audit_segment(number)), ("GET", keyspace.audit_data(number)))
     record, data = await client.read_pipelined(commands, as_bytes=True)
     return segment_of(record, data)
 
 
 def segment_of(record: dict[bytes, bytes] | list[bytes], data: bytes | None) -> Segment | None:
-    """The segment that the store gave, None if it gave none. Raises AuditLogDamaged."""
+    """The segment described by the store's reply; None if the reply is empty. Raises AuditLogDamaged."""
     fields = record if isinstance(record, dict) else dict(zip(record[::2], record[1::2], strict=True))
     if not fields or data is None:
         return None

@@ -1,4 +1,4 @@
-"""The entries that are not sealed yet, as the store's stream holds them."""
+"""The unsealed entries, as the store's stream holds them."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -8,20 +8,20 @@ from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
 END = 1 << 62
-"""Above every sequence."""
+"""Greater than every sequence."""
 _CHUNK = 128
 
 
 async def read_stream_backwards(
     client: Client, keyspace: Keyspace, below: int = END
 ) -> AsyncIterator[tuple[int, dict[bytes, bytes]]]:
-    """Sequence and fields of the unsealed entries below a sequence, newest first. What no commit made is left out."""
+    """Yield sequence and fields of the commits' unsealed entries below a sequence, newest first."""
     end = "+" if below == END else f"({below}-0"
     newest: int | None = None
     while True:
         commands = [("XREVRANGE", keyspace.audit_stream, end, "-", "COUNT", _CHUNK)]
         if newest is None:
-            # The commit's number comes second, so that it is not below anything that a commit has appended by then.
+            # The commit's number is read second, so it is not below anything that a commit has appended by then.
             chunk, sequence = await client.read_pipelined(
                 [*commands, ("HGET", keyspace.commits, "sequence")], as_bytes=True
             )
@@ -38,7 +38,7 @@ async def read_stream_backwards(
 
 
 async def line_of_unsealed(client: Client, keyspace: Keyspace, sequence: int, fields: dict[bytes, bytes]) -> bytes:
-    """The line that the entry of the stream will be when it is sealed."""
+    """The line that the stream entry will become when sealed."""
     try:
         return line_of(fields)
     except Unreadable as error:
@@ -47,7 +47,7 @@ async def line_of_unsealed(client: Client, keyspace: Keyspace, sequence: int, fi
 
 
 async def _time_before(client: Client, keyspace: Keyspace, sequence: int) -> int:
-    """The time of the entry before: in the stream, or the newest that is sealed."""
+    """The time of the preceding entry, in the stream or sealed."""
     (before,) = await client.read_pipelined(
         [("XREVRANGE", keyspace.audit_stream, f"({sequence}-0", "-", "COUNT", 1)], as_bytes=True
     )
@@ -58,16 +58,16 @@ async def _time_before(client: Client, keyspace: Keyspace, sequence: int) -> int
 
 
 def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, bytes]]]:
-    """Entries that the store gave; their sequence is None where their id is not of the form that commits give."""
+    """The entries in the store's reply; the sequence is None where a commit cannot have given the id."""
     return [(sequence_of(entry_id), fields_of(fields)) for entry_id, fields in chunk]
 
 
 def sequence_of(entry_id: bytes) -> int | None:
-    """The sequence that the stream's id says; None where it is not of the form that commits give."""
+    """The sequence in a stream id; None where a commit cannot have given the id."""
     sequence, _, rest = entry_id.partition(b"-")
     return int(sequence) if rest == b"0" else None
 
 
 def fields_of(fields: Any) -> dict[bytes, bytes]:
-    """The fields of an entry by name, from what the store gave."""
+    """The entry's fields by name, from the store's reply."""
     return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))

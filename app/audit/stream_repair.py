@@ -1,4 +1,4 @@
-"""Streams that somebody else appended to: entries above the last commit, which keep the next one from its place."""
+"""Repairs streams to which something else appended entries above the last commit, so that commits fit again."""
 
 import logging
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ _AT_ONCE = 128
 
 
 async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
-    """Those whose stream would refuse the next commit: the last id it has given out is above the last commit's."""
+    """The workspaces whose stream would refuse the next commit: its last id is above the last commit's."""
     keyspaces = [Keyspace(each) for each in workspaces]
     exist = await client.read_pipelined(("EXISTS", each.audit_stream) for each in keyspaces)
     there = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
     commands: list[tuple[str | bytes, ...]] = []
     for workspace_id in there:
-        # The commit's number comes second: what is committed in between is then not taken for foreign.
+        # The commit's number is read second, so nothing committed in between is mistaken for foreign.
         commands += ((b"XINFO", b"STREAM", Keyspace(workspace_id).audit_stream),)
         commands += ((b"HGET", Keyspace(workspace_id).commits, b"sequence"),)
     replies = await client.read_pipelined(commands, as_bytes=True) if commands else []
@@ -34,9 +34,9 @@ async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
 
 
 async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
-    """How many entries were set aside so that the workspace's next commit finds its place in the stream.
+    """Make room for the workspace's next commit; return how many entries were set aside.
 
-    What commits have written is sealed first: only an empty stream can forget the ids that it has given out.
+    What commits have written is sealed first, because only an empty stream can be made to forget its last id.
     """
     keyspace = Keyspace(workspace_id)
     keys = [keyspace.audit_stream, keyspace.commits, keyspace.audit_poison]
@@ -53,7 +53,7 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
         for each in foreign:
             log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
         if status == "unsealed" and await sealer.seal_next(workspace_id) is None:
-            return removed  # another compactor is at it
+            return removed  # another compactor is repairing it
         if status == "freed":
             log.error(
                 "decisions of workspace %s go on after entry %s: its stream was displaced", workspace_id, sequence

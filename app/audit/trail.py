@@ -1,8 +1,8 @@
-"""The chain of the trail of changes: links of the same kind as those of the log, beside a stream that stays as it is.
+"""The chain of the trail of changes: links like the log's, beside a stream that is never altered.
 
-A link covers the changes since the one before: its sha256 is that of the link before it (64 hex digits) followed by the
-changes, each a line: a JSON array of its id and of the names and values of its fields, as the stream has them. The
-first link is built upon the SHA-256 of `<workspace>:changes`.
+Each link covers the changes since the previous one: its sha256 is that of the previous link (64 hex digits) followed by
+the changes, one line each: a JSON array of its id and of the names and values of its fields, as in the stream. The
+first link builds on the SHA-256 of `<workspace>:changes`.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _LINKS_AT_ONCE = 256
 
 
 class TrailLink(NamedTuple):
-    """A link of the chain. position: how many changes it and those before it cover; last_id: of the last of them."""
+    """A link of the chain. position: how many changes the chain covers up to here; last_id: of the last of them."""
 
     position: int
     last_id: str
@@ -31,17 +31,17 @@ class TrailLink(NamedTuple):
 
 
 def trail_genesis(workspace_id: str) -> TrailLink:
-    """What the first link builds on: no link of another workspace or of an audit log fits there."""
+    """What the first link builds on; no link of another workspace or of an audit log fits there."""
     return TrailLink(0, "0-0", hashlib.sha256(f"{workspace_id}:changes".encode()).hexdigest())
 
 
 def change_line(change_id: bytes, fields: Sequence[bytes]) -> bytes:
-    """The change as it is chained, with its line feed."""
+    """The change as a line of the chain, with its line feed."""
     return msgspec.json.encode([_text(change_id), *map(_text, fields)]) + b"\n"
 
 
 async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncIterator[tuple[str, bytes]]:
-    """Id and line of every change after one, oldest first."""
+    """Yield id and line of every change after one, oldest first."""
     start = f"({after}"
     while True:
         chunk: Any = await client.call_bytes("XRANGE", keyspace.changes, start, "+", "COUNT", _CHUNK)
@@ -53,7 +53,7 @@ async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncI
 
 
 async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailLink]:
-    """The links, oldest first. A foreign entry among them has position -1."""
+    """Yield the links, oldest first. A foreign entry among them has position -1."""
     start = "-"
     while True:
         chunk: Any = await client.call_bytes("XRANGE", keyspace.changes_chain, start, "+", "COUNT", _LINKS_AT_ONCE)
@@ -65,7 +65,7 @@ async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailL
 
 
 async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str]:
-    """The workspaces whose trail has changes that the chain does not cover."""
+    """The workspaces whose trail has changes not yet chained."""
     keyspaces = [Keyspace(each) for each in workspaces]
     if not keyspaces:
         return []
@@ -81,7 +81,7 @@ async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str
 
 
 async def seal_changes(client: Client, workspace_id: str) -> int:
-    """How many changes the chain covers in addition; 0 if there were none, or another was faster."""
+    """Chain further changes; return how many, 0 if there were none or another process was faster."""
     keyspace = Keyspace(workspace_id)
     newest: Any = await client.call_bytes("XREVRANGE", keyspace.changes_chain, "+", "-", "COUNT", 1)
     before = _link_of(*newest[0]) if newest else trail_genesis(workspace_id)

@@ -1,4 +1,4 @@
-"""Verification in the background: every log once an interval, in steps that leave most of a core to others."""
+"""Background verification: every log once per interval, in steps that leave most of a core to other work."""
 
 import asyncio
 import logging
@@ -18,23 +18,23 @@ from app.store.keyspace import WORKSPACES, Keyspace
 
 log = logging.getLogger(__name__)
 SHARE = 0.1
-"""Of a core, at most, for as long as logs are being read."""
+"""The share of a core used, at most, while logs are being read."""
 
 _STEP_SEGMENTS = 16
-"""Read between two rests: some 8,000 entries, about 40 milliseconds."""
+"""Read between two pauses: some 8,000 entries, about 40 milliseconds."""
 
 _LOOKED_S = 30.0
 _LEASE_MS = 120_000
-"""Longer than a step and its rest take; when its holder is gone, another one begins the log anew."""
+"""Longer than a step and its pause; if the holder dies, another process verifies the log from the beginning."""
 
 OnFinding = Callable[[str, Finding], Awaitable[None]]
 
 
 class VerificationRounds:
-    """Verifies every workspace's log when the last round is an interval ago, one after the other.
+    """Verifies every workspace's log once per interval, one log after the other.
 
-    A round reads a log from its beginning. That it was found intact is noted for monitors, with the time at which the
-    round began. on_finding: told of what is found, in every round. Of several processes one verifies a log.
+    A round reads a log from its beginning. If it is intact, that is recorded for monitors, with the time at which the
+    round began. on_finding: called with every finding, in every round. Of several processes, one verifies a log.
     """
 
     def __init__(self, client: Client, settings: Settings, on_finding: OnFinding) -> None:
@@ -45,7 +45,7 @@ class VerificationRounds:
         self._name = secrets.token_hex(8)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Verify what is due, until `stopped` is set."""
+        """Verify what is due until `stopped` is set."""
         while self._every_ms and not stopped.is_set():
             try:
                 await self.verify_due(stopped)
@@ -54,13 +54,13 @@ class VerificationRounds:
             await _wait(stopped, min(_LOOKED_S, self._every_ms / 2000))
 
     async def verify_due(self, stopped: asyncio.Event) -> None:
-        """Every log whose round is due was verified, or another process does that."""
+        """Verify every log that is due, except those another process is verifying."""
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
             keyspace = Keyspace(workspace_id)
             now_ms = await store_time_ms(self._client)
             noted = await self._client.call("HMGET", keyspace.workspace, "verified_ms", "created_ms")
             last_ms = int(noted[0] or noted[1] or 0)
-            # A time in the future is from before the clock stepped back.
+            # A time in the future was recorded before the clock stepped back.
             if 0 <= now_ms - last_ms < self._every_ms:
                 continue
             if stopped.is_set() or not await self._has_lease(keyspace):
@@ -69,11 +69,11 @@ class VerificationRounds:
                 await self._verify(workspace_id, keyspace, now_ms, stopped)
             except AppError as error:
                 log.warning("the log of workspace %s is not verified: %s", workspace_id, error)
-            except Exception:  # whatever one workspace holds, the others are verified
+            except Exception:  # one workspace's fault must not keep the others from being verified
                 log.exception("the log of workspace %s is not verified", workspace_id)
 
     async def _verify(self, workspace_id: str, keyspace: Keyspace, began_ms: int, stopped: asyncio.Event) -> None:
-        """One round. It is noted as ended unless it was told to stop, or the lease went to another."""
+        """Run one round. It is recorded as done unless it was stopped, or another process took the lease."""
         since: Checkpoint | None = None
         while True:
             spent_s = time.thread_time()
@@ -81,7 +81,7 @@ class VerificationRounds:
                 since, _STEP_SEGMENTS
             )
             if found.finding is not None and since is not None and await self._was_dropped(keyspace, since):
-                since = None  # retention has dropped what was read last, so it goes on at the floor
+                since = None  # retention has dropped the segment read last, so the round continues at the floor
                 continue
             if found.finding is not None or found.complete:
                 break
@@ -105,7 +105,7 @@ class VerificationRounds:
 
 
 async def _wait(stopped: asyncio.Event, seconds: float) -> None:
-    """So long, or until it is told to stop."""
+    """Wait this long, or until told to stop."""
     try:
         await asyncio.wait_for(stopped.wait(), seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Verification: the chains recomputed from what they cover, from genesis, floor or checkpoint to the newest entry."""
+"""Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 class _Reached(NamedTuple):
-    """How a verification of the entries ended. unsealed: None if there is a finding, or more to be read."""
+    """How the verification of the entries ended. unsealed: None if there is a finding, or segments left to read."""
 
     finding: Finding | None
     complete: bool
@@ -34,10 +34,10 @@ class _Reached(NamedTuple):
 
 
 class Verifier:
-    """Checks one workspace's log, oldest segment first, without believing anything that is stored beside the bodies.
+    """Checks one workspace's log, oldest segment first, trusting nothing that is stored beside the segments' bodies.
 
-    What it cannot find out alone: a log that was rewritten as a whole, with every link and the head. That takes a
-    checkpoint which was kept elsewhere.
+    Alone, it cannot detect a log rewritten as a whole, with every link and the head; that takes a checkpoint kept
+    elsewhere.
     """
 
     def __init__(self, client: Client, workspace_id: str, *, drops_unarchived: bool = False) -> None:
@@ -60,11 +60,11 @@ class Verifier:
     ) -> Verification:
         """The first fault, or none. Raises Invalid if the checkpoint is another workspace's.
 
-        since: require the log to be what the checkpoint says, and read entries only from there on.
-        segments_max: stop after so many segments; progress: told how many of how many are done.
+        since: require the log to match the checkpoint, and read entries only from there on.
+        segments_max: stop after this many segments; progress: called with the segments done and their total.
         """
         if since is not None and since.workspace != self._workspace_id:
-            raise Invalid("The checkpoint is of another workspace")
+            raise Invalid("The checkpoint belongs to another workspace")
         reached = await self._check_entries(since, segments_max, progress)
         if not reached.complete and reached.finding is None:
             return self._ended(reached, None, None, since)
@@ -78,7 +78,7 @@ class Verifier:
     async def _check_entries(
         self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
     ) -> _Reached:
-        """Everything but the trail of changes."""
+        """Check everything but the trail of changes."""
         head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         finding = self._links.unexplained_floor(head, drops_unarchived=self._drops_unarchived)
         if since is not None:
@@ -89,7 +89,7 @@ class Verifier:
             return _Reached(finding, complete=False, unsealed=None)
         link = self._start(head, since)
         try:
-            # A line without the rest is how a verification in steps goes on: what is before was just verified.
+            # A line without the rest comes from a verification in steps, which has just verified everything before it.
             if since is not None and (segments_max is None or since.rest is not None):
                 await self._links.check_stored(head, since)
             while True:
@@ -104,7 +104,7 @@ class Verifier:
             return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
 
     async def _check_end(self, link: ChainPosition) -> tuple[Head, Unsealed | None]:
-        """The head now, and what is not sealed; None if there are segments to be read first. Raises Broken."""
+        """Check the head and the unsealed entries; None if further segments must be read first. Raises Broken."""
         head = await self._links.check_head(link)
         if head.segment >= link.number:
             return head, None
@@ -118,7 +118,7 @@ class Verifier:
     async def _check_up_to(
         self, head: Head, link: ChainPosition, segments_max: int | None, progress: Progress | None
     ) -> ChainPosition:
-        """What the next segment must be built upon, after those up to the head or as many as may be. Raises Broken."""
+        """What the next segment must build on, after checking those up to the head or the limit. Raises Broken."""
         while link.number <= head.segment and (segments_max is None or self._segments < segments_max):
             segment = await self._read(link.number)
             if segment is None:
@@ -134,7 +134,7 @@ class Verifier:
         return link
 
     def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
-        """Where to begin; a checkpoint has been compared with the log."""
+        """Where to begin; a checkpoint was compared with the log already."""
         link = self._links.first(head)
         if since is not None:
             link = ChainPosition(since.segment + 1, since.sha256, since.sequence + 1)
@@ -142,12 +142,12 @@ class Verifier:
         return link
 
     async def _against(self, head: Head, since: Checkpoint) -> Finding | None:
-        """What the log says of the checkpoint's segment, if it is not the same."""
+        """What the log holds in place of the checkpoint's segment, if that differs."""
         if since.segment > head.segment:
             message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"
             return Finding(Fault.TRUNCATED, head.segment + 1, message)
         if since.segment < head.first_segment - 1:
-            # Retention may have dropped what lies between, and so may have whoever wrote another log.
+            # Retention may have dropped the segments between, but so may someone who wrote another log.
             return Finding(Fault.REMOVED, since.segment + 1, gap(since.segment, head.first_segment))
         if head.floor is not None and since.segment == head.first_segment - 1:
             same = head.floor.sha256 == since.sha256
@@ -175,7 +175,7 @@ class Verifier:
             raise Broken(Fault.CHANGED, number, error.message) from None
 
     async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
-        """What the segment after this one must be built upon. Raises Broken."""
+        """Check the segment; return what the next one must build on. Raises Broken."""
         number, previous, sequence = link
         if segment.number != number:
             raise Broken(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
@@ -221,13 +221,13 @@ class Verifier:
         return broken
 
     async def _compare_index(self) -> None:
-        """The index is right about every segment since the last call. Raises Broken."""
+        """Check the index of every segment since the last call. Raises Broken."""
         if (fault := await self._index.compare()) is not None:
             raise self._misplaced(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
 
     async def _first_of(self, finding: Finding) -> Finding:
-        """The finding, or what is wrong with the index of a segment before it."""
+        """This finding, or a fault in the index of an earlier segment."""
         fault = await self._index.compare()
         return finding if fault is None or fault.segment >= finding.segment else self._misplaced(fault).finding
 

@@ -1,4 +1,4 @@
-"""Verification of the index: what it says of the segments of a part, made again from their bodies and compared."""
+"""Verification of the index: rebuilds a part's index from its segments' bodies and compares the two."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -14,22 +14,22 @@ from app.store.keyspace import Keyspace
 from app.turns import pause
 
 _KEYS_AT_ONCE = 16
-"""Sorted sets that are read and compared in one step: a millisecond."""
+"""Sorted sets read and compared in one step, which takes a millisecond."""
 _Key = tuple[str, str]
-"""Dimension and value."""
+"""A dimension and a value."""
 
 
 class IndexFault(NamedTuple):
-    """The first segment of which the index does not say what its entries say."""
+    """The first segment whose index differs from its entries."""
 
     segment: int
     message: str
 
 
 class IndexCheck:
-    """Collects what the index must say of the segments of one part, one after the other, and then compares.
+    """Collects what the index must say about the segments of one part, then compares.
 
-    The index of a value that no entry of those segments has is not looked at: it cannot hide an entry.
+    The index of a value that none of those segments' entries has is not read: it cannot hide an entry.
     """
 
     def __init__(self, client: Client, keyspace: Keyspace) -> None:
@@ -40,7 +40,7 @@ class IndexCheck:
         self._unread: dict[str, dict[int, int]] = {}
 
     def add(self, row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> None:
-        """The index must hold the segment of these entries; it is of the same part as those before it."""
+        """Expect the index to cover this segment; it belongs to the same part as those before it."""
         self._rows[row.number] = row
         for dimension, tallied in _tallies(row, entries, frames).items():
             for value, count in tallied.items():
@@ -50,7 +50,7 @@ class IndexCheck:
                     self._wanted.setdefault((dimension, value), {})[row.number] = count
 
     async def compare(self) -> IndexFault | None:
-        """What is wrong first with the segments that were added; they are forgotten."""
+        """The first fault in the index of the segments added; the collection is then empty."""
         faults: list[IndexFault] = []
         if self._rows:
             part = part_of(min(self._rows))
@@ -59,7 +59,7 @@ class IndexCheck:
                 faults += await self._compare_dimension(dimension, part)
         if faults:
             head, _ = await read_head(self._client, self._keyspace)
-            # What retention has dropped meanwhile is in no index any more.
+            # Segments that retention has dropped meanwhile are no longer indexed.
             faults = [fault for fault in faults if fault.segment >= head.first_segment]
         self._rows, self._wanted, self._unread = {}, {}, {}
         return min(faults, default=None)
@@ -82,7 +82,7 @@ class IndexCheck:
         ]
 
     async def _compare_dimension(self, dimension: str, part: int) -> list[IndexFault]:
-        """Every tally is in the index of its value, or together with others in the one of those without a name."""
+        """Check that every tally is in the index of its value, or in the shared index of values without their own."""
         faults: list[IndexFault] = []
         others = dict(self._unread.get(dimension, {}))
         values = [value for named, value in self._wanted if named == dimension]
@@ -105,7 +105,7 @@ class IndexCheck:
         return faults
 
     def _differing(self, stored: dict[int, list[str]], wanted: dict[int, int]) -> list[int]:
-        """The segments of which an index does not say what it should, no more and no less."""
+        """The segments for which an index holds something other than expected."""
         texts = {number: members(number, [count]) for number, count in wanted.items()}
         said = {number: some for number, some in stored.items() if number in self._rows}
         if said == texts:
@@ -113,21 +113,21 @@ class IndexCheck:
         return [number for number in self._rows if said.get(number) != texts.get(number)]
 
     def _strangers(self, where: str, stored: dict[int, list[str]], part: int) -> list[IndexFault]:
-        """What stands in a part's index and is of no segment of that part; the last that was added is blamed for it."""
+        """Members of a part's index that belong to no segment of it; the last segment added is blamed."""
         found = [text for number, texts in stored.items() if part_of(number) != part for text in texts]
         return [
             IndexFault(max(self._rows), f"{where} says {text} in part {part}, which is another's") for text in found
         ]
 
     async def _read(self, keys: Sequence[str]) -> list[dict[int, list[str]]]:
-        """What sorted sets say of each segment."""
+        """What the sorted sets say about each segment."""
         return [
             _by_segment(reply) for reply in await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
         ]
 
 
 def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tallies:
-    """By dimension and the value that stands in the key's name; None = those that only scanning finds."""
+    """Tallies by dimension and key-name value; None = entries that only a scan can find."""
     indexed: list[tuple[str | None, ...]] = []
     for sequence, entry in enumerate(entries, row.first_sequence):
         found = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result)
@@ -148,7 +148,7 @@ def _by_segment(stored: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _spans(span: Span | None, row: Row) -> bool:
-    """Whether what is kept of the part takes the segment in."""
+    """Whether the part's stored span includes the segment."""
     if span is None or span.first_ms > row.first_ms or span.last_ms < row.last_ms:
         return False
     begins = row.number == 1 or part_of(row.number - 1) != part_of(row.number)

@@ -1,4 +1,4 @@
-"""Verification of what is stored beside the entries: which segments there are, and how each is built upon another."""
+"""Verification of the segments' records: which segments exist, and what each one builds on."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from app.store.keyspace import Keyspace
 from app.turns import pause
 
 BEYOND = 4
-"""Segments after the head that are looked for."""
+"""How many segments after the head are checked for."""
 _AT_ONCE = 128
 _FIELDS = ("number", "count", "first_sequence", "first_ms", "last_ms", "last_sequence", "sha256", "previous", "frames")
 
 
 class ChainPosition(NamedTuple):
-    """The next segment: its number, what it must be built upon, and the sequence of its first entry."""
+    """The expected next segment: its number, the hash it must build on, and the sequence of its first entry."""
 
     number: int
     previous: str
@@ -29,7 +29,7 @@ class ChainPosition(NamedTuple):
 
 
 class LinkCheck:
-    """Looks at the records of segments without reading their entries."""
+    """Checks the records of segments without reading their entries."""
 
     def __init__(self, client: Client, workspace_id: str) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class LinkCheck:
         )
 
     def unexplained_floor(self, head: Head, *, drops_unarchived: bool) -> Finding | None:
-        """That older segments are gone although no archive has them and retention was not told to drop them so."""
+        """A finding if older segments are gone although no archive has them and retention was not told to drop them."""
         gone = head.first_segment - 1
         if gone <= max(head.archived, head.unarchived) or drops_unarchived:
             return None
@@ -54,9 +54,9 @@ class LinkCheck:
         return Finding(Fault.REMOVED, gone, message)
 
     async def check_stored(self, head: Head, since: Checkpoint) -> None:
-        """Every segment up to the checkpoint's is there, of its length, linked, and in the index. Raises Broken.
+        """Every segment up to the checkpoint's exists with its length, links and index row. Raises Broken.
 
-        Its entries are not read: what was changed in them is found by a verification from the beginning alone.
+        Its entries are not read; only a verification from the beginning finds changes in them.
         """
         link, rows = self.first(head), list[Row]()
         while link.number <= since.segment:
@@ -108,15 +108,15 @@ class LinkCheck:
                     raise Broken(Fault.CHANGED, row.number, message)
 
     async def missing(self, number: int, head: Head) -> Broken:
-        """What was done where there is no such segment."""
+        """The finding for a missing segment."""
         if not await self._links(range(number + 1, head.segment + 1)):
             return Broken(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
         return Broken(Fault.REMOVED, number, f"Segment {number} is gone")
 
     async def relinked(self, link: ChainPosition, segment: Segment, head: Head, *, one_before: bool) -> Broken:
-        """What was done, where a segment is sound in itself but built upon another than the one before it.
+        """The finding for a segment that is intact in itself but builds on another than the one before it.
 
-        one_before: the one before it was verified in the same run, so that it may be the one that was changed.
+        one_before: the one before it was verified in the same run, so that it may be the one that changed.
         """
         number, previous, sequence = link
         later = await self._links(range(number + 1, head.segment + BEYOND))
@@ -130,7 +130,7 @@ class LinkCheck:
         return Broken(Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone")
 
     async def check_head(self, link: ChainPosition) -> Head:
-        """The head now: it names the chain's last segment, or has moved on. Raises Broken."""
+        """Check that the head names the chain's last segment, or has moved on. Raises Broken."""
         keyspace, number = self._keyspace, link.number - 1
         record, *beyond = await self._client.read_snapshot(
             ("HGETALL", keyspace.audit_head),
@@ -152,7 +152,7 @@ class LinkCheck:
 
 
 def gap(last: int, first: int) -> str:
-    """Where the log begins too late to be compared."""
+    """The finding for a log that begins too late to be compared."""
     return (
         f"The log begins with segment {first}, and what it is compared with ends with segment {last}: nothing tells "
         "whether it is the same log. If retention dropped what lies between, give a checkpoint of segment "

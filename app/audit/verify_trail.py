@@ -1,4 +1,4 @@
-"""Verification of the trail of changes: its chain recomputed from the changes, and what is not chained yet counted."""
+"""Verification of the trail of changes: recomputes its chain, and counts the changes not yet chained."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from app.store.keyspace import Keyspace
 
 
 class Trail(NamedTuple):
-    """The changes that were found intact. linked: those that the chain covers; sha256: as in a checkpoint."""
+    """The changes found intact. linked: how many the chain covers; sha256: as in a checkpoint."""
 
     changes: int
     linked: int
@@ -33,7 +33,7 @@ class TrailCheck:
         self._read = 0
 
     async def run(self) -> Trail:
-        """The trail, intact. Raises Broken with what is wrong first."""
+        """The trail, if intact. Raises Broken with its first fault."""
         changes = read_changes(self._client, self._keyspace, "0-0")
         waiting: list[tuple[str, bytes]] = []
         self._take_up()
@@ -61,7 +61,7 @@ class TrailCheck:
     async def _check(
         self, link: TrailLink, changes: AsyncIterator[tuple[str, bytes]], waiting: list[tuple[str, bytes]]
     ) -> None:
-        """The changes that the link covers are those that were chained. `waiting`: read, and of a later link."""
+        """Check that the link covers the changes that were chained. `waiting`: changes read for later links."""
         batch, waiting[:] = waiting[:], []
         last = _order(link.last_id)
         while not batch or _order(batch[-1][0]) < last:
@@ -84,7 +84,7 @@ class TrailCheck:
             self._take(line)
 
     def _take_up(self) -> None:
-        """Begin to compare with the checkpoint where its link ends."""
+        """Start comparing with the checkpoint where its link ends."""
         since = self._since
         if since is None or since.linked != self._link.position:
             return
@@ -105,7 +105,7 @@ class TrailCheck:
             raise _broken(Fault.REWRITTEN, f"The first {self._read} changes are not those that the checkpoint has seen")
 
     async def _require_whole(self) -> None:
-        """The streams of the changes and of their chain hold everything that was ever added. Raises Broken."""
+        """Check that the streams of changes and links hold everything ever added. Raises Broken."""
         for key, name in ((self._keyspace.changes, "change"), (self._keyspace.changes_chain, "link of the changes")):
             if not await self._client.call("EXISTS", key):
                 continue

@@ -1,4 +1,4 @@
-"""Verification of the entries that are not sealed yet: none is missing, added or unreadable."""
+"""Verification of the unsealed entries: none is missing, added or unreadable."""
 
 import hashlib
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ class Unsealed(NamedTuple):
 async def check_unsealed(
     client: Client, keyspace: Keyspace, segment: int, sequence: int, sha256: str, digest: "Digest"
 ) -> Unsealed | None:
-    """The entries after a segment, every one there; None if a later segment has been sealed meanwhile.
+    """Check that every entry after a segment is there; None if a later segment has been sealed meanwhile.
 
-    digest: is given the lines, too. Raises Broken where the sequences that commits gave out have a gap, or an entry is
-    none of a commit.
+    digest: also receives the lines. Raises Broken on a gap in the sequences that commits gave out, or on an entry that
+    no commit made.
     """
     own = hashlib.sha256(sha256.encode())
     following = sequence + 1
@@ -70,9 +70,9 @@ async def check_unsealed(
 
 
 class Digest:
-    """Whether the entries after a checkpoint's segment, up to the newest it has seen, are those that it has seen.
+    """Whether the entries between a checkpoint's segment and the newest entry it covers are unchanged.
 
-    newest: 0 = no checkpoint says.
+    newest: 0 = there is no such checkpoint.
     """
 
     def __init__(self, sha256: str = "", sequence: int = 0, newest: int = 0, wanted: str = "") -> None:
@@ -82,7 +82,7 @@ class Digest:
         self._wanted = wanted
 
     def take(self, sequence: int, line: bytes) -> None:
-        """The next line, with its line feed. Raises Broken when it is the newest that was seen and one has changed."""
+        """Add the next line, with its line feed. Raises Broken if it is the checkpoint's newest and any has changed."""
         if self._sequence < sequence <= self.newest:
             self._digest.update(line)
             if sequence == self.newest and self._digest.hexdigest() != self._wanted:
@@ -97,7 +97,7 @@ class Digest:
 
 
 async def _require_more(client: Client, keyspace: Keyspace, segment: int, following: int) -> None:
-    """Raise Broken unless an entry follows or was sealed meanwhile, all as of one moment."""
+    """Raise Broken unless an entry follows or was sealed meanwhile, judged at one moment."""
     oldest, sealed, committed = await client.read_snapshot(
         ("XRANGE", keyspace.audit_stream, f"{following}-0", "+", "COUNT", 1),
         ("HGET", keyspace.audit_head, "segment"),
@@ -110,7 +110,7 @@ async def _require_more(client: Client, keyspace: Keyspace, segment: int, follow
 
 
 async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | None:
-    """The id of an entry of the stream that should be sealed already; None if there is none."""
+    """The id of a stream entry that should be sealed already; None if there is none."""
     oldest, sealed = await client.read_snapshot(
         ("XRANGE", keyspace.audit_stream, "-", f"({sequence + 1}-0", "COUNT", 1),
         ("HGET", keyspace.audit_head, "sequence"),
