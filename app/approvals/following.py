@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 
 from app.errors import StoreUnavailable
+from app.model.changes import ResourceType
 from app.redis_client.blocking import BlockingReader
 from app.store.keyspace import Keyspace
 
@@ -37,19 +38,17 @@ class ApprovalFollower:
 
     @asynccontextmanager
     async def subscribed(
-        self, workspace_id: str, wake: asyncio.Event | None = None
+        self, workspace_id: str, wake: asyncio.Event | None = None, *, key_id: str | None = None
     ) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
         """A queue of everything that happens from now on; None in it means that something may have been missed.
 
-        wake: set whenever something comes.
+        wake: set whenever something comes. key_id: None comes, too, when this API key has been changed or revoked.
         """
         room = self._rooms.get(workspace_id)
         if room is None:
-            room = self._rooms[workspace_id] = _Room(
-                self._reader, Keyspace(workspace_id).approval_events, self._stopping
-            )
+            room = self._rooms[workspace_id] = _Room(self._reader, Keyspace(workspace_id), self._stopping)
         queue: asyncio.Queue[ApprovalEvent | None] = asyncio.Queue(_UNREAD_MAX)
-        room.queues[queue] = wake
+        room.queues[queue] = _Listener(wake, key_id)
         try:
             await room.listening()
             yield queue
@@ -61,8 +60,8 @@ class ApprovalFollower:
 
     async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
         """What happened after the event with this id, as far back as the store keeps events (10,000 of them)."""
-        entries = await self._reader.after(Keyspace(workspace_id).approval_events, after, wait=False)
-        return [_event(entry_id, fields) for entry_id, fields in entries]
+        entries = await self._reader.after({Keyspace(workspace_id).approval_events: after}, wait=False)
+        return [_event(entry_id, fields) for _, entry_id, fields in entries]
 
     async def close(self) -> None:
         """Nobody is told anything any more."""
@@ -72,15 +71,26 @@ class ApprovalFollower:
         await self._reader.close()
 
 
-class _Room:
-    """Everybody in this replica who waits for one workspace's approvals."""
+class _Listener(Struct, frozen=True):
+    """Whom a queue belongs to. wake: set whenever something comes. key_id: of the API key that they wait with."""
 
-    def __init__(self, reader: BlockingReader, stream: str, stopping: asyncio.Event) -> None:
+    wake: asyncio.Event | None
+    key_id: str | None
+
+
+class _Room:
+    """Everybody in this replica who waits for one workspace's approvals.
+
+    One read waits for the events and for the trail of changes, which says when a key ends: nobody looks at keys while
+    nothing happens.
+    """
+
+    def __init__(self, reader: BlockingReader, keyspace: Keyspace, stopping: asyncio.Event) -> None:
         self._reader = reader
-        self._stream = stream
+        self._events, self._changes = keyspace.approval_events, keyspace.changes
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._wake_when(stopping))]
-        self.queues: dict[asyncio.Queue[ApprovalEvent | None], asyncio.Event | None] = {}
+        self.queues: dict[asyncio.Queue[ApprovalEvent | None], _Listener] = {}
 
     async def listening(self) -> None:
         """What happens from now on is heard. Raises StoreUnavailable."""
@@ -92,16 +102,19 @@ class _Room:
 
     async def _listen(self) -> None:
         try:
-            last_id = await self._reader.last_id(self._stream)
+            last_ids = {each: await self._reader.last_id(each) for each in (self._events, self._changes)}
         except StoreUnavailable as error:
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
         while True:
             try:
-                for entry_id, fields in await self._reader.after(self._stream, last_id):
-                    last_id = entry_id
-                    self._tell(_event(entry_id, fields))
+                for stream, entry_id, fields in await self._reader.after(last_ids):
+                    last_ids[stream] = entry_id
+                    if stream == self._events:
+                        self._tell(_event(entry_id, fields))
+                    elif fields["resourceType"] == ResourceType.API_KEY:
+                        self._tell_key(fields["resourceId"])
             except StoreUnavailable as error:
                 log.warning("%s; approvals are listened for again in a second", error)
                 self._tell(None)
@@ -112,15 +125,23 @@ class _Room:
         self._tell(None)
 
     def _tell(self, event: ApprovalEvent | None) -> None:
-        for queue, wake in self.queues.items():
-            if wake is not None:
-                wake.set()
-            if queue.full():  # whoever reads so slowly reads the list again
-                while not queue.empty():
-                    queue.get_nowait()
-                queue.put_nowait(None)
-            else:
-                queue.put_nowait(event)
+        for queue, listener in self.queues.items():
+            _put(queue, listener, event)
+
+    def _tell_key(self, key_id: str) -> None:
+        for queue, listener in self.queues.items():
+            if listener.key_id == key_id:
+                _put(queue, listener, None)
+
+
+def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, event: ApprovalEvent | None) -> None:
+    if listener.wake is not None:
+        listener.wake.set()
+    if queue.full():  # whoever reads so slowly reads the list again
+        while not queue.empty():
+            queue.get_nowait()
+        event = None
+    queue.put_nowait(event)
 
 
 def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent:

@@ -60,13 +60,25 @@ class Authenticator:
         promptly: within the time that a decision has.
         Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if its time has passed.
         """
-        client = self._prompt if promptly else self._client
+        caller, _ = await self._look_up(raw_key, self._prompt if promptly else self._client)
+        return caller
+
+    async def seconds_left(self, raw_key: str) -> float | None:
+        """How long the key is valid from now, by the store's clock, unless it is revoked; None = without end.
+
+        Raises as `authenticate` does, which this is otherwise.
+        """
+        _, seconds = await self._look_up(raw_key, self._client)
+        return seconds
+
+    async def _look_up(self, raw_key: str, client: Client) -> tuple[Caller, float | None]:
+        """The caller, and for how many seconds yet it is one; None = without end."""
         digest = digest_of(raw_key)
         pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
-            status, scopes, agents, session_from, _ = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, session_from, time_us, expires_ms = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 granted = frozenset(Scope(scope) for scope in scopes.split(","))
                 bound = frozenset(agents.split(",")) if agents else None
@@ -74,7 +86,7 @@ class Authenticator:
                     workspace_id, key_id, granted, bound, SessionFrom(session_from) if session_from else None
                 )
                 self._remember(digest, caller)
-                return caller
+                return caller, int(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
             if status == "expired":
                 self._remembered.pop(digest, None)
                 raise ApiKeyExpired("The API key has expired")

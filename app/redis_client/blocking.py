@@ -1,5 +1,6 @@
 """Reads that wait in the store until there is something to read: waiting costs nothing."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from redis import exceptions
@@ -27,11 +28,14 @@ class BlockingReader:
         entries = await self._asked(self._redis.xrevrange(stream, count=1))
         return str(entries[0][0]) if entries else "0-0"
 
-    async def after(self, stream: str, last_id: str, *, wait: bool = True) -> list[tuple[str, dict[str, str]]]:
-        """Entries after `last_id`, oldest first, as soon as there are some; none if none came within 20 seconds."""
-        reply = await self._asked(self._redis.xread({stream: last_id}, block=BLOCK_MS if wait else None))
-        streams = reply.values() if isinstance(reply, dict) else [entries for _, entries in reply or ()]
-        return [(entry_id, fields) for entries in streams for entry_id, fields in _flat(entries)]
+    async def after(self, last_ids: Mapping[str, str], *, wait: bool = True) -> list[tuple[str, str, dict[str, str]]]:
+        """(stream, id, fields) of entries after the last id of each stream, a stream's oldest first; all of one slot.
+
+        As soon as there are some; none if none came within 20 seconds.
+        """
+        reply = await self._asked(self._redis.xread(dict(last_ids), block=BLOCK_MS if wait else None))
+        streams = reply.items() if isinstance(reply, dict) else reply or ()
+        return [(stream, entry_id, fields) for stream, entries in streams for entry_id, fields in _flat(entries)]
 
     async def close(self) -> None:
         await self._redis.aclose()

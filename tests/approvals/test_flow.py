@@ -1,11 +1,14 @@
 """Approvals over HTTP, from the question to the call that a person let through."""
 
 import concurrent.futures
+import subprocess
+import sys
 import time
 import uuid
 
 import pytest
 from asking import ALLOW, ASK, approve, ask
+from servers import clean_env
 from tenants import Tenant
 
 
@@ -151,18 +154,26 @@ def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, 
         assert waiting.result(timeout=20).json()["status"] == "approved"
 
 
-@pytest.mark.parametrize("end", ["revoked", "expired"])
+def replaced(store, tenant, key_id):
+    """The key has a successor, and expires a second later."""
+    command = [sys.executable, "-m", "app.cli", "key", "rotate", key_id, "-w", tenant.id, "--overlap", "1s"]
+    subprocess.run(command, env=clean_env() | {"REMIT_REDIS_URL": store.url}, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "replaced"])
 @pytest.mark.slow
-def test_a_wait_ends_with_its_key(tenant, agent_id, replicas, end):
-    """Within a second, as streams and exports do; what it waited for is not told any more."""
+def test_a_wait_ends_with_its_key(store, tenant, agent_id, replicas, end):
+    """As the trail says it, or when its time is over; what it waited for is not told any more."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
     key = tenant.new_key(["read"], **({"expires_at": soon} if end == "expired" else {}))
     with concurrent.futures.ThreadPoolExecutor(1) as pool, replicas[1].client(key["key"]) as other:
         waiting = pool.submit(other.get, f"/v1/approvals/{approval_id}?wait=30")
+        for _ in range(20):
+            ask(tenant, agent_id)  # by then it waits
+        if end == "replaced":
+            replaced(store, tenant, key["id"])
         if end == "revoked":
-            for _ in range(20):
-                ask(tenant, agent_id)  # by then it waits
             assert tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
         answer = waiting.result(timeout=20)
     code = "UNAUTHORIZED" if end == "revoked" else "API_KEY_EXPIRED"

@@ -3,6 +3,7 @@
 import asyncio
 
 from app.approvals.following import ApprovalFollower
+from app.store.keyspace import Keyspace
 
 
 class SilentReader:
@@ -11,7 +12,7 @@ class SilentReader:
     async def last_id(self, _stream):
         return "0-0"
 
-    async def after(self, _stream, _last_id):
+    async def after(self, _last_ids):
         await asyncio.Event().wait()
 
     async def close(self):
@@ -29,4 +30,34 @@ async def test_whoever_waits_is_woken_when_the_replica_stops():
     ):
         stopping.set()
         assert [await each.get() for each in (first, second, third)] == [None, None, None]
+    await follower.close()
+
+
+class ToldReader(SilentReader):
+    """A reader of streams in which a test puts entries."""
+
+    def __init__(self):
+        self.entries = asyncio.Queue()
+
+    async def after(self, _last_ids):
+        return [await self.entries.get()]
+
+
+async def test_a_change_of_a_key_is_told_to_those_who_wait_with_it_and_to_nobody_else():
+    """So nobody has to ask for keys while nothing happens; changes of other things are no news here."""
+    reader, keyspace = ToldReader(), Keyspace("one")
+    follower = ApprovalFollower(reader, asyncio.Event())
+    async with (
+        follower.subscribed("one", key_id="key") as with_it,
+        follower.subscribed("one", key_id="another") as with_another,
+        follower.subscribed("one") as a_stream,
+    ):
+        for number, (kind, changed) in enumerate((("policy", "key"), ("api_key", "key"))):
+            reader.entries.put_nowait((keyspace.changes, f"{number}-1", {"resourceType": kind, "resourceId": changed}))
+        reader.entries.put_nowait((keyspace.approval_events, "3-1", {"id": "asked", "status": "pending"}))
+        told = [await with_it.get() for _ in range(2)]
+        assert [event and event.approval_id for event in told] == [None, "asked"]
+        for others in (with_another, a_stream):
+            assert (await others.get()).approval_id == "asked"
+            assert others.empty()
     await follower.close()

@@ -171,30 +171,36 @@ async def _refuse(
 async def _decided(services: Services, caller: Caller, raw_key: str, approval_id: str, wait_s: int) -> Approval:
     """The approval once it is not pending, or as it is after `wait_s` seconds or when the replica stops.
 
-    Raises Unauthorized within a second after the key's end: nothing is told to a key that has none.
+    Raises Unauthorized once the key has ended, which the trail or its own time says: nothing is told to a key that has.
     """
     wake = asyncio.Event()
-    async with (
-        services.callers.on(raw_key, wake) as known,
-        services.approval_follower.subscribed(caller.workspace_id, wake) as events,
-    ):
+    async with services.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                # What was decided before the subscription is seen by this read, what is decided after it by the queue.
-                approval = await services.approvals.get(caller.workspace_id, approval_id)
-                while approval.status is ApprovalStatus.PENDING and not services.stopping.is_set():
-                    await wake.wait()
-                    wake.clear()
-                    if known.error is not None:
-                        raise known.error
-                    if _concerns(events, approval_id):
+                # What was before the subscription is seen by these reads, what comes after it by the queue.
+                concerned = True
+                while not services.stopping.is_set():
+                    if concerned:
+                        left_s = await services.authenticator.seconds_left(raw_key)
+                        key_ends = None if left_s is None else asyncio.get_running_loop().time() + left_s
                         approval = await services.approvals.get(caller.workspace_id, approval_id)
+                        if approval.status is not ApprovalStatus.PENDING:
+                            break
+                    concerned = await _something_came(events, wake, approval_id, key_ends)
     await services.authenticator.authenticate(raw_key)
     return await services.approvals.get(caller.workspace_id, approval_id)
 
 
-def _concerns(events: asyncio.Queue[ApprovalEvent | None], approval_id: str) -> bool:
-    """Whether something that came is about this approval, or may be; all of it is taken."""
+async def _something_came(
+    events: asyncio.Queue[ApprovalEvent | None], wake: asyncio.Event, approval_id: str, key_ends: float | None
+) -> bool:
+    """Whether approval or key may be another, once something has come or the loop's time is `key_ends`."""
+    try:
+        async with asyncio.timeout_at(key_ends):
+            await wake.wait()
+    except TimeoutError:
+        return True
+    wake.clear()
     came = [events.get_nowait() for _ in range(events.qsize())]
     return any(event is None or event.approval_id == approval_id for event in came)
 
