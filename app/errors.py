@@ -35,7 +35,7 @@ class AppError(Exception):
 
 
 class Invalid(AppError):
-    """The request does not have the shape it must have; every detail names a place."""
+    """The request is malformed; each detail names the place and what is wrong there."""
 
     status = 400
     code = "VALIDATION_ERROR"
@@ -55,13 +55,13 @@ class Unauthorized(AppError):
 
 
 class ApiKeyExpired(Unauthorized):
-    """The key was valid until its expiresAt, which has passed on the store's clock."""
+    """The key's expiresAt has passed, by the store's clock."""
 
     code = "API_KEY_EXPIRED"
 
 
 class InsufficientScope(AppError):
-    """The key is valid but lacks the scope that this endpoint requires, or is bound to other agents."""
+    """The key is valid, but lacks the scope that this endpoint requires, or is bound to other agents."""
 
     status = 403
     code = "INSUFFICIENT_SCOPE"
@@ -75,7 +75,7 @@ class NotFound(AppError):
 
 
 class OwnApproval(AppError):
-    """The key that asked may not decide, and only that key may cancel."""
+    """The key that asked for an approval cannot decide it, and only that key can cancel it."""
 
     status = 403
     code = "OWN_APPROVAL"
@@ -88,20 +88,20 @@ class ApprovalNotFound(NotFound):
 
 
 class DecisionNotFound(NotFound):
-    """The key has asked for no decision with this id."""
+    """This key has asked for no decision with this id."""
 
     code = "DECISION_NOT_FOUND"
 
 
 class OutcomeConflict(AppError):
-    """The call was not allowed, something else was reported of it, or it was allowed too long ago."""
+    """The call was not allowed, was allowed too long ago, or has a different outcome on record."""
 
     status = 409
     code = "OUTCOME_CONFLICT"
 
 
 class ToolNotFound(NotFound):
-    """No tool of this name is in the catalogue of the caller's workspace."""
+    """No tool with this name is in the catalogue of the caller's workspace."""
 
     code = "TOOL_NOT_FOUND"
 
@@ -113,7 +113,7 @@ class WebhookNotFound(NotFound):
 
 
 class WebhookEventNotFound(NotFound):
-    """No event with this id waits for the webhook: it was delivered, or never was one of its events."""
+    """No undelivered event of this webhook has this id."""
 
     code = "WEBHOOK_EVENT_NOT_FOUND"
 
@@ -137,7 +137,7 @@ class PolicyNotFound(NotFound):
 
 
 class PolicyVersionNotFound(NotFound):
-    """The policy has not come to this version yet."""
+    """The policy does not have this version yet."""
 
     code = "POLICY_VERSION_NOT_FOUND"
 
@@ -149,7 +149,7 @@ class ApiKeyNotFound(NotFound):
 
 
 class MethodNotAllowed(AppError):
-    """The path exists but not with this method; the header Allow names those that do."""
+    """The path does not support this method; the Allow header names those it does."""
 
     status = 405
     code = "METHOD_NOT_ALLOWED"
@@ -160,7 +160,7 @@ class MethodNotAllowed(AppError):
 
 
 class RequestTimeout(AppError):
-    """The request did not come to its end in time."""
+    """The whole request did not arrive in time."""
 
     status = 408
     code = "REQUEST_TIMEOUT"
@@ -181,63 +181,63 @@ class PolicyKeyTaken(AppError):
 
 
 class AgentRevoked(AppError):
-    """The agent is revoked, and that is final: its status can become nothing else."""
+    """The agent is revoked. This is final: its status cannot change again."""
 
     status = 409
     code = "AGENT_REVOKED"
 
 
 class IdempotencyConflict(AppError):
-    """The Idempotency-Key was used before, for another question."""
+    """This Idempotency-Key was already used for a different request."""
 
     status = 409
     code = "IDEMPOTENCY_CONFLICT"
 
 
 class IdempotencyStale(AppError):
-    """What the Idempotency-Key was answered with no longer stands: what decides has changed since."""
+    """The first answer to this Idempotency-Key no longer holds: the agent or its policies have changed since."""
 
     status = 409
     code = "IDEMPOTENCY_STALE"
 
 
 class LastAdminKey(AppError):
-    """The key is the last valid one with the scope admin: without it nobody could make another over the API."""
+    """This is the workspace's last valid admin key; without it, nobody could create another over the API."""
 
     status = 409
     code = "LAST_ADMIN_KEY"
 
 
 class ApprovalDecided(AppError):
-    """The approval is not pending any more: it was decided, cancelled or ran out."""
+    """The approval is no longer pending: it was decided or cancelled, or it expired."""
 
     status = 409
     code = "APPROVAL_DECIDED"
 
 
 class ApprovalChanged(AppError):
-    """The approval has changed since the person who decides has read it."""
+    """The approval has changed since the person who decides read it."""
 
     status = 409
     code = "APPROVAL_CHANGED"
 
 
 class LimitReached(AppError):
-    """The workspace, the agent, or the API key, has as many of these as this service lets it have."""
+    """The workspace, the agent or the API key already has as many of these as this service allows."""
 
     status = 409
     code = "LIMIT_REACHED"
 
 
 class VersionNotKept(AppError):
-    """What was asked about is so many changes ago that it is no longer kept."""
+    """Too many changes ago: this version is no longer kept."""
 
     status = 410
     code = "VERSION_NOT_KEPT"
 
 
 class VersionConflict(AppError):
-    """If-Match names other versions than the current one: it was changed since it was read. Nothing was written."""
+    """If-Match does not name the current version: it has changed since you read it. Nothing was written."""
 
     status = 412
     code = "VERSION_CONFLICT"
@@ -251,7 +251,7 @@ class PayloadTooLarge(AppError):
 
 
 class TooManyRequests(AppError):
-    """The key asks faster than this replica answers it; the header Retry-After says how long to wait."""
+    """The key asks faster than this replica allows; the Retry-After header says how long to wait."""
 
     status = 429
     code = "RATE_LIMITED"
@@ -262,7 +262,7 @@ class TooManyRequests(AppError):
 
 
 class Overloaded(AppError):
-    """What was asked takes this replica too long, or too much of the workspace waits already. Nothing was decided."""
+    """The request takes this replica too long, or too many of the workspace's wait. Nothing was decided."""
 
     status = 503
     code = "OVERLOADED"
@@ -270,7 +270,7 @@ class Overloaded(AppError):
 
 
 class TooManyStreams(AppError):
-    """The key has as many streams and exports open on this replica as it may have."""
+    """The key already has the maximum number of streams and exports open on this replica."""
 
     status = 429
     code = "TOO_MANY_STREAMS"
@@ -281,7 +281,7 @@ class TooManyStreams(AppError):
 
 
 class TooManyReplays(AppError):
-    """The workspace has as many replays running on this replica as it may have."""
+    """The workspace already has the maximum number of replays running on this replica."""
 
     status = 429
     code = "TOO_MANY_REPLAYS"
@@ -292,7 +292,7 @@ class TooManyReplays(AppError):
 
 
 class LockedOut(AppError):
-    """Too many authentications failed that came from this address; the header Retry-After says how long to wait."""
+    """Too many authentications from this address have failed; the Retry-After header says how long to wait."""
 
     status = 429
     code = "LOCKED_OUT"
@@ -303,21 +303,21 @@ class LockedOut(AppError):
 
 
 class HeadTooLarge(AppError):
-    """Request line and headers are larger than this service reads."""
+    """The request line and headers are larger than this service reads."""
 
     status = 431
     code = "HEAD_TOO_LARGE"
 
 
 class StoreUnavailable(AppError):
-    """The store did not answer as it must, so there is no decision. Fail closed: 503, never a guess."""
+    """The store gave no valid answer in time, so there is no decision: Remit fails closed and never guesses."""
 
     status = 503
     code = "STORE_UNAVAILABLE"
 
 
 class AuditLogDamaged(AppError):
-    """What is stored of the audit log is not what was sealed; `remit audit verify` says where it begins."""
+    """The stored audit log is not what was sealed; `remit audit verify` says where the damage begins."""
 
     status = 500
     code = "AUDIT_LOG_DAMAGED"
