@@ -66,21 +66,21 @@ _REFUSALS = _Family(
 _STALE = _Family(
     "counter",
     "remit_stale_retries_total",
-    "Plans made again because the agent's version or the clock had moved on.",
+    "Plans made again because the agent, its policies or the clock had moved on.",
     _REFUSALS.end,
     REASONS,
     "moved",
 )
 _LATENCY = _Histogram(
     "remit_decision_latency_seconds",
-    "From a call's arrival to its commit, as latencyMs says it.",
+    "From a call's arrival to its commit, as in latencyMs.",
     _STALE.end,
     LATENCY_US,
     _MICROSECONDS,
 )
 _ANSWER = _Histogram(
     "remit_answer_latency_seconds",
-    "From a call's arrival to its answer or its refusal, ready to be sent: what a caller waits for on this side.",
+    "From a call's arrival until its answer or error is ready to send: the replica's share of what a caller waits.",
     _LATENCY.end,
     LATENCY_US,
     _MICROSECONDS,
@@ -94,12 +94,12 @@ _ROUND_TRIP = _Histogram(
 )
 _BATCH = _Histogram("remit_store_batch_commands", "Commands sent to the store in one write.", _ROUND_TRIP.end, BATCH)
 _REPORTED = _Family(
-    "counter", "remit_outcomes_total", "Reports of what became of allowed calls.", _BATCH.end, OUTCOMES, "status"
+    "counter", "remit_outcomes_total", "Outcomes reported for allowed calls.", _BATCH.end, OUTCOMES, "status"
 )
 _REFUNDED = _Family(
     "counter",
     "remit_refunds_total",
-    "Limits and budgets that gave back what a call took that was not executed.",
+    "Rate limits and budgets that gave back what a call that was not executed had taken.",
     _REPORTED.end,
 )
 _DIVERGENCES = _Family(
@@ -110,13 +110,11 @@ _DIVERGENCES = _Family(
     DIRECTIONS,
     "direction",
 )
-_TRIPS = _Family(
-    "counter", "remit_breaker_trips_total", "Agents that a denial breaker has suspended.", _DIVERGENCES.end
-)
+_TRIPS = _Family("counter", "remit_breaker_trips_total", "Suspensions of agents by a denial breaker.", _DIVERGENCES.end)
 _GAUGES = (
-    ("remit_agent_cache_bytes", "Bytes of compiled policies that are kept."),
-    ("remit_agent_cache_entries", "Agents whose compiled policies are kept."),
-    ("remit_caller_cache_entries", "API keys whose workspace and scopes are remembered."),
+    ("remit_agent_cache_bytes", "Bytes of compiled policies in the cache."),
+    ("remit_agent_cache_entries", "Agents whose compiled policies are cached."),
+    ("remit_caller_cache_entries", "API keys whose workspace and scopes are cached."),
 )
 _GAUGE_FAMILIES = tuple(
     _Family("gauge", name, meaning, _TRIPS.end + place) for place, (name, meaning) in enumerate(_GAUGES)

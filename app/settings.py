@@ -33,7 +33,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A deployment's settings. `docs/operations.md` lists them; a test compares the two."""
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
-    """Address to listen on. The default is reachable from this machine alone."""
+    """Address to listen on. The default accepts connections from this machine only."""
 
     port: Annotated[int, Meta(ge=1, le=LAST_PORT)] = 8080
     """Port to listen on."""
@@ -42,10 +42,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Processes that share the port; each is a replica of its own."""
 
     compact: bool = True
-    """Whether `remit serve` runs a compactor too; false where `remit compact` runs elsewhere."""
+    """Whether `remit serve` also runs a compactor. Set it to false if `remit compact` runs elsewhere."""
 
     redis_url: str | None = None
-    """Redis or Valkey to keep everything in; unset: a store of our own in `REMIT_DATA_DIR`."""
+    """The Redis or Valkey that keeps everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
 
     data_dir: Annotated[str, Meta(min_length=1)] = "var"
     """Where the embedded store keeps its files."""
@@ -53,115 +53,115 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
         None
     )
-    """At every start, workspace `default` is made sure to exist with this admin key (svc_ and 32 hex digits)."""
+    """Every start ensures that the workspace `default` exists with this admin key (svc_ and 32 hex digits)."""
 
     secret: str | None = None
-    """Signs what the store must not guess: secrets of 32 characters and more, comma-separated, newest first."""
+    """Keys the MACs in the store. One or more secrets of at least 32 characters, comma-separated, newest first."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
-    """A store silent for this long is unavailable: the caller gets 503."""
+    """After this long without a reply, the store counts as unavailable, and the caller gets 503."""
 
     wait_replicas: Annotated[int, Meta(ge=0, le=16)] = 0
-    """Replicas of the store that must have an admin's change before it is acknowledged; with fewer, 503."""
+    """Replicas of the store that must confirm an admin's change before Remit acknowledges it; with fewer, 503."""
 
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
-    """Bound of the compiled policies a replica keeps, in bytes of their JSON; least recently used leave."""
+    """Compiled policies that a replica caches, in bytes of their JSON. The least recently used are evicted first."""
 
     agents_max: Annotated[int, Meta(ge=1)] = 10_000
-    """Agents that a workspace may have; creating more is 409."""
+    """Maximum number of agents in a workspace; one more is 409."""
 
     policies_per_agent_max: Annotated[int, Meta(ge=1)] = 500
-    """Policies that an agent may have; creating more is 409."""
+    """Maximum number of policies of one agent; one more is 409."""
 
     rate_limits_per_agent_max: Annotated[int, Meta(ge=1)] = 100
-    """Rate limits that an agent may have in all its policies, disabled ones too; one more is 409."""
+    """Maximum number of rate limits in all policies of one agent, including disabled ones; one more is 409."""
 
     rules_bytes_per_agent_max: Annotated[int, Meta(ge=1)] = 1024 * 1024
-    """Bytes of JSON that the rules of all of an agent's policies may have; more is 409."""
+    """Maximum total size of the rules of one agent's policies, in bytes of JSON; more is 409."""
 
     policies_per_group_max: Annotated[int, Meta(ge=1)] = 100
-    """Policies that a group may have, and the whole workspace for every agent; creating more is 409."""
+    """Maximum number of policies of one group, and of policies for every agent of a workspace; one more is 409."""
 
     rate_limits_per_group_max: Annotated[int, Meta(ge=1)] = 20
-    """Rate limits in all the policies of a group, and in those for every agent of the workspace; one more is 409."""
+    """Maximum number of rate limits in one group's policies, and in those for every agent; one more is 409."""
 
     rules_bytes_per_group_max: Annotated[int, Meta(ge=1)] = 128 * 1024
-    """Bytes of JSON of the rules of a group's policies, and of those for every agent of the workspace; more is 409."""
+    """Maximum total size of the rules of one group's policies, and of those for every agent, in bytes; more is 409."""
 
     policies_max: Annotated[int, Meta(ge=1)] = 100_000
-    """Policies that a workspace may have; creating more is 409."""
+    """Maximum number of policies in a workspace; one more is 409."""
 
     policy_versions_max: Annotated[int, Meta(ge=1, le=1_000)] = 100
-    """Versions of a policy that are kept, the current one among them: to be read, rolled back to and explained by."""
+    """Versions kept of each policy, including the current one. You can read, restore and explain by any of them."""
 
     keys_max: Annotated[int, Meta(ge=1)] = 1_000
-    """API keys that a workspace may have, expired ones too; creating more is 409."""
+    """Maximum number of API keys in a workspace, including expired ones; one more is 409."""
 
     approvals_per_agent_max: Annotated[int, Meta(ge=1)] = 100
-    """Approvals of one agent that may wait or be unused at once; past it what escalates is denied."""
+    """Maximum number of open approvals of one agent. Beyond it, calls that would escalate are denied."""
 
     approvals_max: Annotated[int, Meta(ge=1)] = 10_000
-    """Approvals of a workspace that may wait or be unused at once; past it what escalates is denied."""
+    """Maximum number of open approvals in a workspace. Beyond it, calls that would escalate are denied."""
 
     webhooks_max: Annotated[int, Meta(ge=0)] = 20
-    """Webhooks that a workspace may have; creating more is 409."""
+    """Maximum number of webhooks in a workspace; one more is 409."""
 
     webhook_http: bool = False
-    """Whether a webhook may be `http://`, over which everybody on the way reads what it is told."""
+    """Whether webhooks may use `http://`, which anyone on the network path can read."""
 
     webhook_networks: str = ""
-    """Networks that are not public and that webhooks may reach all the same, comma-separated."""
+    """Non-public networks that webhooks may reach, comma-separated."""
 
     webhook_hold_days: Annotated[int, Meta(ge=0, le=3_650)] = 7
-    """So much longer retention keeps what a webhook has not been told yet."""
+    """Days for which retention additionally keeps entries that a webhook has not been sent yet."""
 
     public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
-    """Where people reach the service; messages for Slack link to it."""
+    """URL at which people reach the service. Slack messages link to it."""
 
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
-    """Idempotency-Keys that one API key may use within a day, at 530 bytes of the store each; one more is 409."""
+    """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
 
     call_bytes_max: Annotated[int, Meta(ge=64 * 1024, le=1040 * 1024)] = 1040 * 1024
-    """Bytes that the body of a call to be judged may have: a parameter of 1 MiB, and what is around it. More is 413."""
+    """Maximum size of a call's body, in bytes: a parameter of 1 MiB and what surrounds it. More is 413."""
 
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Requests of one API key that each replica answers in a second, beyond which it gets 429; 0 = no bound."""
+    """Requests per second that each replica answers for one API key; beyond that, 429. 0 = no limit."""
 
     replays_per_workspace: Annotated[int, Meta(ge=1, le=64)] = 2
-    """Replays that a workspace may have running on each replica, a process each; one more is 429."""
+    """Replays that a workspace may run at once on each replica, each in its own process; one more is 429."""
 
     streams_per_key: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Streams and exports that one API key may have open on each replica; one more is 429."""
+    """Streams and exports that one API key may have open at once on each replica; one more is 429."""
 
     auth_failures_per_minute: Annotated[int, Meta(ge=0)] = 60
-    """Failed authentications of one address, in each replica, beyond which it gets 429; 0 = no bound."""
+    """Failed authentications per minute that each replica accepts from one address; beyond that, 429. 0 = no limit."""
 
     trusted_proxies: str = ""
-    """Addresses and networks of the balancers whose X-Forwarded-For is believed, comma-separated."""
+    """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
 
     caller_cache_size: Annotated[int, Meta(ge=0)] = 10_000
-    """API keys whose workspace and scopes a replica remembers; least recently used leave."""
+    """API keys whose workspace and scopes a replica caches. The least recently used are evicted first."""
 
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
-    """Unsealed entries of one workspace beyond which authorize answers 503 rather than fill the store."""
+    """Unsealed entries of one workspace beyond which authorize answers 503, so that they do not fill the store."""
 
     audit_segment_entries: Annotated[int, Meta(ge=16, le=1_000)] = 512
-    """Entries that the compactor seals into one segment."""
+    """Entries that the compactor seals into one full segment."""
 
     audit_seal_after_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 10
-    """An entry older than this is sealed even if it fills no segment."""
+    """Entries older than this are sealed even if they do not fill a segment."""
 
     audit_retention_days: Annotated[int, Meta(ge=0, le=36_500)] = 0
     """Sealed entries older than this are dropped, oldest first; 0 keeps everything."""
 
     audit_drop_unarchived: bool = False
-    """Whether retention may drop what `remit audit archive` has not written yet."""
+    """Whether retention may drop entries that `remit audit archive` has not written yet."""
 
     audit_verify_every_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
-    """The compactor verifies each log once so often, in the background; 0 = never."""
+    """How often the compactor verifies each log in the background; 0 = never."""
 
     audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
-    """Agents, tools and actions, each, that the index of one part of a log (128 segments) tells apart."""
+    """Distinct agents, distinct tools and distinct actions, each, in the index of one part of a log (128 segments)."""
 
     redact: str = (
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
@@ -169,19 +169,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "pwd,pgpassword,idtoken,accesstoken,authtoken,clientsecret,cookies,jwt,auth,"
         "passcode,bearer,cvc,card_number,mnemonic,seed_phrase,signing_key,encryption_key,ssh_key,db_pass"
     )
-    """Comma-separated words; a parameter whose name contains one of them is stored as `"[REDACTED]"`."""
+    """Comma-separated words. A parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Log lines of this level and above are written."""
+    """Lowest level of the log lines that are written."""
 
     log_format: Literal["text", "json"] = "text"
-    """Log lines for people, or one JSON object a line for machines."""
+    """Log lines for people (`text`), or one JSON object per line (`json`)."""
 
     log_decisions: Literal["terminal", "always", "never"] = "terminal"
-    """Whether every decision is a log line too, at level info; unless told, only where the log is a terminal."""
+    """Whether each decision is also a log line, at level info. By default, only if the log is a terminal."""
 
     tracing: bool = False
-    """Whether every request makes an OpenTelemetry span; needs the extra `otel`, and OTEL_* say where spans go."""
+    """Whether every request creates an OpenTelemetry span. Needs the extra `otel`; OTEL_* say where spans go."""
 
     @property
     def data_path(self) -> Path:

@@ -23,17 +23,17 @@ _OF_WEBHOOKS = {
     "remit_webhook_events_parked": "parked",
 }
 STORE_GAUGES = {
-    _UP: "Whether the store answered just now; what follows is left out where it did not.",
-    _LIMIT: "Unsealed entries at which a workspace is refused.",
+    _UP: "1 if the store answered just now. If it did not, this is 0 and the gauges below are missing.",
+    _LIMIT: "Number of unsealed entries at which a workspace's calls are refused.",
     "remit_unsealed_entries": "Audit entries that are not sealed yet.",
-    "remit_unsealed_entries_longest": "The same of the workspace that has most.",
+    "remit_unsealed_entries_longest": "Unsealed entries of the workspace that has the most.",
     "remit_seal_lag_seconds": "Age of the oldest entry that is not sealed yet.",
-    "remit_sealed_segments": "Segments that were ever sealed.",
+    "remit_sealed_segments": "Segments sealed since the log began.",
     "remit_poison_entries": "Audit entries that could not be sealed as they were.",
-    "remit_log_intact_seconds": "How long ago every log had been found intact by a verification.",
-    "remit_webhook_events_delivered": "Events that a webhook's receiver has taken.",
-    "remit_webhook_attempts_failed": "Attempts to deliver an event that failed.",
-    "remit_webhook_events_parked": "Events that were given up after a day.",
+    "remit_log_intact_seconds": "Time since a verification last found the log intact; the longest of all workspaces.",
+    "remit_webhook_events_delivered": "Webhook events delivered.",
+    "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
+    "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
 }
 """What is the same whichever replica is asked: name and meaning."""
 
