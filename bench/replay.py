@@ -10,8 +10,9 @@ from msgspec import convert
 
 from app.audit.log import AuditLog
 from app.model.agents import Agent
-from app.model.policies import Policy, Rules
+from app.model.policies import Policy
 from app.model.replays import ReplayTask
+from app.model.rules import Rules
 from app.redis_client.client import open_client
 from app.replay import Replay
 from app.replay.history import History

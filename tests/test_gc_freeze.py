@@ -8,16 +8,8 @@ import pytest
 from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest
-from app.model.policies import (
-    ApprovalRequired,
-    Constraint,
-    ParameterConstraint,
-    Policy,
-    RateLimit,
-    RateLimited,
-    TimeBased,
-    TimeWindow,
-)
+from app.model.policies import Constraint, Policy, RateLimit
+from app.model.rules import ApprovalRequired, ParameterConstraint, RateLimited, TimeBased, TimeWindow
 from app.pdp import compile_agent, decide
 
 RULES = (

@@ -11,7 +11,8 @@ from app.authorize.prepared_calls import PreparedCalls
 from app.fair_pool import FairPool
 from app.model.agents import Agent
 from app.model.decisions import Tokens
-from app.model.policies import MANY_PATTERNS, Policy
+from app.model.policies import Policy
+from app.model.rules import MANY_PATTERNS
 from app.model.written_rules import pattern_count
 from app.store.agents import Agents, Governed
 

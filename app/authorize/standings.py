@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 from app.authorize.quota_part import counted_in
 from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
-from app.model.policies import Sequenced
 from app.model.quotas import MICRO
+from app.model.rules import Sequenced
 from app.pdp.explained import Place, Standing
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value, check_reply

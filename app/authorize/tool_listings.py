@@ -13,7 +13,7 @@ from app.fair_pool import FairPool
 from app.model.decision_codes import DEFAULT_DENY
 from app.model.decisions import Quota, Result, Tokens
 from app.model.explanations import ExplainedAgent
-from app.model.policies import Effect
+from app.model.rules import Effect
 from app.model.times import rfc3339
 from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolStatus
 from app.pdp import CompiledAgent

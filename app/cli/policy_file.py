@@ -8,9 +8,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from app.model.fields import AgentMessage, DisplayName
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority
 from app.model.policy_keys import PolicyKey, require_key
 from app.model.policy_sets import PolicyEntry, require_entries, settle
+from app.model.rules import Rules
 from app.model.text import FieldError, require_visible
 from app.validation_messages import explain
 

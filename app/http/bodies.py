@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
 from app.http.outside_texts import has_more_outside_texts, outside_texts
-from app.model.policies import MANY_PATTERNS
+from app.model.rules import MANY_PATTERNS
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.lint.tool_patterns import first_not_within
 from app.lint.warnings import Code, PolicyWarning
 from app.model.breakers import BreakerAction
-from app.model.policies import DenialCounted, Policy
+from app.model.policies import Policy
+from app.model.rules import DenialCounted
 
 _Placed = tuple[str, int, DenialCounted]
 """A policy's id, and a breaker with its place in it."""

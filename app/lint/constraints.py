@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
-from app.model.policies import PolicyRule, constraints_of
+from app.model.rules import PolicyRule, constraints_of
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})

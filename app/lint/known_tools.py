@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from app.lint.warnings import Code, PolicyWarning
 from app.model.counting import limit_of
-from app.model.policies import PolicyRule, constraints_of
 from app.model.quotas import Budget
+from app.model.rules import PolicyRule, constraints_of
 from app.pdp.call_schemas import segments_of
 
 _SHOWN = 5

@@ -12,11 +12,10 @@ from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.time_windows import windows_meet
 from app.lint.tool_patterns import first_not_within, tools_meet
 from app.lint.warnings import Code, PolicyWarning
-from app.model.policies import (
+from app.model.policies import Policy, PolicyKind
+from app.model.rules import (
     ApprovalRequired,
     DenialCounted,
-    Policy,
-    PolicyKind,
     PolicyRule,
     Rule,
     Sequenced,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from msgspec import UNSET
 
 from app.model.breakers import DenialBreaker
-from app.model.policies import Budgeted, DenialCounted, PolicyRule, RateLimited, Sequenced
 from app.model.quotas import Budget, RateLimit
+from app.model.rules import Budgeted, DenialCounted, PolicyRule, RateLimited, Sequenced
 
 
 def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:

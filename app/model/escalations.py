@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
-from app.model.policies import PolicyRule
+from app.model.rules import PolicyRule
 
 _OF_CONTEXT = "context"
 

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
 from app.model.decisions import Mark
-from app.model.policies import Policy, PolicyMode, PolicyRule, Sequenced
+from app.model.policies import Policy, PolicyMode
+from app.model.rules import PolicyRule, Sequenced
 from app.model.sequences import CallSequence
 
 MAX_SESSIONS = 1_000

@@ -10,17 +10,9 @@ from msgspec.structs import replace
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.policies import (
-    Policy,
-    PolicyKind,
-    PolicyMode,
-    Priority,
-    Rules,
-    evaluation_order,
-    require_kind,
-    require_owner,
-)
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, evaluation_order, require_kind, require_owner
 from app.model.policy_keys import PolicyKey, require_key
+from app.model.rules import Rules
 from app.model.text import FieldError, require_visible
 from app.model.written_rules import require_writable
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from app.model.constraints import require_name
 from app.model.keys import KEY_TYPE, without_raw_keys
-from app.model.policies import ParameterSchema, PolicyRule, constraints_of
+from app.model.rules import ParameterSchema, PolicyRule, constraints_of
 from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 
 _SCHEMA_PATTERNS = 8

@@ -9,15 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from app.canonical.value_paths import EACH, require_path
 from app.model.constraints import Circumstances, Constraint, IfMissing
-from app.model.policies import (
-    Budgeted,
-    ParameterConstraint,
-    ParameterSchema,
-    PolicyRule,
-    ToolAllowlist,
-    ToolDenylist,
-)
 from app.model.quotas import MAX_AMOUNT
+from app.model.rules import Budgeted, ParameterConstraint, ParameterSchema, PolicyRule, ToolAllowlist, ToolDenylist
 from app.pdp.constraints import IsSecret
 from app.pdp.value_schemas import ANYTHING, UNKNOWN, JsonSchema, SchemaPart, portable_pattern, value_schema
 

@@ -9,23 +9,21 @@ from app.model.constraints import named_constraints
 from app.model.counting import quota_fingerprints
 from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
 from app.model.marks import soft
-from app.model.policies import (
-    SHADOW_BUCKET,
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
+from app.model.quotas import Budget
+from app.model.rules import (
     ApprovalRequired,
     Budgeted,
     DenialCounted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
-    Policy,
-    PolicyMode,
     PolicyRule,
     RateLimited,
     Sequenced,
     TimeBased,
     ToolAllowlist,
 )
-from app.model.quotas import Budget
 from app.model.schemas import compile_schema
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
 from app.pdp.costs import Cost, cost_of, cost_of_schema

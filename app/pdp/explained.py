@@ -13,8 +13,9 @@ from app.model.counting import limit_of
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.drafts import stored_id
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
-from app.model.policies import Policy, PolicyRule, constraints_of
+from app.model.policies import Policy
 from app.model.quotas import Budget
+from app.model.rules import PolicyRule, constraints_of
 from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 
 _SHOWN = 8

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.model.constraints import Constraint, Operand, named_constraints
-from app.model.policies import (
+from app.model.quotas import Budget, RateLimit
+from app.model.rules import (
     ApprovalRequired,
     Budgeted,
     DenialCounted,
@@ -19,7 +20,6 @@ from app.model.policies import (
     ToolAllowlist,
     ToolDenylist,
 )
-from app.model.quotas import Budget, RateLimit
 from app.model.sequences import CallSequence
 from app.pdp.clauses import clipped, listed
 from app.pdp.constraints import IsSecret

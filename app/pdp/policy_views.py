@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from app.model.decisions import Outcome, Result
-from app.model.policies import ApprovalRequired, Policy, ToolAllowlist, ToolDenylist
+from app.model.policies import Policy
+from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
 from app.pdp.compiled_rules import CompiledRule, Condition
 from app.pdp.constraints import Verdict
 from app.pdp.quotas import OpenQuota

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from app.model.decisions import Mark, Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
 from app.model.marks import mark_name, soft
-from app.model.policies import Policy, Sequenced, evaluation_order
+from app.model.policies import Policy, evaluation_order
+from app.model.rules import Sequenced
 
 _By = tuple[str, RuleRef]
 

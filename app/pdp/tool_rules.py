@@ -13,12 +13,11 @@ from msgspec import UNSET, Struct
 
 from app.model.counting import limit_of
 from app.model.decisions import Quota, Result
-from app.model.policies import (
+from app.model.policies import Policy, PolicyKind
+from app.model.rules import (
     ApprovalRequired,
     ParameterConstraint,
     ParameterSchema,
-    Policy,
-    PolicyKind,
     RateLimited,
     TimeBased,
     ToolAllowlist,

@@ -13,8 +13,8 @@ from app.model.constraints import Constraint
 from app.model.counting import limit_of
 from app.model.credentials import REDACTED
 from app.model.decisions import RuleRef, ShadowOutcome
-from app.model.policies import ParameterSchema, PolicyRule, Sequenced, constraints_of
 from app.model.quotas import Budget
+from app.model.rules import ParameterSchema, PolicyRule, Sequenced, constraints_of
 from app.model.times import parse_time_ms
 
 _TO_THE_MINUTE = 17

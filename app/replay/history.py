@@ -14,7 +14,8 @@ from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.counting import limit_fingerprints
 from app.model.ids import time_ms_of
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, off_in_shadow
+from app.model.policies import Policy, PolicyKind, PolicyMode, off_in_shadow
+from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms
 
 

@@ -7,8 +7,9 @@ from app.audit.log import AuditLog
 from app.errors import Invalid
 from app.model.changes import Change, ChangeQuery
 from app.model.counting import limit_of
-from app.model.policies import DenialCounted, Policy, Sequenced
+from app.model.policies import Policy
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
+from app.model.rules import DenialCounted, Sequenced
 from app.model.text import FieldError
 from app.model.times import SPAN_MS, rfc3339
 from app.pdp.constraints import IsSecret

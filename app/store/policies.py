@@ -15,7 +15,8 @@ from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule, require_kind, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner
+from app.model.rules import PolicyRule
 from app.model.text import FieldError
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply

@@ -7,7 +7,8 @@ import msgspec
 
 from app.fair_pool import FairPool
 from app.model.counting import limit_fingerprints
-from app.model.policies import MANY_PATTERNS, SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, PolicyRule
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
+from app.model.rules import MANY_PATTERNS, PolicyRule
 from app.store.keyspace import Keyspace
 from app.turns import pause
 

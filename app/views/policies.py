@@ -6,8 +6,9 @@ from msgspec import UNSET, Struct, UnsetType
 from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule
+from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.policy_keys import PolicyKey
+from app.model.rules import PolicyRule
 from app.model.times import rfc3339
 
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from app.model.keys import Scope
-from app.model.policies import PolicyKind, PolicyMode, PolicyRule
+from app.model.policies import PolicyKind, PolicyMode
+from app.model.rules import PolicyRule
 from app.replica import Services, open_services
 from app.settings import Settings
 from bench.harness.closed_loop import Call

@@ -24,7 +24,7 @@ from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import ApprovalRequired, ToolAllowlist
+from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.signer import Signer
 from app.pdp import compile_agent
 from app.redis_client.client import open_client

@@ -9,7 +9,8 @@ from app.authorize.agent_cache import AgentCache
 from app.errors import AgentNotFound, StoreUnavailable
 from app.model.agents import Agent
 from app.model.decisions import Tokens
-from app.model.policies import Policy, ToolAllowlist
+from app.model.policies import Policy
+from app.model.rules import ToolAllowlist
 from app.store.agents import Governed
 
 W = "workspace"

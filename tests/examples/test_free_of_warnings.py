@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from app.lint import lint_policies
-from app.model.policies import Policy, PolicyKind, PolicyRule
+from app.model.policies import Policy, PolicyKind
+from app.model.rules import PolicyRule
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in (ROOT / "examples").glob("*/*.json") if path.parent.name != "data")

@@ -29,8 +29,9 @@ from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import canonical_uuid
 from app.model.keys import is_raw_key
 from app.model.patterns import compile_regex
-from app.model.policies import Policy, PolicyRule
+from app.model.policies import Policy
 from app.model.redaction import Redactor
+from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms, rfc3339
 from app.pdp import compile_agent, decide
 from app.settings import Settings

@@ -11,7 +11,7 @@ from tenants import Tenant
 from app.authorize.quota_part import MANY_SESSIONS
 from app.model.decision_codes import DecisionCode, NextAction, code_from, next_action
 from app.model.decisions import Result
-from app.model.policies import PolicyRule
+from app.model.rules import PolicyRule
 
 PAGE = (Path(__file__).parents[2] / "docs/decision-codes.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+?) \| `(\w+)` \| (.+?) \|$", PAGE, re.MULTILINE)

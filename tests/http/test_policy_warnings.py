@@ -10,7 +10,8 @@ from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
 
 from app.lint import Code, lint_written
-from app.model.policies import Policy, ToolAllowlist
+from app.model.policies import Policy
+from app.model.rules import ToolAllowlist
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/policy-warnings.md").read_text()

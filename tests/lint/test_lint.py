@@ -6,7 +6,8 @@ from msgspec import structs
 
 from app.lint import Code, KnownTools, lint_policies
 from app.lint.tool_patterns import pattern_within, patterns_meet
-from app.model.policies import Policy, PolicyKind, PolicyMode, PolicyRule
+from app.model.policies import Policy, PolicyKind, PolicyMode
+from app.model.rules import PolicyRule
 from app.pdp.tools import covers
 
 SCHEMAS = {

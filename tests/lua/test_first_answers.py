@@ -10,7 +10,8 @@ from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens
 from app.model.keys import Caller, Scope
-from app.model.policies import PolicyKind, ToolDenylist
+from app.model.policies import PolicyKind
+from app.model.rules import ToolDenylist
 from app.store.policies import Policies
 
 DAY_MS = 24 * 60 * 60 * 1000

@@ -12,7 +12,7 @@ from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
 from app.model.keys import Scope
-from app.model.policies import ToolAllowlist
+from app.model.rules import ToolAllowlist
 from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent
 from app.redis_client.scripts import ADVANCE_OUTBOX

@@ -2,8 +2,9 @@
 
 from msgspec.structs import asdict
 
-from app.model.policies import Policy, PolicyKind, PolicyMode, ToolDenylist
+from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry, entries_after, entry_of, settle
+from app.model.rules import ToolDenylist
 
 FULL = Policy(
     id="01a20425-c477-7402-9db1-a7e768d3c525",

@@ -13,7 +13,7 @@ from mirror import naive
 from profiles import examples
 
 from app.model.constraints import Circumstances, Constraint
-from app.model.policies import TimeWindow
+from app.model.rules import TimeWindow
 from app.pdp import decide
 from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.pdp.time_windows import MINUTE_US as MINUTE

@@ -22,7 +22,8 @@ from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import PolicyKind, PolicyMode, Rules
+from app.model.policies import PolicyKind, PolicyMode
+from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -6,16 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.counting import quota_fingerprints
-from app.model.policies import (
-    Effect,
-    Policy,
-    PolicyRule,
-    RateLimit,
-    RateLimited,
-    Rules,
-    ToolAllowlist,
-    evaluation_order,
-)
+from app.model.policies import Policy, RateLimit, evaluation_order
+from app.model.rules import Effect, PolicyRule, RateLimited, Rules, ToolAllowlist
 
 
 def limited(*tools, max_calls=5, window_seconds=60, **fields):

@@ -6,8 +6,9 @@ import pytest
 from app.http.api.authorize_body import decode_tool_call
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Result
-from app.model.policies import Policy, PolicyRule
+from app.model.policies import Policy
 from app.model.redaction import Redactor
+from app.model.rules import PolicyRule
 from app.pdp import compile_agent, decide
 from app.wanted import Unwanted, asking
 

@@ -13,7 +13,7 @@ from test_differential import NUMBERS, SCALARS, STARTS, TOOLS, policies
 
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
-from app.model.policies import Rules
+from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.pdp.call_schemas import named_schema, rule_schema
 from app.pdp.constraints import compile_constraint

@@ -4,7 +4,8 @@ import threading
 
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest
-from app.model.policies import Policy, ToolAllowlist
+from app.model.policies import Policy
+from app.model.rules import ToolAllowlist
 from app.pdp import compile_agent, decide
 
 KEPT = 256

@@ -2,9 +2,9 @@
 
 from app.cli.replay_report import markdown_lines
 from app.model.decisions import Result
-from app.model.policies import ToolDenylist
 from app.model.policy_sets import PolicyEntry, settle
 from app.model.replays import Decider, Flip, FlipSample, ReplayReport
+from app.model.rules import ToolDenylist
 from app.policy_files.comparison import as_markdown, compare
 
 LONGEST = 65_536

@@ -7,7 +7,7 @@ import pytest
 from app.errors import LimitReached
 from app.model.keys import Scope, new_raw_key
 from app.model.limits import Limits
-from app.model.policies import ToolAllowlist
+from app.model.rules import ToolAllowlist
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace

@@ -10,17 +10,9 @@ from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavail
 from app.model.changes import ChangeKind, ChangeQuery
 from app.model.keys import Scope
 from app.model.limits import Limits
-from app.model.policies import (
-    Constraint,
-    ParameterConstraint,
-    PolicyKind,
-    RateLimit,
-    RateLimited,
-    ToolAllowlist,
-    ToolDenylist,
-    evaluation_order,
-)
+from app.model.policies import Constraint, PolicyKind, RateLimit, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
+from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.replies import as_record
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes

@@ -8,8 +8,9 @@ from app.errors import LimitReached
 from app.model.decisions import Decision, Tokens
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS
-from app.model.policies import PolicyKind, Sequenced, ToolDenylist
+from app.model.policies import PolicyKind
 from app.model.policy_sets import NO_VERSION, PolicyEntry
+from app.model.rules import Sequenced, ToolDenylist
 from app.model.sequences import CallSequence
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace

@@ -12,7 +12,8 @@ from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
-from app.model.policies import RateLimit, RateLimited, ToolAllowlist
+from app.model.policies import RateLimit
+from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents, Governed
 from app.store.keyspace import Keyspace

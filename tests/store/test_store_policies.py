@@ -7,16 +7,8 @@ from deciding import everything
 
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.counting import quota_fingerprints
-from app.model.policies import (
-    Constraint,
-    ParameterConstraint,
-    RateLimit,
-    RateLimited,
-    TimeBased,
-    TimeWindow,
-    ToolAllowlist,
-    evaluation_order,
-)
+from app.model.policies import Constraint, RateLimit, evaluation_order
+from app.model.rules import ParameterConstraint, RateLimited, TimeBased, TimeWindow, ToolAllowlist
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
-from app.model.policies import ToolAllowlist
+from app.model.rules import ToolAllowlist
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies

@@ -23,8 +23,9 @@ from app.model.decisions import (
     ShadowPlan,
 )
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, Rules
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.redaction import Redactor
+from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.settings import Settings
 

@@ -13,9 +13,10 @@ from app.model.changes import ChangeQuery
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyKind, Rules
+from app.model.policies import Policy, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayReport, ReplayTask, drafted
+from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.replay import Replay
 from app.replay.history import History, owner_of

@@ -20,8 +20,9 @@ from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, Rules, require_kind, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner
 from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
+from app.model.rules import Rules
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
 from app.model.written_rules import require_writable

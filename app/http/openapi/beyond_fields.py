@@ -7,15 +7,15 @@ from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy
 from app.model.breakers import BreakerAction
 from app.model.constraints import Circumstances, Constraint, Operand
-from app.model.policies import (
+from app.model.policies import PolicyKind, PolicyMode
+from app.model.policy_sets import PolicyEntry
+from app.model.rules import (
     ApprovalRequired,
     Budgeted,
     DenialCounted,
     Effect,
     ParameterConstraint,
     ParameterSchema,
-    PolicyKind,
-    PolicyMode,
     RateLimited,
     Sequenced,
     TimeBased,
@@ -23,7 +23,6 @@ from app.model.policies import (
     ToolAllowlist,
     ToolDenylist,
 )
-from app.model.policy_sets import PolicyEntry
 from app.model.sequences import CallSequence
 from app.policy_files.policy_file import PolicySetFile
 

@@ -1,0 +1,243 @@
+"""The types of rules: what a policy says about calls. A rule that exists is valid, so it can always be evaluated."""
+
+import zoneinfo
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.model.approval_terms import ApprovalTerms
+from app.model.breakers import BreakerAction, DenialBreaker
+from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.quotas import Budget, RateLimit
+from app.model.schemas import SchemaError, compile_schema
+from app.model.sequences import CallSequence
+from app.model.text import FieldError
+from app.model.tool_patterns import ToolPattern, require_patterns
+
+MAX_RULES = 50
+
+MANY_PATTERNS = 8
+"""More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
+
+_ZONE_NAME = "^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
+Hour = Annotated[int, Meta(ge=0, le=23)]
+Day = Annotated[int, Meta(ge=0, le=7)]
+
+
+class Effect(StrEnum):
+    """What a constraint rule that fails asks for: `deny`, or `escalate` = ask a person."""
+
+    DENY = "deny"
+    ESCALATE = "escalate"
+
+
+class Rule(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    tag_field="type",
+    forbid_unknown_fields=True,
+):
+    """One typed condition on the tools it covers, in all calls or in those that `when` or `unless` says.
+
+    tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
+    when: The rule applies only to calls in which all of this holds; the others it passes over.
+    unless: The rule passes over calls in which all of this holds, and applies to the others.
+    approval: What is asked of people where the rule escalates.
+    """
+
+    tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
+    when: Circumstances | UnsetType = UNSET
+    unless: Circumstances | UnsetType = UNSET
+    approval: ApprovalTerms | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.when is not UNSET and self.unless is not UNSET:
+            raise FieldError("unless", "give when or unless, not both; two rules can say both")
+        if self.approval is not UNSET and not self.escalates:
+            message = 'only a rule that asks people has it: approval_required, or one with "effect": "escalate"'
+            raise FieldError("approval", message)
+        require_patterns("tools", self.tools)
+
+    @property
+    def escalates(self) -> bool:
+        """Whether its failure asks for a person."""
+        return getattr(self, "effect", UNSET) is Effect.ESCALATE
+
+
+class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
+    """Passes for the tools it covers and fails (deny) for every other."""
+
+
+class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
+    """Fails (deny) for the tools it covers and abstains for every other."""
+
+
+class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
+    """Fails (escalate) for the tools it covers and abstains for every other."""
+
+    @property
+    def escalates(self) -> bool:
+        """Always."""
+        return True
+
+
+class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
+    """Passes if every named value of the parameters and of the context satisfies its constraint, else fails.
+
+    A dotted name reaches into nested objects, `[*]` into each element of an array.
+
+    parameters: For each named parameter what it must be. `payment.amount` reaches into objects, `recipients[*]` is
+    each element of an array.
+    context: The same for what the caller vouches for in `context`.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    parameters: Constraints | UnsetType = UNSET
+    context: Constraints | UnsetType = UNSET
+    effect: Effect | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_constraints(self.parameters, self.context)
+
+
+class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
+    """Passes if the parameters fit a JSON Schema of 2020-12, such as the `inputSchema` of an MCP tool, else fails.
+
+    schema: The schema; `$ref` leads to a place in it, patterns are matched in linear time, `format` asks for nothing.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    schema: dict[str, Any]
+    effect: Effect | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            compile_schema(self.schema)
+        except SchemaError as error:
+            raise FieldError(".".join(("schema", *error.path)), error.message) from None
+
+
+class RateLimited(Rule, frozen=True, tag="rate_limit"):
+    """Passes if the quota has room, else fails. One quota per rule, shared by the tools it covers, or one per value.
+
+    rate_limit: How many calls in which span.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    rate_limit: RateLimit
+    effect: Effect | UnsetType = UNSET
+
+
+class Budgeted(Rule, frozen=True, tag="budget"):
+    """Passes if the amount fits into what is left of the budget, else fails.
+
+    budget: How much of which parameter in which span.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    budget: Budget
+    effect: Effect | UnsetType = UNSET
+
+
+class Sequenced(Rule, frozen=True, tag="sequence"):
+    """Passes if the session was allowed what must come before the call, and nothing after which it is forbidden.
+
+    The session is `context.session`, a text of 1 to 128 characters; a call without one fails.
+
+    sequence: What must have been allowed in the session before the call, and what must not.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    sequence: CallSequence
+    effect: Effect | UnsetType = UNSET
+
+
+class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Hours and days in a zone; a list that is left out does not restrict.
+
+    allowed_hours: Hours of the day, 0 to 23: hour h is h:00:00 to h:59:59 local time.
+    allowed_days: Days of the week: 1 is Monday, 0 and 7 are Sunday.
+    timezone: IANA time zone; UTC if left out.
+    """
+
+    allowed_hours: Annotated[list[Hour], Meta(min_length=1, max_length=24)] | UnsetType = UNSET
+    allowed_days: Annotated[list[Day], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
+    timezone: (
+        Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone", "pattern": _ZONE_NAME})] | UnsetType
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        if self.allowed_hours is UNSET and self.allowed_days is UNSET:
+            raise FieldError("allowedHours", "give allowedHours, allowedDays or both")
+        if self.timezone is not UNSET and self.timezone not in _zones():
+            raise FieldError("timezone", f'"{self.timezone[:64]}" is not an IANA time zone such as Europe/Paris')
+
+
+class TimeBased(Rule, frozen=True, tag="time_based"):
+    """Passes inside the window, else fails.
+
+    time_window: When calls pass.
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    time_window: TimeWindow
+    effect: Effect | UnsetType = UNSET
+
+
+class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
+    """Counts the denied calls of its tools, of each agent by itself; too many suspend the agent, or people are asked.
+
+    Only a guardrail has it.
+
+    denial_breaker: How many denials in which span, and what then.
+    """
+
+    denial_breaker: DenialBreaker
+
+    def __post_init__(self) -> None:
+        for word, given in (("when", self.when), ("unless", self.unless)):
+            if given is not UNSET:
+                raise FieldError(word, "a denial_breaker counts every denied call of its tools; leave it out")
+        super().__post_init__()
+
+    @property
+    def escalates(self) -> bool:
+        """Whether people are asked while it is full."""
+        return self.denial_breaker.action is BreakerAction.ESCALATE
+
+
+PolicyRule = (
+    ToolAllowlist
+    | ToolDenylist
+    | ApprovalRequired
+    | ParameterConstraint
+    | ParameterSchema
+    | RateLimited
+    | Budgeted
+    | Sequenced
+    | TimeBased
+    | DenialCounted
+)
+
+
+Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
+
+
+def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:
+    """Each constraint of a rule: in "", `when` or `unless`; of `parameters` or `context`; the name; what it must be."""
+    own = rule if isinstance(rule, ParameterConstraint) else UNSET
+    for where, holder in (("", own), ("when", rule.when), ("unless", rule.unless)):
+        if not isinstance(holder, UnsetType):
+            yield from ((where, *each) for each in named_constraints(holder.parameters, holder.context))
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())
