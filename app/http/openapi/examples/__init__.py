@@ -1,0 +1,39 @@
+"""One example of everything that goes in or out, shown in the OpenAPI document and on /docs.
+
+A file has the examples of one resource. Tests decode those that go in and compare those that come out with what the
+service answers.
+"""
+
+from types import ModuleType
+from typing import Any
+
+from app.http.openapi.examples import (
+    agents,
+    api_keys,
+    approvals,
+    audit_log,
+    catalog,
+    changes,
+    decisions,
+    policies,
+    policy_sets,
+    service,
+    webhooks,
+)
+
+_RESOURCES: tuple[ModuleType, ...] = (
+    agents,
+    api_keys,
+    approvals,
+    audit_log,
+    catalog,
+    changes,
+    decisions,
+    policies,
+    policy_sets,
+    service,
+    webhooks,
+)
+
+BODIES: dict[type, dict[str, Any]] = {kind: named for each in _RESOURCES for kind, named in each.BODIES.items()}
+ANSWERS: dict[type, Any] = {kind: example for each in _RESOURCES for kind, example in each.ANSWERS.items()}
