@@ -38,7 +38,8 @@ from app.http.api import (
     webhooks,
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
-from app.http.bodies import MAX_BODY_BYTES, BodyRequest
+from app.http.bodies import MAX_BODY_BYTES
+from app.http.body_requests import BodyRequest
 from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match
 from app.http.methods import options_handler

@@ -7,15 +7,11 @@ from operator import ne
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
-from litestar import Request
-from litestar.connection import ASGIConnection
-from litestar.dto import AbstractDTO
 from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
 from app.http.outside_texts import has_more_outside_texts, outside_texts
-from app.model.rules import MANY_PATTERNS
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
@@ -44,11 +40,8 @@ _MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
 ANY_LENGTH = 1 << 62
 """More than any body may have: of one whose length nobody has announced."""
 
-_IN_THE_LOOP = 32 * 1024
-"""Bytes of a body that is decoded in one step of the loop."""
 
 _LONG = 4096
-_DECODED = "decoded_body"
 _large_exponent = re.compile(rb"[0-9.][eE][+-]?[0-9]{3}")
 _NUL = b"\\u0000"
 _NESTED = frozenset({dict, list})
@@ -125,7 +118,7 @@ def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: in
     """
     if len(raw) > max_bytes:
         raise too_large(max_bytes)
-    _require_content(raw)
+    require_content(raw)
     if len(raw) > MAX_BODY_BYTES and max_nested == MAX_NESTED:
         _require_mostly_texts(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH + _ENVELOPE:
@@ -134,7 +127,7 @@ def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: in
         _require_small_exponents(raw)
 
 
-def _require_content(raw: bytes) -> None:
+def require_content(raw: bytes) -> None:
     if not raw.strip():
         raise Invalid.at("$", "the body is empty; send a JSON object")
 
@@ -231,54 +224,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
     names = [name for name, _ in pairs]
     twice = next(compress(names, map(ne, names, (*given, None))))
     raise Invalid.at("$", f'"{visible(twice)}" is given twice in one object')
-
-
-class BodyRequest(Request[Any, Any, Any]):
-    """A request whose body is read within our bounds, and is complete or an error.
-
-    Where it is long or may hold many patterns to compile, it is decoded here, in a thread, while the loop goes on.
-    """
-
-    async def body(self) -> bytes:
-        raw = await read_body(self.receive, _kind_of(self).max_bytes)
-        # Litestar takes an empty body for none and complains in words of its own.
-        _require_content(raw)
-        if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
-            self.scope["state"][_DECODED] = await _decoded(self, raw)
-        return raw
-
-
-async def _decoded(request: Request[Any, Any, Any], raw: bytes) -> Body:
-    services, caller = request.app.state.services, request.scope["state"]["caller"]
-    decoded: Body = await services.pool.run(caller.workspace_id, decode_body, raw, _kind_of(request))
-    return decoded
-
-
-def _kind_of(connection: ASGIConnection[Any, Any, Any, Any]) -> type[Body]:
-    kind: type[Body] = connection.route_handler.parsed_data_field.annotation
-    return kind
-
-
-class BodyDTO(AbstractDTO[Body]):
-    """Makes Litestar decode `data` with `decode_body`."""
-
-    def decode_bytes(self, value: bytes) -> Body:
-        decoded: Body | None = self.asgi_connection.scope["state"].pop(_DECODED, None)
-        return decode_body(value, _kind_of(self.asgi_connection)) if decoded is None else decoded
-
-    @classmethod
-    def create_for_field_definition(cls, field_definition: Any, handler_id: str, backend_cls: Any = None) -> None:
-        """Nothing to prepare: the struct itself is decoded."""
-
-    @classmethod
-    def is_supported_model_type_field(cls, field_definition: Any) -> bool:  # noqa: ARG003 - Litestar's signature
-        """Only bodies come through here; answers are encoded as they are."""
-        return False
-
-    @classmethod
-    def generate_field_definitions(cls, model_type: Any) -> Any:
-        raise NotImplementedError
-
-    @classmethod
-    def detect_nested_field(cls, field_definition: Any) -> bool:
-        raise NotImplementedError

@@ -11,6 +11,7 @@ from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
+from app.redis_client.faults import describe_fault
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 
@@ -257,13 +258,3 @@ def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replica
         at_once = _DECISIONS_AT_ONCE if prompt else _AT_ONCE
         return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
     return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s, wait_replicas=wait_replicas)
-
-
-def describe_fault(error: BaseException) -> str:
-    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
-    text = str(error).partition(" ")[0]
-    # redis-py cuts the code off where it has a class for it.
-    code = getattr(error, "status_code", None) or (text if text.isupper() else type(error).__name__)
-    if isinstance(error, exceptions.ResponseError) or code is text:
-        return f"The store refused the command ({code}); nothing was done"
-    return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"

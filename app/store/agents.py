@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fair_pool import FairPool
-from app.model.agents import Agent, AgentStatus, Trip, group_digest
+from app.model.agents import Agent, AgentStatus, group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.decisions import Tokens
 from app.model.ids import Ids, canonical_uuid
@@ -21,6 +21,7 @@ from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 from app.redis_client.store_time import store_time_ms
+from app.store.agent_records import agent_of
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
@@ -301,27 +302,6 @@ class Agents:
         if await overtaken(status):
             return None
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
-
-
-_groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
-
-
-def agent_of(record: dict[str, str]) -> Agent:
-    """The agent that a record describes."""
-    return Agent(
-        id=record["id"],
-        name=record["name"],
-        description=record.get("description"),
-        status=AgentStatus(record["status"]),
-        groups=_groups_from_json(record.get("groups", "[]")),
-        alias=record.get("alias"),
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        revision=int(record.get("revision", 1)),
-        version=record["version"],
-        active_since=int(record.get("active_since", 0)),
-        tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
-    )
 
 
 def _with_status_changed(agent: Agent, wanted: Agent) -> Agent:

@@ -14,7 +14,7 @@ from app.model.agents import Agent, group_digest
 from app.model.policies import Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
-from app.store.agents import agent_of
+from app.store.agent_records import agent_of
 from app.store.changes import change_time_ms, read_back
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended

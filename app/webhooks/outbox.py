@@ -18,8 +18,8 @@ from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.turns import pause
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
+from app.webhooks.records import outbox_keys
 from app.webhooks.tries import Tries, tries_of
-from app.webhooks.webhooks import outbox_keys
 
 WAITING_MAX = 256
 """Events that are tried again; while there are so many the cursors stand still."""

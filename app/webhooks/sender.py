@@ -16,7 +16,7 @@ from app.redis_client.replies import as_record
 from app.store.keyspace import WORKSPACES, Keyspace
 from app.webhooks.delivery import Delivery
 from app.webhooks.outbox import Outbox
-from app.webhooks.webhooks import webhook_of
+from app.webhooks.records import webhook_of
 
 log = logging.getLogger(__name__)
 LOOK_S = 1.0

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -12,7 +11,7 @@ from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.times import rfc3339
 from app.model.versions import Versions
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret, WebhookState
+from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
@@ -22,11 +21,10 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_room, require_version
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import TEST, Event
+from app.webhooks.records import fields_of, outbox_keys, webhook_of
 from app.webhooks.secrets import Secrets
 from app.webhooks.tries import Unsent, tries_of
 
-_secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])
-_denied = msgspec.json.Decoder(DeniedFilter)
 _LISTED = 1000
 
 
@@ -233,7 +231,7 @@ class Webhooks:
         keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook.id), keyspace.webhooks]
         keys += [keyspace.webhook_outbox(webhook.id), keyspace.commits, keyspace.notices]
         args: list[Value] = [actor_id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
-        args += _record(webhook)
+        args += fields_of(webhook)
         reply = check_reply(PUT_WEBHOOK, await self._client.run(PUT_WEBHOOK, keys, args))
         status, created_ms, updated_ms, version = reply
         require_actor(status)
@@ -241,36 +239,3 @@ class Webhooks:
         if status == "stale":
             return None
         return replace(webhook, created_ms=created_ms, updated_ms=updated_ms, version=version)
-
-
-def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
-    """Outbox, waiting, parked, unsent, in the order in which the scripts take them."""
-    return [
-        keyspace.webhook_outbox(webhook_id),
-        keyspace.webhook_waiting(webhook_id),
-        keyspace.webhook_parked(webhook_id),
-        keyspace.webhook_unsent(webhook_id),
-    ]
-
-
-def webhook_of(record: dict[str, str]) -> Webhook:
-    """The webhook that a record holds."""
-    return Webhook(
-        id=record["id"],
-        url=record["url"],
-        events=tuple(WebhookEvent(each) for each in record["events"].split()),
-        format=WebhookFormat(record["format"]),
-        denied=_denied.decode(record["denied"]) if "denied" in record else None,
-        enabled=record["enabled"] == "1",
-        secrets=_secrets.decode(record["secrets"]),
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        version=int(record["version"]),
-    )
-
-
-def _record(webhook: Webhook) -> list[Value]:
-    fields: list[Value] = ["id", webhook.id, "url", webhook.url, "events", " ".join(webhook.events)]
-    fields += ["format", webhook.format.value, "enabled", int(webhook.enabled)]
-    fields += ["secrets", msgspec.json.encode(webhook.secrets)]
-    return fields if webhook.denied is None else [*fields, "denied", msgspec.json.encode(webhook.denied)]

@@ -18,8 +18,9 @@ from app.model.webhooks import WebhookEvent
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.policies import Policies
 from app.webhooks.notices import note_finding
+from app.webhooks.records import outbox_keys
 from app.webhooks.secrets import Secrets
-from app.webhooks.webhooks import Webhooks, outbox_keys
+from app.webhooks.webhooks import Webhooks
 
 KEYS_AT_MOST = 12
 

@@ -8,7 +8,8 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import agent_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list

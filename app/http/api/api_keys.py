@@ -9,7 +9,8 @@ from msgspec import Meta, field
 
 from app.errors import ApiKeyNotFound
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import WANTED, called_agent
 from app.http.json_array import answer_list
 from app.http.paths import id_in_path

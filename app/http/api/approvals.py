@@ -12,7 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
 from app.http.authentication import raw_key_of, requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import agent_in_query
 from app.http.etag import version_header
 from app.http.paths import id_in_path

@@ -9,7 +9,8 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from app.errors import Invalid
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO, decode_body, read_body
+from app.http.bodies import Body, decode_body, read_body
+from app.http.body_requests import BodyDTO
 from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match_tags, version_header
 from app.http.paths import name_in_path

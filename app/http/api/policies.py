@@ -9,7 +9,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import WANTED, agent_in_query, called_agent
 from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.etag import version_header

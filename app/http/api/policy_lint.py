@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
 from app.http.authentication import requires
-from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import WANTED, called_agent
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query

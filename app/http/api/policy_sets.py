@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
 from app.http.authentication import requires
-from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header

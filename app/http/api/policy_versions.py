@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from app.http.api.policies import answer_written
 from app.http.authentication import requires
-from app.http.bodies import Body, BodyDTO
+from app.http.bodies import Body
+from app.http.body_requests import BodyDTO
 from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.json_array import answer_list
 from app.http.policy_warnings import STRICT, is_strict, warnings_to_bear

@@ -10,7 +10,8 @@ from msgspec import field
 
 from app.errors import Invalid
 from app.http.authentication import raw_key_of, requires
-from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body, BodyDTO
+from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
+from app.http.body_requests import BodyDTO
 from app.http.called_agents import WANTED, called_agent
 from app.http.open_answers import while_valid
 from app.model.agents import AgentRef, GroupName

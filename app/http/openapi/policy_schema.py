@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from litestar import Response, get
 
-from app.http.openapi.document import described
 from app.http.openapi.operation import SCHEMA
+from app.http.openapi.schemas import described
 from app.policy_files.policy_file import PolicySetFile
 
 _REF = "#/$defs/{name}"

@@ -18,7 +18,8 @@ from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 from app.http.protocol.deadline import Deadline
 from app.http.protocol.dispatch import Dispatch
-from app.http.protocol.exchange import Exchange, encode_answer
+from app.http.protocol.encoding import encode_answer
+from app.http.protocol.exchange import Exchange
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.outgoing import Outgoing
 from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, UNREAD, State

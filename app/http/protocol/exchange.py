@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-from http import HTTPStatus
 from typing import Any, Final, Protocol, cast
 
 from app.errors import AppError, Invalid
@@ -13,14 +12,13 @@ from app.http.open_answers import OPEN_ANSWER
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
+from app.http.protocol.encoding import CLOSE, STATUS_LINES, encode_answer
 from app.http.protocol.head import CHUNKED, Head
 from app.http.protocol.outgoing import Outgoing
 from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
-STATUS_LINES: Final = {each.value: b"HTTP/1.1 %d %b\r\n" % (each, each.phrase.encode()) for each in HTTPStatus}
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-CLOSE: Final = b"connection: close\r\n"
 _BODILESS = frozenset({204, 304})
 _breaks_a_line = re.compile(rb"[\r\n\0]").search
 
@@ -254,16 +252,3 @@ class Exchange:
             self.finish(error_answer(problem))
         else:
             self._line.abort("failed")
-
-
-def encode_answer(answer: Answer, always: bytes, *, keep_alive: bool) -> bytes:
-    """The bytes of an answer that is complete. always: headers that every answer has, encoded."""
-    parts = [STATUS_LINES[answer.status], always]
-    for name, value in answer.headers:
-        parts += (name, b": ", value, b"\r\n")
-    if not keep_alive:
-        parts.append(CLOSE)
-    if answer.body:
-        parts.append(b"content-length: %d\r\n" % len(answer.body))
-    parts += (b"\r\n", answer.body)
-    return b"".join(parts)

@@ -1,0 +1,64 @@
+"""The schemas of structs: msgspec's own, with what each field means and what a schema of types cannot say."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from app.http.openapi.beyond_fields import BEYOND_FIELDS, without_terms
+from app.http.openapi.docstrings import field_lines, first_lines, structs_of
+
+
+def described(kinds: Iterable[type], ref_template: str) -> dict[str, Any]:
+    """The schemas of these structs and of all that is in them, by name: with what fields mean and what they cannot say.
+
+    ref_template: how one schema leads to another, with `{name}` in it.
+    """
+    kinds = tuple(kinds)
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    structs = {each.__name__: each for kind in kinds for each in structs_of(msgspec.inspect.type_info(kind))}
+    for name, schema in schemas.items():
+        schema.pop("title", None)
+        schema["description"] = first_lines(schema.get("description", ""))
+        if "enum" in schema:
+            schema["type"] = "string"
+        schema.update(BEYOND_FIELDS.get(name, {}))
+        without_terms(name, schema)
+        if name in structs:
+            _describe_fields(structs[name], schema)
+    return schemas
+
+
+def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
+    """Every property says what it means and how else it may be spelled; another spelling is no property of its own."""
+    aliases: dict[str, str] = getattr(struct, "aliases", {})
+    properties = schema["properties"]
+    for alias in aliases:
+        properties.pop(alias, None)
+    if names := getattr(struct, "required_fields", None):
+        schema["required"] = list(names)
+    lines = field_lines(struct)
+    own_names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
+    for field, held in properties.items():
+        plain = _plain(held)
+        meaning = lines.get(own_names.get(field, field)) or plain.get("description", "")
+        also = "".join(f" `{alias}` is read as well." for alias, meant in aliases.items() if meant == field)
+        properties[field] = {**plain, "description": meaning + also}
+    if tag := struct.__struct_config__.tag_field:  # type: ignore[attr-defined]
+        properties[tag]["description"] = "Which kind it is."
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """`anyOf` of simple types as the list of types it means."""
+    members = schema.get("anyOf", ())
+    if not members or not all(
+        isinstance(member.get("type"), str) and not member.keys() & {"items", "properties"} for member in members
+    ):
+        return dict(schema)
+    merged = {word: value for member in members for word, value in member.items()}
+    types = dict.fromkeys(member["type"] for member in members)
+    if "number" in types:
+        types.pop("integer", None)
+    merged["type"] = list(types) if len(types) > 1 else next(iter(types))
+    rest = {word: value for word, value in schema.items() if word != "anyOf"}
+    return {**rest, **merged}

@@ -1,0 +1,13 @@
+"""What a failure of the store is called where callers see it."""
+
+from redis import exceptions
+
+
+def describe_fault(error: BaseException) -> str:
+    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
+    text = str(error).partition(" ")[0]
+    # redis-py cuts the code off where it has a class for it.
+    code = getattr(error, "status_code", None) or (text if text.isupper() else type(error).__name__)
+    if isinstance(error, exceptions.ResponseError) or code is text:
+        return f"The store refused the command ({code}); nothing was done"
+    return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"
