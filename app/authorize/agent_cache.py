@@ -14,7 +14,8 @@ from app.model.decisions import Tokens
 from app.model.policies import Policy
 from app.model.rules import MANY_PATTERNS
 from app.model.written_rules import pattern_count
-from app.store.agents import Agents, Governed
+from app.store.agents import Agents
+from app.store.governed import Governed
 
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]

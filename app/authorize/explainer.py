@@ -26,7 +26,8 @@ from app.pdp import CompiledAgent
 from app.pdp.explained import explained_agent, policy_parts
 from app.pdp.trace import Trace, trace
 from app.redis_client.client import Client
-from app.store.agents import Agents, Governed
+from app.store.agents import Agents
+from app.store.governed import Governed
 
 ATTEMPTS = 16
 Drafting = Callable[[Agent, Sequence[Policy]], Sequence[Policy]]

@@ -3,6 +3,7 @@
 import msgspec
 
 from app.model.agents import Agent, AgentStatus, Trip
+from app.redis_client.client import Value
 
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -23,3 +24,17 @@ def agent_of(record: dict[str, str]) -> Agent:
         active_since=int(record.get("active_since", 0)),
         tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
     )
+
+
+def fields_of(agent: Agent) -> list[Value]:
+    """The fields of its record, names and values; the script adds times and version."""
+    fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
+    if agent.description is not None:
+        fields += ["description", agent.description]
+    if agent.groups:
+        fields += ["groups", msgspec.json.encode(agent.groups)]
+    if agent.active_since:
+        fields += ["active_since", agent.active_since]
+    if agent.tripped is not None:
+        fields += ["tripped", f"{agent.tripped.policy_id} {agent.tripped.decision_id}"]
+    return fields

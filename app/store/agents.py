@@ -3,45 +3,28 @@
 import secrets
 from collections.abc import AsyncIterator, Sequence
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fair_pool import FairPool
-from app.model.agents import Agent, AgentStatus, group_digest
+from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
-from app.model.decisions import Tokens
 from app.model.ids import Ids, canonical_uuid
 from app.model.limits import Limits
-from app.model.marks import longest_shared, shared_marks
-from app.model.policies import Policy
+from app.model.marks import shared_marks
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 from app.redis_client.store_time import store_time_ms
-from app.store.agent_records import agent_of
+from app.store.agent_records import agent_of, fields_of
 from app.store.changes import change_keys, require_actor
+from app.store.governed import Governed, read_governed
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
-from app.store.policy_owners import WORKSPACE_TOKEN, group_token
-from app.store.policy_records import bucket_keys, policies_of
-
-
-class Governed(Struct, frozen=True):
-    """An agent with every policy that governs it: its own, its groups' and its workspace's.
-
-    tokens: the version tokens of all of these; while no token has changed, nothing here has.
-    shared_marks: the tool patterns that any rule of the workspace names in `forbiddenAfter`, with how far each looks
-    back, in seconds.
-    """
-
-    agent: Agent
-    policies: list[Policy]
-    tokens: Tokens
-    shared_marks: dict[str, int] = {}
+from app.store.policy_records import bucket_keys
 
 
 class Agents:
@@ -228,39 +211,11 @@ class Agents:
         called: its id, or the alias it has at that moment. Raises AgentNotFound.
         """
         for _ in range(ATTEMPTS):
-            governed = await self._load(workspace_id, await self.id_of(workspace_id, called))
+            governed = await read_governed(
+                self._client, workspace_id, await self.id_of(workspace_id, called), self._pool
+            )
             if called == governed.agent.alias or canonical_uuid(called) is not None:
                 return governed
-        return contended()
-
-    async def _load(self, workspace_id: str, agent_id: str) -> Governed:
-        keyspace = Keyspace(workspace_id)
-        digests: list[str] = []
-        expected: list[str] = []
-        for _ in range(ATTEMPTS):
-            # All of this is read at one moment, so it is consistent if the groups and policies are those expected.
-            # Edits do not change which those are: three attempts suffice, however many edits there are.
-            indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
-            indexes += [keyspace.group_policies(digest) for digest in digests]
-            record, marks, shared, *rest = await self._client.read_snapshot(
-                ("HGETALL", keyspace.agent(agent_id)),
-                ("HKEYS", keyspace.marks),
-                ("HMGET", keyspace.commits, WORKSPACE_TOKEN, *map(group_token, digests)),
-                *(("ZRANGE", index, 0, -1) for index in indexes),
-                *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
-            )
-            held = as_record(record)
-            if not held:
-                raise AgentNotFound("No agent has this id or alias")
-            agent = agent_of(held)
-            wanted = [group_digest(name) for name in agent.groups]
-            ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
-            if wanted == digests and sorted(ids) == sorted(expected):
-                workspace, *groups = (token or "" for token in shared)
-                tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
-                policies = await policies_of(map(as_record, rest[len(indexes) :]), self._pool, workspace_id)
-                return Governed(agent, policies, tokens, longest_shared(marks))
-            digests, expected = wanted, ids
         return contended()
 
     async def _put(
@@ -271,15 +226,6 @@ class Agents:
         version = secrets.token_hex(16)
         expected = 0 if held is None else held.revision
         before, after = snapshots(held, replace(agent, revision=1 if held is None else held.revision + 1))
-        fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
-        if agent.description is not None:
-            fields += ["description", agent.description]
-        if agent.groups:
-            fields += ["groups", msgspec.json.encode(agent.groups)]
-        if agent.active_since:
-            fields += ["active_since", agent.active_since]
-        if agent.tripped is not None:
-            fields += ["tripped", f"{agent.tripped.policy_id} {agent.tripped.decision_id}"]
         held_by = None
         if agent.alias is not None:
             held_by = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
@@ -293,7 +239,7 @@ class Agents:
         ]
         active = int(agent.status is AgentStatus.ACTIVE)
         args: list[Value] = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active]
-        args += [agent.alias or "", held_by or "", reason, *fields]
+        args += [agent.alias or "", held_by or "", reason, *fields_of(agent)]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)

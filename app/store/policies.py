@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 
-import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -11,25 +10,25 @@ from app.errors import Invalid, PolicyNotFound
 from app.fair_pool import FairPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
-from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.limits import Limits
-from app.model.marks import MAX_SHARED_MARKS, shared_marks
+from app.model.marks import shared_marks
 from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner
 from app.model.rules import PolicyRule
 from app.model.text import FieldError
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
-from app.redis_client.scripts import DELETE_POLICY, PUT_POLICY
+from app.redis_client.scripts import DELETE_POLICY
 from app.redis_client.store_time import store_time_ms
-from app.store.changes import change_keys, require_actor
+from app.store.changes import require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
+from app.store.optimistic import ATTEMPTS, contended, overtaken, require_version
 from app.store.paging import read_page, read_records
-from app.store.policy_keys import UNCHANGED, policy_called, token_without
-from app.store.policy_owners import Owner, owner_called, owner_of
-from app.store.policy_records import bucket_keys, kind_of, mode_fields, policies_of
+from app.store.policy_keys import policy_called
+from app.store.policy_owners import owner_called, owner_of
+from app.store.policy_records import bucket_keys, kind_of, policies_of
+from app.store.put_policy import put_policy, script_keys
 
 
 class Policies:
@@ -79,7 +78,7 @@ class Policies:
             version=0,
         )
         for _ in range(ATTEMPTS):
-            made = await self._put(workspace_id, None, policy, (), actor_id, reason)
+            made = await put_policy(self._client, workspace_id, self._limits, None, policy, (), actor_id, reason)
             if made is not None:
                 return made
         return contended()
@@ -207,7 +206,9 @@ class Policies:
                 raise Invalid.at(f"$.{error.field}", error.message) from None
             keyspace = Keyspace(workspace_id)
             dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))
-            changed = await self._put(workspace_id, policy, wanted, dropped, actor_id, reason)
+            changed = await put_policy(
+                self._client, workspace_id, self._limits, policy, wanted, dropped, actor_id, reason
+            )
             if changed is not None:
                 return changed
         return contended()
@@ -221,7 +222,7 @@ class Policies:
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             owner = owner_of(policy, keyspace, self._limits)
-            keys = [*_keys_of(keyspace, policy, owner, actor_id), keyspace.divergence(policy_id)]
+            keys = [*script_keys(keyspace, policy, owner, actor_id), keyspace.divergence(policy_id)]
             keys += sorted(bucket_keys(keyspace, policy))
             before, _ = snapshots(policy, None)
             args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
@@ -231,75 +232,3 @@ class Policies:
             if not await overtaken(status):
                 return
         contended()
-
-    async def _put(
-        self,
-        workspace_id: str,
-        held: Policy | None,
-        policy: Policy,
-        dropped: Sequence[str],
-        actor_id: str,
-        reason: str,
-    ) -> Policy | None:
-        """Store the policy and return it; None if the stored one is no longer `held`."""
-        keyspace = Keyspace(workspace_id)
-        owner = owner_of(policy, keyspace, self._limits)
-        keys = [*_keys_of(keyspace, policy, owner, actor_id), *dropped]
-        before, after = snapshots(held, replace(policy, version=policy.version + 1))
-        keys_token = UNCHANGED
-        if policy.key is not None and (held is None or held.key != policy.key):
-            keys_token = await token_without(self._client, keyspace, owner, policy.key, policy.id)
-        mode = mode_fields(policy)
-        args: list[Value] = [
-            actor_id,
-            before,
-            after,
-            policy.version,
-            owner.token_field,
-            secrets.token_hex(16),
-            policy.id,
-            policy.agent_id or "",
-            policy.group or "",
-            policy.kind.value,
-            policy.name,
-            msgspec.json.encode(policy.rules),
-            policy.priority,
-            mode["enabled"],
-            rate_limit_count(policy.rules),
-            0 if held is None else rate_limit_count(held.rules),
-            owner.rate_limits_max,
-            owner.rules_bytes_max,
-            owner.policies_max,
-            self._limits.policies,
-            reason,
-            self._limits.policy_versions,
-            "\n".join(shared_marks(policy) - shared_marks(held)),
-            "\n".join(shared_marks(held) - shared_marks(policy)),
-            MAX_SHARED_MARKS,
-            policy.key or "",
-            policy.agent_message or "",
-            keys_token,
-            mode["shadow"],
-        ]
-        reply = await self._client.run(PUT_POLICY, keys, args)
-        status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)
-        require_actor(status)
-        require_room(status, "workspace", "policies", self._limits.policies)
-        owner.require_room(status)
-        if await overtaken(status):
-            return None
-        return replace(policy, created_ms=created_ms, updated_ms=updated_ms, version=version)
-
-
-def _keys_of(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) -> list[str]:
-    return [
-        *change_keys(keyspace, actor_id),
-        owner.record,
-        owner.tokens,
-        keyspace.policy(policy.id),
-        owner.policies,
-        keyspace.policies,
-        keyspace.commits,
-        keyspace.policy_versions(policy.id),
-        keyspace.marks,
-    ]

@@ -11,7 +11,7 @@ from app.model.agents import Agent
 from app.model.decisions import Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
-from app.store.agents import Governed
+from app.store.governed import Governed
 
 W = "workspace"
 

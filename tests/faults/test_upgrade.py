@@ -44,7 +44,7 @@ def make_release(folder: Path) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (folder / "lua").glob("*.lua"):
         edit(path, "\n]]\n", f"\n]]\n-- {MORE}\n")
-    edit(folder / "app/store/policies.py", 'mode["shadow"],\n        ]', f'mode["shadow"], "{MORE}"]')
+    edit(folder / "app/store/put_policy.py", 'mode["shadow"],\n    ]', f'mode["shadow"], "{MORE}"]')
     put_policy, words = folder / "lua/put_policy.lua", len(PUT_POLICY.args)
     edit(put_policy, "\n\nRETURNS", f"\nARGV[{words + 1}]      more            {MORE}\\g<0>")
     edit(put_policy, f"#ARGV == {words},", f"#ARGV == {words + 1},")

@@ -15,7 +15,8 @@ from app.model.decisions import Tokens
 from app.model.policies import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
-from app.store.agents import Agents, Governed
+from app.store.agents import Agents
+from app.store.governed import Governed
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 

@@ -1,0 +1,63 @@
+"""An agent with everything that governs it, read at one moment."""
+
+from msgspec import Struct
+
+from app.errors import AgentNotFound
+from app.fair_pool import FairPool
+from app.model.agents import Agent, group_digest
+from app.model.decisions import Tokens
+from app.model.marks import longest_shared
+from app.model.policies import Policy
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record
+from app.store.agent_records import agent_of
+from app.store.keyspace import Keyspace
+from app.store.optimistic import ATTEMPTS, contended
+from app.store.policy_owners import WORKSPACE_TOKEN, group_token
+from app.store.policy_records import policies_of
+
+
+class Governed(Struct, frozen=True):
+    """An agent with every policy that governs it: its own, its groups' and its workspace's.
+
+    tokens: the version tokens of all of these; while no token has changed, nothing here has.
+    shared_marks: the tool patterns that any rule of the workspace names in `forbiddenAfter`, with how far each looks
+    back, in seconds.
+    """
+
+    agent: Agent
+    policies: list[Policy]
+    tokens: Tokens
+    shared_marks: dict[str, int] = {}
+
+
+async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: FairPool) -> Governed:
+    """The agent and every policy that governs it, read at one moment. Raises AgentNotFound."""
+    keyspace = Keyspace(workspace_id)
+    digests: list[str] = []
+    expected: list[str] = []
+    for _ in range(ATTEMPTS):
+        # All of this is read at one moment, so it is consistent if the groups and policies are those expected.
+        # Edits do not change which those are: three attempts suffice, however many edits there are.
+        indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
+        indexes += [keyspace.group_policies(digest) for digest in digests]
+        record, marks, shared, *rest = await client.read_snapshot(
+            ("HGETALL", keyspace.agent(agent_id)),
+            ("HKEYS", keyspace.marks),
+            ("HMGET", keyspace.commits, WORKSPACE_TOKEN, *map(group_token, digests)),
+            *(("ZRANGE", index, 0, -1) for index in indexes),
+            *(("HGETALL", keyspace.policy(policy_id)) for policy_id in expected),
+        )
+        held = as_record(record)
+        if not held:
+            raise AgentNotFound("No agent has this id or alias")
+        agent = agent_of(held)
+        wanted = [group_digest(name) for name in agent.groups]
+        ids = [policy_id for index in rest[: len(indexes)] for policy_id in index]
+        if wanted == digests and sorted(ids) == sorted(expected):
+            workspace, *groups = (token or "" for token in shared)
+            tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
+            policies = await policies_of(map(as_record, rest[len(indexes) :]), pool, workspace_id)
+            return Governed(agent, policies, tokens, longest_shared(marks))
+        digests, expected = wanted, ids
+    return contended()
