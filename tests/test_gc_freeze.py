@@ -7,8 +7,10 @@ import pytest
 
 from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
+from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest
-from app.model.policies import Constraint, Policy, RateLimit
+from app.model.policies import Policy
+from app.model.quotas import RateLimit
 from app.model.rules import ApprovalRequired, ParameterConstraint, RateLimited, TimeBased, TimeWindow
 from app.pdp import compile_agent, decide
 

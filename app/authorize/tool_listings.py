@@ -19,8 +19,9 @@ from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolSta
 from app.pdp import CompiledAgent
 from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent
+from app.pdp.rule_reach import FAIL, PASS, Reach
 from app.pdp.time_windows import MINUTE_US
-from app.pdp.tool_rules import FAIL, PASS, Likeness, Possible, Reach, ToolRules
+from app.pdp.tool_rules import Likeness, Possible, ToolRules
 from app.redis_client.client import Client
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of

@@ -17,6 +17,8 @@ from app.model.times import parse_moment_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
+OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")

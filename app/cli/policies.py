@@ -1,13 +1,13 @@
 """`remit policies …`."""
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from app.cli.find import find_agent, find_policy
 from app.cli.lazy import LazyGroup
-from app.cli.options import JSON, QUIET, REASON, WORKSPACE, Name
+from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
 from app.cli.policy_divergence import show_divergence
 from app.cli.policy_versions import list_versions, roll_back
 from app.cli.replay import replay_draft
@@ -16,21 +16,13 @@ from app.cli.tables import counted, print_record, print_table
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
-    from app.lint import PolicyWarning
     from app.model.policies import Policy
     from app.replica import Services
 
-_LOWEST, _HIGHEST = 0, 1_000_000
-FILE = click.File("rb")
-OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
-MODE = click.option(
-    "--mode", type=click.Choice(["enforce", "shadow"]), help="Whether it decides, or only says where it would have."
-)
-OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
-STRICT = click.option("--strict", is_flag=True, help="Write nothing and end with 3 if there is a warning.")
 
-
-_ON_FILES = {
+_LAZILY = {
+    "create": "app.cli.policy_edits:create_policy",
+    "update": "app.cli.policy_edits:update_policy",
     "apply": "app.cli.policy_files:apply_policies",
     "diff": "app.cli.policy_files:diff_policies",
     "export": "app.cli.policy_export:export_policies",
@@ -40,7 +32,7 @@ _ON_FILES = {
 }
 
 
-@click.group(cls=LazyGroup, lazily=_ON_FILES, also={})
+@click.group(cls=LazyGroup, lazily=_LAZILY, also={})
 def policies() -> None:
     """Policies of agents. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
 
@@ -115,96 +107,6 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
     )
 
 
-@policies.command("create")
-@WORKSPACE
-@click.argument("agent", required=False)
-@click.option("--group", help="Whose policy it is, instead of an agent's: a group's.")
-@click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
-@MODE
-@STRICT
-@QUIET
-@JSON
-@REASON
-def create_policy(
-    workspace: str, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
-    as_json: bool, reason: str,
-) -> None:  # fmt: skip
-    """Make a policy of AGENT or of a group; it governs from the next decision on.
-
-    With neither it is a guardrail of the whole workspace, and the file says so: "kind": "guardrail". What is valid and
-    probably not meant is said on stderr.
-    """
-    from msgspec.structs import asdict, replace
-
-    from app.cli.policy_file import PolicyFile, new_policy, read_file
-    from app.cli.policy_lint import bearable
-    from app.model.policies import PolicyMode
-
-    if agent is not None and group is not None:
-        raise click.UsageError("Give AGENT or --group, not both")
-    given = read_file(file, PolicyFile)
-    given = given if mode is None else replace(given, mode=PolicyMode(mode))
-
-    async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
-        workspace_id = await services.workspaces.find(workspace)
-        agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        draft = new_policy(file.name, given, agent_id, group)
-        warnings = await bearable(services, workspace_id, draft, strict=strict)
-        policies = services.policies
-        return await policies.create(workspace_id, agent_id, group=group, **asdict(given), reason=reason), warnings
-
-    made, warnings = with_services(create)
-    if as_json:
-        _print_written(made, warnings)
-    else:
-        click.echo(made.id if quiet else f"policy {made.id}")
-        _tell(warnings, quiet=quiet)
-
-
-@policies.command("update")
-@WORKSPACE
-@click.argument("policy")
-@OF_AGENT
-@OF_GROUP
-@click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")
-@click.option("--name", type=Name(), help="Its new name.")
-@click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether it is asked at all.")
-@MODE
-@STRICT
-@JSON
-@REASON
-def update_policy(
-    workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
-) -> None:  # fmt: skip
-    """Change a policy; what is not given stays. Rate limits keep their calls where tools and window stay."""
-    if (file, name, priority, enabled, mode) == (None,) * 5:
-        raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
-    from msgspec.structs import asdict, replace
-
-    from app.cli.policy_file import PolicyChanges, changed_policy, read_file
-    from app.cli.policy_lint import bearable
-    from app.model.policies import PolicyMode
-
-    options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
-    given = PolicyChanges() if file is None else read_file(file, PolicyChanges)
-    given = replace(given, **{field: value for field, value in options.items() if value is not None})
-
-    async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
-        workspace_id = await services.workspaces.find(workspace)
-        held = await find_policy(services, workspace_id, policy, agent, group)
-        warnings = await bearable(services, workspace_id, changed_policy(held, given), strict=strict)
-        return await services.policies.update(workspace_id, held.id, **asdict(given), reason=reason), warnings
-
-    changed, warnings = with_services(update)
-    if as_json:
-        _print_written(changed, warnings)
-    else:
-        click.echo(f"policy {changed.id} is at version {changed.version}")
-        _tell(warnings)
-
-
 @policies.command("delete")
 @WORKSPACE
 @click.argument("policy")
@@ -228,19 +130,6 @@ def delete_policy(
         print_json({"deleted": deleted})
     else:
         click.echo(f"deleted {deleted}")
-
-
-def _tell(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
-    from app.cli.policy_lint import told
-
-    for line in () if quiet else told(warnings):
-        click.echo(line, err=True)
-
-
-def _print_written(policy: "Policy", warnings: "list[PolicyWarning]") -> None:
-    from app.views.policies import WrittenPolicyView
-
-    print_json(WrittenPolicyView.written(policy, warnings))
 
 
 policies.add_command(list_versions)

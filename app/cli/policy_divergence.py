@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.find import find_policy
-from app.cli.options import JSON, WORKSPACE
+from app.cli.options import JSON, OF_AGENT, OF_GROUP, WORKSPACE
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_table
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @click.command("divergence")
 @WORKSPACE
 @click.argument("policy")
-@click.option("--agent", help="Whose policy it is: an agent's.")
-@click.option("--group", help="Whose policy it is: a group's.")
+@OF_AGENT
+@OF_GROUP
 @JSON
 def show_divergence(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print how often a shadow policy would have changed a result, since its last change."""

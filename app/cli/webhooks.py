@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from app.cli.options import JSON, WORKSPACE, Duration, Uuid
+from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
-from app.cli.tables import counted, print_table
+from app.cli.tables import print_table
+from app.cli.webhook_events import WEBHOOK, list_events, retry_events
 from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
 from app.views.webhooks import WebhookView
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from app.model.webhooks import Webhook
     from app.replica import Services
 
-WEBHOOK = click.argument("webhook", type=Uuid())
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
@@ -166,47 +166,6 @@ def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
         raise click.ClickException(f"not delivered: {attempt.error}")
 
 
-@webhooks.command("events")
-@WORKSPACE
-@WEBHOOK
-@JSON
-def list_events(workspace: str, webhook: str, as_json: bool) -> None:
-    """Print the events that could not be delivered, waiting and parked."""
-    from app.webhooks.tries import UnsentView
-
-    async def read(services: "Services") -> list[UnsentView]:
-        unsent = await services.webhooks.unsent(await services.workspaces.find(workspace), webhook)
-        return [UnsentView.of(each) for each in unsent]
-
-    found = with_services(read)
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (each.id, each.type, each.status, str(each.attempts), each.next_attempt_at or "by hand", each.error)
-        for each in found
-    ]
-    print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
-
-
-@webhooks.command("retry")
-@WORKSPACE
-@WEBHOOK
-@click.option("--event", help="Only this one, parked or not.")
-@JSON
-def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool) -> None:
-    """Try what is parked again, at once and for another day."""
-
-    async def retry(services: "Services") -> int:
-        return await services.webhooks.retry(await services.workspaces.find(workspace), webhook, event)
-
-    count = with_services(retry)
-    if as_json:
-        print_json({"events": count})
-    else:
-        click.echo(f"{counted(count, 'event')} will be tried again")
-
-
 @webhooks.command("rotate")
 @WORKSPACE
 @WEBHOOK
@@ -272,3 +231,7 @@ def _print_secret(made: tuple[WebhookView, str], *, as_json: bool) -> None:
         print_json(webhook)
     else:
         click.echo(f"id     {webhook.id}\nsecret {secret} (shown this once)")
+
+
+webhooks.add_command(list_events)
+webhooks.add_command(retry_events)

@@ -11,8 +11,8 @@ from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
 from app.model.keys import Scope, digest_of, new_raw_key
-from app.model.policies import RateLimit
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.model.times import rfc3339
 from app.redis_client.replies import as_record

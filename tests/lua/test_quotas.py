@@ -10,7 +10,7 @@ from profiles import examples
 
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Quota, Result
-from app.model.policies import RateLimit
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.pdp import compile_agent, decide
 from app.store.policies import Policies

@@ -7,8 +7,9 @@ from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.decisions import DenialCount, HistoryCheck, Mark, Plan
 from app.model.keys import Scope
-from app.model.policies import PolicyKind, RateLimit
+from app.model.policies import PolicyKind
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
 from app.store.policies import Policies

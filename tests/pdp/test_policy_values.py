@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.counting import quota_fingerprints
-from app.model.policies import Policy, RateLimit, evaluation_order
+from app.model.policies import Policy, evaluation_order
+from app.model.quotas import RateLimit
 from app.model.rules import Effect, PolicyRule, RateLimited, Rules, ToolAllowlist
 
 

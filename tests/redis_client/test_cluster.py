@@ -9,7 +9,7 @@ from servers import Store, free_port
 from app.authorize.authenticator import Authenticator
 from app.errors import AgentNotFound, Unauthorized
 from app.model.agents import AgentStatus
-from app.model.policies import RateLimit
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.client import open_client
 from app.redis_client.pipelined import PipelinedClient

@@ -11,7 +11,7 @@ from app.errors import AppError, LimitReached
 from app.model.agents import AgentStatus
 from app.model.counting import rate_limit_count
 from app.model.limits import Limits
-from app.model.policies import RateLimit
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.client import open_client
 from app.store.agents import Agents

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, VersionNotKept
 from app.model.agents import AgentStatus
-from app.model.policies import PolicyKind, RateLimit, evaluation_order
+from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
-from app.model.policies import Policy, PolicyKind, RateLimit
+from app.model.policies import Policy, PolicyKind
 from app.model.policy_keys import is_key, require_key
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
 from app.model.text import FieldError
 

@@ -8,10 +8,12 @@ from deciding import everything
 
 from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized, VersionConflict
 from app.model.changes import ChangeKind, ChangeQuery
+from app.model.constraints import Constraint
 from app.model.keys import Scope
 from app.model.limits import Limits
-from app.model.policies import Constraint, PolicyKind, RateLimit, evaluation_order
+from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
+from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.replies import as_record
 from app.store.api_keys import ApiKeys

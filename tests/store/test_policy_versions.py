@@ -7,7 +7,8 @@ from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionConflict, V
 from app.model.changes import CONSOLE
 from app.model.keys import Scope
 from app.model.limits import Limits
-from app.model.policies import Policy, PolicyKind, PolicyMode, RateLimit
+from app.model.policies import Policy, PolicyKind, PolicyMode
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -8,7 +8,8 @@ from app.errors import Invalid, LimitReached
 from app.model.agents import group_digest
 from app.model.decisions import Decision, Tokens
 from app.model.limits import Limits
-from app.model.policies import PolicyKind, RateLimit
+from app.model.policies import PolicyKind
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace

@@ -12,13 +12,14 @@ from app.model.agents import AgentStatus
 from app.model.changes import CONSOLE
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
-from app.model.policies import RateLimit
+from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents
 from app.store.governed import Governed
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from app.store.put_policy import put_policy
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
@@ -276,7 +277,8 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         nonlocal overtaken
         loaded = await load(*args)
         held = await policies.get(workspace_id, policy.id)
-        edited = await policies._put(workspace_id, held, replace(held, priority=held.priority + 1), (), CONSOLE, "")
+        wanted = replace(held, priority=held.priority + 1)
+        edited = await put_policy(policies._client, workspace_id, policies._limits, held, wanted, (), CONSOLE, "")
         renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), CONSOLE, "")
         overtaken += (edited, renamed) != (None, None)
         return loaded

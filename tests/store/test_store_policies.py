@@ -6,8 +6,10 @@ import pytest
 from deciding import everything
 
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
+from app.model.constraints import Constraint
 from app.model.counting import quota_fingerprints
-from app.model.policies import Constraint, RateLimit, evaluation_order
+from app.model.policies import evaluation_order
+from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, TimeBased, TimeWindow, ToolAllowlist
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies

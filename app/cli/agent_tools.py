@@ -1,0 +1,54 @@
+"""`remit agents tools`."""
+
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import UnsetType
+
+from app.cli.find import find_agent
+from app.cli.options import JSON, WORKSPACE, Name
+from app.cli.session import print_json, with_services
+from app.cli.tables import print_record, print_table
+
+if TYPE_CHECKING:
+    from app.model.tool_access import AgentTools, ToolAccess
+    from app.replica import Services
+
+
+@click.command("tools")
+@WORKSPACE
+@click.argument("agent")
+@click.option("--tool", type=Name(), help="Only this tool, whether anybody knows of it or not; with its conditions.")
+@JSON
+def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> None:
+    """Print what becomes of an agent's calls of each tool that is known of, without knowing their parameters."""
+
+    async def read(services: "Services") -> "AgentTools":
+        workspace_id = await services.workspaces.find(workspace)
+        found = await find_agent(services, workspace_id, agent)
+        return (await services.tool_listings.list_tools(workspace_id, found.id, tool=tool)).whole
+
+    found = with_services(read)
+    if as_json:
+        print_json(found)
+        return
+    if tool is not None:
+        _print_tool(found.tools[0])
+        return
+    rows = [
+        (each.name, each.status.value, each.reason or "; ".join(asked.text for asked in each.conditions) or "-")
+        for each in found.tools
+    ]
+    print_table(("TOOL", "CALLS ARE", "IF"), rows, "No tool is known of; `remit catalog import FILE` brings some")
+
+
+def _print_tool(tool: "ToolAccess") -> None:
+    """One tool, a condition a line."""
+    fields = [("tool", tool.name), ("calls are", tool.status.value)]
+    if tool.reason is not None:
+        fields.append(("reason", tool.reason))
+    for asked in tool.conditions:
+        now = {True: "holds now", False: "does not hold now", None: "depends on the call"}[asked.holds]
+        left = "" if isinstance(asked.quota, UnsetType) else f", {asked.quota.left:g} left"
+        fields.append(("else denied" if asked.effect == "deny" else "else asks", f"{asked.text} ({now}{left})"))
+    print_record(fields)
