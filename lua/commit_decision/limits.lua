@@ -21,10 +21,9 @@ if arg_before.limits then
   local TOTALS, LIVE_MAX = 4503599627370496, 10000
   local place = key_before.limits
 
-  local function entry_of(quota, index)
-    local time, total = string.match(call('LINDEX', quota, index), '^(%d+) (%d+)$')
-    return tonumber(time), tonumber(total)
-  end
+  -- Arithmetic reads digits, and places are texts: as numbers and through tonumber they cost the store twice as much.
+  local function time_of(entry) return string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1) + 0 end
+  local function total_of(entry) return string.sub(entry, string.find(entry, ' ', 1, true) + 1) + 0 end
 
   -- The place of the first of entries 0 to `last_one` for which `holds`; it holds for the last one, and for all after
   -- the first. From the old end, by steps that double: it is mostly there.
@@ -32,7 +31,7 @@ if arg_before.limits then
     local found, fails, step = last_one, -1, 1
     while found > 0 do
       local probe = math.max(0, found - step)
-      if not holds(entry_of(quota, probe)) then
+      if not holds(call('LINDEX', quota, probe)) then
         fails = probe
         break
       end
@@ -40,60 +39,58 @@ if arg_before.limits then
     end
     while found - fails > 1 do
       local middle = math.floor((found + fails) / 2)
-      if holds(entry_of(quota, middle)) then found = middle else fails = middle end
+      if holds(call('LINDEX', quota, middle)) then found = middle else fails = middle end
     end
     return found
   end
 
   -- How many entries are live, and the total of the one that left before them. Mostly the last three tell.
-  local function live_entries(quota, length, span_us)
-    local ends = call('LRANGE', quota, -3, -1)
-    local _, oldest = string.match(ends[#ends], '^(%d+) (%d+)$')
-    for k = #ends - 1, 1, -1 do
-      local time, total = string.match(ends[k], '^(%d+) (%d+)$')
-      if time + span_us > quota_us then return length - #ends + k, oldest end
-      oldest = total
-    end
-    if length == #ends then return 0, oldest end
-    local live = first_that(quota, length - #ends, function(time) return time + span_us <= quota_us end)
-    return live, (select(2, entry_of(quota, live)))
+  local function live_entries(quota, length, left_us)
+    if length == 1 then return 0, total_of(call('LINDEX', quota, '-1')) end
+    local second = call('LINDEX', quota, '-2')
+    if time_of(second) > left_us then return length - 1, total_of(call('LINDEX', quota, '-1')) end
+    if length == 2 then return 0, total_of(second) end
+    if time_of(call('LINDEX', quota, '-3')) > left_us then return length - 2, total_of(second) end
+    local live = first_that(quota, length - 3, function(entry) return time_of(entry) <= left_us end)
+    return live, total_of(call('LINDEX', quota, live))
   end
 
   -- How long until the amount fits into the budget: 0 = it does, math.huge = it never will. `own` learns what it takes.
-  local function budget_wait(own, quota, max, span_us, amount)
+  local function budget_wait(own, quota, max, window_us, amount)
     local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
     if length > 0 then
-      live, oldest = live_entries(quota, length, span_us)
-      newest = select(2, entry_of(quota, 0))
+      live, oldest = live_entries(quota, length, quota_us - window_us)
+      newest = live == 0 and oldest or total_of(call('LINDEX', quota, '0'))
     end
     own.amount, own.total, own.spare, own.length = amount, (newest + amount) % TOTALS, length - 1 - live, length
     if amount > max then return math.huge end
     local leaves
     if (newest - oldest) % TOTALS + amount > max then
       -- The newest of the entries that must leave before there is room.
-      local function too_much(_, total) return (newest - total) % TOTALS + amount > max end
+      local function too_much(entry) return (newest - total_of(entry)) % TOTALS + amount > max end
       leaves = first_that(quota, live, too_much) - 1
     elseif amount > 0 and live >= LIVE_MAX then
       leaves = live - 1
     end
-    return leaves and entry_of(quota, leaves) + span_us - quota_us or 0
+    return leaves and time_of(call('LINDEX', quota, leaves)) + window_us - quota_us or 0
   end
 
   owns = owns or {}
   for i, amount, bucket in string.gmatch(ARGV[arg_before.limits + 1], '(%d+) (%d*) (%x*);') do
+    i = i + 0
     local at = 11 + 6 * i
-    local window_us, own = tonumber(ARGV[at + 1]), {wait = 0, counts_calls = amount == '', life_ms = '3153600000000'}
+    local own = {wait = 0, counts_calls = amount == '', window_us = ARGV[at + 1] + 0}
     if bucket ~= '' then
       place = place + 1
       -- Of these there may be very many, so they go by the store's timer, with a window in hand.
-      own.live, own.bucket, own.life_ms = place, bucket, tostring(math.ceil(window_us / 1000) * 2 + 1000)
+      own.live, own.bucket, own.life_ms = place, bucket, tostring(math.ceil(own.window_us / 1000) * 2 + 1000)
       own.wait = live_wait(place, bucket, LIVE_MAX)
       own.no_bucket = own.wait > 0
     end
     if amount ~= '' then
-      own.wait = math.max(own.wait, budget_wait(own, KEYS[4 + i], tonumber(ARGV[at]), window_us, tonumber(amount)))
+      own.wait = math.max(own.wait, budget_wait(own, KEYS[4 + i], ARGV[at] + 0, own.window_us, amount + 0))
     end
-    owns[tonumber(i)] = own
+    owns[i] = own
   end
 end
 --@ judge
@@ -103,16 +100,21 @@ end
 --@ write
 if arg_before.limits and takes then
   for i, own in pairs(owns) do
-    local quota, window_us = KEYS[4 + i], tonumber(ARGV[12 + 6 * i])
+    local quota = KEYS[4 + i]
     if own.live then
-      keep_live(own.live, own.bucket, quota_us + window_us)
+      keep_live(own.live, own.bucket, quota_us + own.window_us)
       call('PEXPIRE', KEYS[own.live], own.life_ms)
     end
     if own.amount and own.amount > 0 then
       if own.length == 0 then call('LPUSH', quota, '0 0') end
       call('LPUSH', quota, quota_text .. ' ' .. string.format('%.0f', own.total))
-      if own.spare > 0 then call('RPOP', quota, math.min(64, own.spare)) end
-      call('PEXPIRE', quota, own.life_ms)
+      if own.spare == 1 then
+        call('RPOP', quota)
+      elseif own.spare > 1 then
+        call('RPOP', quota, math.min(64, own.spare))
+      end
+      -- Those of the rule's only bucket last for a century from the first, like any limit's.
+      if own.life_ms or own.length == 0 then call('PEXPIRE', quota, own.life_ms or '3153600000000') end
     end
   end
 end

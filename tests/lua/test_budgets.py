@@ -85,6 +85,16 @@ async def test_however_many_expire_at_once_none_of_them_counts(scene):
     assert length <= 8 + 64
 
 
+async def test_a_budget_of_its_rules_only_bucket_does_not_go_by_the_stores_timer(scene):
+    """A century from its first call, like any limit; one that is `per` value by its window."""
+    century_ms = 100 * 365 * 86_400_000
+    for number in range(20):
+        await scene.commit(budget(1), budget(1, bucket="b"), at=START + number * WINDOW // 3)
+    quota, bucket = scene.keyspace.quota(POLICY, "budget"), scene.keyspace.bucket(POLICY, "budget", "b")
+    assert century_ms - MINUTE // 1_000 < await scene.client.call("PTTL", quota) <= century_ms
+    assert MINUTE // 1_000 < await scene.client.call("PTTL", bucket) <= 2 * MINUTE // 1_000 + 1_000
+
+
 async def test_totals_go_round_without_a_trace(scene):
     """More than 2^52 millionths in all, never more than the maximum at once."""
     most = 10**15
