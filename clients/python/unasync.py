@@ -16,7 +16,7 @@ SWAPS = (
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
     (r"\baclose\b", "close"),
-    (r"\baiter_(bytes|lines)\b", r"iter_\1"),
+    (r"\baiter_(raw|lines)\b", r"iter_\1"),
     (r"\baread\b", "read"),
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\basynchronous=True\b", "asynchronous=False"),

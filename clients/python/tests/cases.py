@@ -9,13 +9,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service import FaultyServer, answer, problem
+from pytest import MonkeyPatch  # noqa: PT013 - a type
+from service import CutOff, Drips, FaultyServer, answer, certificate, problem, tls_of
 
 from remit_client import ApprovalPending, Denied, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
 
 HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
 PATIENT = {"timeout": 20, "connect_timeout": 20}
-UNANSWERED = ("down", "unresolvable", "slow", "stops in the middle")
+UNANSWERED = ("down", "unresolvable", "slow", "stops in the middle", "drips", "drips a header without end")
 YES = {"id": "1", "allowed": True, "result": "allowed", "reason": "fine", "policyId": None, "rule": None}
 NO = YES | {"allowed": False, "result": "denied", "reason": "it is late", "nextAction": "none"}
 ASK = YES | {"allowed": False, "result": "escalated", "reason": "a person must see this"}
@@ -23,6 +24,7 @@ ASK = YES | {"allowed": False, "result": "escalated", "reason": "a person must s
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: 2\r\n"
+OF_ANOTHER = "X-Request-ID: remit-client-00000000000000000000000000000000-1"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -55,8 +57,14 @@ CASES = [
         MalformedAnswer,
         "REMIT_URL",
     ),
+    Case("is cut off", (CutOff(answer(200, YES)[:-8]),), Unavailable, "Check REMIT_URL"),
+    Case("drips", (Drips(answer(200, YES)),), Unavailable, "did not answer within"),
+    Case("drips a header without end", (Drips(HEAD + b"X: " + b"x" * 2_000),), Unavailable, "did not answer within"),
     Case("closes before it answers", (b"",), Unavailable, "Check REMIT_URL"),
     Case("no TLS", "plain text where TLS is wanted", Unavailable, "Check REMIT_URL"),
+    Case("a certificate that nobody vouches for", "its own authority", MalformedAnswer, "SSL_CERT_FILE"),
+    Case("a certificate of another host", "another host's certificate", MalformedAnswer, "SSL_CERT_FILE"),
+    Case("a proxy that refuses", "refusing proxy", Unavailable, "HTTPS_PROXY"),
     Case("chunks that end early", (CHUNKED + b'10\r\n{"allowed": true',), Unavailable, "Check REMIT_URL"),
     Case("chunks of garbage", (CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",), Unavailable, "Check REMIT_URL"),
     Case("two lengths", (HEAD + LENGTH + b"Content-Length: 3\r\n\r\n{}",), Unavailable, "Check REMIT_URL"),
@@ -85,6 +93,9 @@ CASES = [
     Case("array", (answer(200, [YES]),), MalformedAnswer, "no JSON object"),
     Case("deep", (answer(200, raw=b"[" * 100_000),), MalformedAnswer, "REMIT_URL"),
     Case("empty object", (answer(200, {}),), MalformedAnswer, "no decision"),
+    Case("an answer of 100 MB", (HEAD + b"Content-Length: 99999999\r\n\r\n{",), MalformedAnswer, "64 MiB"),
+    Case("answers another question", (answer(200, YES, "X-Request-ID: {id}0"),), MalformedAnswer, "another question"),
+    Case("answers another client", (answer(200, YES, OF_ANOTHER),), MalformedAnswer, "another question"),
     Case("allowed is a string", (answer(200, YES | {"allowed": "true"}),), MalformedAnswer, "no decision"),
     Case("allowed is 1", (answer(200, YES | {"allowed": 1}),), MalformedAnswer, "no decision"),
     Case("says both", (answer(200, YES | {"result": "denied"}),), MalformedAnswer, "no decision"),
@@ -96,8 +107,19 @@ CASES = [
 ]
 
 
-def address(case: Case, faulty: Callable[..., FaultyServer]) -> str:
-    """Where a service with this fault is."""
+def address(case: Case, faulty: Callable[..., FaultyServer], machine: MonkeyPatch) -> str:
+    """Where a service with this fault is; what else the fault takes is so on this machine."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        machine.delenv(name, raising=False)
+        machine.delenv(name.lower(), raising=False)
+    if case.answers == "its own authority":
+        return faulty(answer(200, YES), tls=tls_of("127.0.0.1")).url
+    if case.answers == "another host's certificate":
+        machine.setenv("SSL_CERT_FILE", str(certificate("remit.example")))
+        return faulty(answer(200, YES), tls=tls_of("remit.example")).url
+    if case.answers == "refusing proxy":
+        machine.setenv("HTTPS_PROXY", faulty(answer(403, raw=b"not from here")).url)
+        return "https://remit.example"
     if case.answers == "closed port":
         with socket.create_server(("127.0.0.1", 0)) as taken:
             return f"http://127.0.0.1:{taken.getsockname()[1]}"

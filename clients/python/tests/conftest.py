@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from cases import PATIENT
+from cases import PATIENT, address
 from service import ADMIN_KEY, FaultyServer, Service
 
 from remit_client import AsyncRemit, Remit, calls
@@ -61,9 +61,15 @@ def faulty():
     """Starts servers that answer what they are told to."""
     with contextlib.ExitStack() as stack:
 
-        def start(*answers, greets=b""):
-            server = FaultyServer(*answers, greets=greets)
+        def start(*answers, **options):
+            server = FaultyServer(*answers, **options)
             stack.callback(server.close)
             return server
 
         yield start
+
+
+@pytest.fixture
+def at(faulty, monkeypatch):
+    """Where a service with the fault of a case is."""
+    return lambda case: address(case, faulty, monkeypatch)

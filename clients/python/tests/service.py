@@ -6,9 +6,12 @@ import contextlib
 import json
 import os
 import socket
+import ssl
 import subprocess
+import tempfile
 import threading
 import time
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -80,21 +83,33 @@ def problem(status: int, code: str, *headers: str) -> bytes:
     return answer(status, {"error": {"code": code, "message": f"This is {code}", "details": []}}, *headers)
 
 
+class CutOff(bytes):
+    """An answer after which the server hangs up, whatever it promised."""
+
+
+class Drips(bytes):
+    """An answer that comes a byte at a time, from the first one on."""
+
+
+DRIP_S = 0.02
+
+
 class FaultyServer:
     """Answers each request with the next of `answers`, the last one again and again; None says nothing at all.
 
     asked: the requests so far, as bytes. drips: seconds between two bytes of a body. greets: what it says before it is
-    asked, and then closes. `{id}` in an answer is the request's X-Request-ID.
+    asked, and then closes. tls: it speaks TLS. `{id}` in an answer is the request's X-Request-ID.
     """
 
-    def __init__(self, *answers: bytes | None, greets: bytes = b"") -> None:
+    def __init__(self, *answers: bytes | None, greets: bytes = b"", tls: ssl.SSLContext | None = None) -> None:
         self.answers = list(answers)
         self.greets = greets
+        self._tls = tls
         self.asked: list[bytes] = []
         self.drips = 0.0
         self.was_asked = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._socket.getsockname()[1]}"
         self._open: list[socket.socket] = []
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -112,19 +127,25 @@ class FaultyServer:
 
     def _converse(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+                self._open.append(connection)
             while request := _read_request(connection):
                 self.asked.append(request)
                 self.was_asked.set()
                 said = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
                 if said is None:
                     continue
-                said = said.replace(b"{id}", header(request, b"X-Request-ID"))
-                head, split, body = said.partition(b"\r\n\r\n")
-                connection.sendall(head + split)
-                for byte in [body[at : at + 1] for at in range(len(body))] if self.drips else [body]:
+                whole = said.replace(b"{id}", header(request, b"X-Request-ID"))
+                head, split, body = whole.partition(b"\r\n\r\n")
+                at_once, slowly, pause = head + split, body, self.drips
+                if isinstance(said, Drips):
+                    at_once, slowly, pause = b"", whole, DRIP_S
+                connection.sendall(at_once)
+                for byte in [slowly[at : at + 1] for at in range(len(slowly))] if pause else [slowly]:
                     connection.sendall(byte)
-                    time.sleep(self.drips)
-                if b"Content-Length" not in said:
+                    time.sleep(pause)
+                if b"Content-Length" not in said or isinstance(said, CutOff):
                     connection.close()
                     return
 
@@ -144,6 +165,24 @@ class FaultyServer:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
+
+
+@cache
+def certificate(host: str) -> Path:
+    """A certificate for a host, which is its own authority, and its key, in one file; made anew for every run."""
+    made = Path(tempfile.mkdtemp(prefix="remit-tls-")) / "certificate.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    kind = "IP" if host[0].isdigit() else "DNS"
+    named = ["-subj", f"/CN={host}", "-addext", f"subjectAltName={kind}:{host}", "-keyout", made, "-out", made]
+    subprocess.run(["openssl", *words.split(), *named], check=True, capture_output=True)
+    return made
+
+
+def tls_of(host: str) -> ssl.SSLContext:
+    """A server's side of TLS, with the certificate of a host."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(host))
+    return context
 
 
 def header(request: bytes, name: bytes) -> bytes:

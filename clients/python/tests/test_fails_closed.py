@@ -7,18 +7,27 @@ import time
 
 import httpx
 import pytest
-from cases import CASES, NO, PATIENT, YES, address
-from service import answer, problem
+from cases import CASES, NO, PATIENT, YES
+from service import answer, certificate, problem, tls_of
 
 from remit_client import AsyncRemit, Denied, Interrupted, MalformedAnswer, Remit, RemitError, Unavailable
 
 KEY = "svc_" + "0" * 32
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_tool_does_not_run_without_a_yes(case, faulty):
+# httpx alone bounds each read and not all of them: a thread of a client with its options waits for such a header.
+OVER_HTTPX = [case for case in CASES if case.name != "drips a header without end"]
+
+
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [*((case, None) for case in CASES), *((case, {"http2": False}) for case in OVER_HTTPX)],
+    ids=lambda one: one.name if hasattr(one, "name") else "httpx" if one else "sockets",
+)
+def test_a_tool_does_not_run_without_a_yes(case, options, at):
+    """Over the two ways that it has of asking."""
     ran = []
-    with Remit(address(case, faulty), KEY, **case.limits) as remit:
+    with Remit(at(case), KEY, http_options=options, **case.limits) as remit:
         guarded = remit.guard("bot", "tool")(lambda: ran.append(1))
         with pytest.raises(case.raised, match=case.says) as raised:
             guarded()
@@ -28,16 +37,16 @@ def test_a_tool_does_not_run_without_a_yes(case, faulty):
     assert KEY not in f"{raised.value!s}{raised.value!r}{raised.value.for_agent()}{remit!r}"
 
 
-@pytest.mark.parametrize("options", [None, {"trust_env": False}], ids=["asyncio", "httpx"])
+@pytest.mark.parametrize("options", [None, {"http2": False}], ids=["asyncio", "httpx"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-async def test_an_async_tool_does_not_run_without_a_yes(case, options, faulty):
+async def test_an_async_tool_does_not_run_without_a_yes(case, options, at):
     """Over the two ways that it has of asking."""
     ran = []
 
     async def tool():
         ran.append(1)
 
-    async with AsyncRemit(address(case, faulty), KEY, http_options=options, **case.limits) as remit:
+    async with AsyncRemit(at(case), KEY, http_options=options, **case.limits) as remit:
         with pytest.raises(case.raised, match=case.says) as raised:
             await remit.guard("bot", "tool")(tool)()
         with pytest.raises(case.raised):
@@ -48,10 +57,10 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, options, faulty):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_only_a_missing_decision_is_let_through_on_request(case, faulty, caplog):
+def test_only_a_missing_decision_is_let_through_on_request(case, at, caplog):
     """`on_unavailable="allow"` is for outages: not for 4xx, not for 429, not for answers nobody understands."""
     ran = []
-    with Remit(address(case, faulty), KEY, **case.limits) as remit, caplog.at_level(logging.WARNING, "remit_client"):
+    with Remit(at(case), KEY, **case.limits) as remit, caplog.at_level(logging.WARNING, "remit_client"):
         guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
         if case.raised is Unavailable:
             guarded()
@@ -60,6 +69,29 @@ def test_only_a_missing_decision_is_let_through_on_request(case, faulty, caplog)
                 guarded()
     assert bool(ran) == (case.raised is Unavailable)
     assert bool(caplog.records) == bool(ran), "who lets calls through is told about each"
+
+
+def test_a_certificate_that_is_vouched_for_is_accepted(faulty, monkeypatch):
+    """The counterpart of the cases with a wrong one."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate("127.0.0.1")))
+    url = faulty(answer(200, YES), tls=tls_of("127.0.0.1")).url
+    for options in (None, {"http2": False}):
+        with Remit(url, KEY, http_options=options, **PATIENT) as remit:
+            assert remit.authorize("bot", "tool").allowed
+            assert asyncio.run(AsyncRemit.with_settings_of(remit).authorize("bot", "tool")).allowed
+
+
+@pytest.mark.parametrize("options", [None, {"http2": False}], ids=["ours", "httpx"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status, options, faulty):
+    """Neither the question nor the key goes to whoever is named."""
+    elsewhere = faulty(answer(200, YES))
+    url = faulty(answer(status, None, f"Location: {elsewhere.url}/v1/authorize")).url
+    with Remit(url, KEY, http_options=options, **PATIENT) as remit:
+        for ask in (remit.authorize, lambda *call: asyncio.run(AsyncRemit.with_settings_of(remit).authorize(*call))):
+            with pytest.raises(MalformedAnswer, match="not followed"):
+                ask("bot", "tool")
+    assert not elsewhere.asked
 
 
 def test_allowing_without_an_answer_must_be_written_out(faulty):
@@ -173,16 +205,18 @@ def test_an_async_client_serves_one_loop_after_another(faulty):
         assert asyncio.run(remit.authorize("bot", "tool")).allowed
 
 
-def test_a_forked_process_has_connections_of_its_own(faulty):
+@pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])
+def test_a_forked_process_has_connections_of_its_own(options, faulty):
     """Sharing one, a child could read the answer to a question of its parent."""
     server = faulty(answer(200, YES))
-    remit = Remit(server.url, KEY)
+    remit = Remit(server.url, KEY, http_options=options, **PATIENT)
     remit.authorize("bot", "before the fork")
-    before = remit._connections._client()
     child = os.fork()
     if not child:
-        os._exit(0 if remit._connections._client() is not before else 1)
+        os._exit(0 if remit.authorize("bot", "the child").allowed else 1)
     assert os.waitpid(child, 0)[1] == 0
+    assert remit.authorize("bot", "after the fork").allowed
+    assert server.connections == 2
 
 
 def test_a_late_answer_is_no_answer(faulty):

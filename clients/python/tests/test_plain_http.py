@@ -1,13 +1,17 @@
-"""The connections that `AsyncRemit` opens by itself: used again where they can be, by one question at a time."""
+"""The connections that the clients open by themselves: used again where they can be, by one question at a time."""
 
 import asyncio
 import os
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cases import PATIENT, YES
 from service import answer
 
-from remit_client import AsyncRemit, MalformedAnswer, Unavailable, calls
+from remit_client import AsyncRemit, MalformedAnswer, Refused, Remit, Unavailable, calls
+from remit_client import _sync as synchronous
 from remit_client._async import plain_http
 from remit_client._async.plain_http import PlainConnections
 
@@ -94,12 +98,114 @@ async def test_an_answer_without_end_is_given_up(faulty, monkeypatch):
             await remit.send(calls.list_changes())
 
 
+class TestWithoutAnEventLoop:
+    """`Remit`, whose threads share its connections."""
+
+    def test_one_question_after_another_takes_one_connection(self, faulty):
+        server = faulty(answer(200, YES))
+        with Remit(server.url, KEY, **PATIENT) as remit:
+            for _ in range(5):
+                assert remit.authorize("bot", "tool").allowed
+        assert server.connections == 1
+
+    def test_a_connection_that_the_server_has_left_is_not_used(self, faulty):
+        server = faulty(answer(200, YES))
+        with Remit(server.url, KEY, **PATIENT) as remit:
+            for _ in range(3):
+                assert remit.authorize("bot", "tool").allowed
+                server.hang_up()
+        assert server.connections == 3
+
+    def test_a_connection_that_the_server_wants_to_end_is_not_used(self, faulty):
+        server = faulty(answer(200, YES, "Connection: close"))
+        with Remit(server.url, KEY, **PATIENT) as remit:
+            for _ in range(3):
+                assert remit.authorize("bot", "tool").allowed
+        assert server.connections == 3
+
+    def test_a_connection_that_was_idle_for_long_is_not_used(self, faulty, monkeypatch):
+        monkeypatch.setattr(synchronous.plain_http, "IDLE_S", -1)
+        server = faulty(answer(200, YES))
+        with Remit(server.url, KEY, **PATIENT) as remit:
+            for _ in range(3):
+                assert remit.authorize("bot", "tool").allowed
+        assert server.connections == 3
+
+    def test_threads_share_a_number_of_connections(self, faulty, monkeypatch):
+        """Each has its own answer, and none waits for ever."""
+        monkeypatch.setattr(synchronous.plain_http, "MOST_AT_ONCE", 5)
+        server = faulty(answer(200, YES, "X-Request-ID: {id}"))
+        with Remit(server.url, KEY, **PATIENT) as remit, ThreadPoolExecutor(20) as threads:
+            answers = list(threads.map(lambda number: remit.authorize("bot", str(number)), range(100)))
+        assert len(answers) == len(server.asked) == 100
+        assert server.connections <= 5
+
+    def test_who_waits_for_a_connection_waits_no_longer_than_the_deadline(self, faulty, monkeypatch):
+        monkeypatch.setattr(synchronous.plain_http, "MOST_AT_ONCE", 1)
+        server = faulty(None)
+        with Remit(server.url, KEY, timeout=30) as patient, Remit(server.url, KEY, timeout=0.2) as hasty:
+            hasty._connections = patient._connections
+
+            def ask_first():
+                with pytest.raises(Unavailable):
+                    patient.authorize("bot", "first")
+
+            first = threading.Thread(target=ask_first)
+            first.start()
+            assert server.was_asked.wait(10)
+            with pytest.raises(Unavailable, match="did not answer within"):
+                hasty.authorize("bot", "second")
+            server.hang_up()
+            first.join()
+        assert len(server.asked) == 1
+
+    def test_a_header_cannot_begin_another_request(self, faulty):
+        server = faulty(answer(200, []))
+        with Remit(server.url, KEY, **PATIENT) as remit:
+            call = calls.any_other("GET", "/v1/agents")
+            object.__setattr__(call, "headers", {"If-None-Match": "x\r\nX-Evil: 1"})
+            with pytest.raises(Unavailable, match="Illegal header"):
+                remit.send(call)
+        assert not server.asked
+
+    def test_an_answer_to_half_a_question_is_read(self):
+        """A server that reads no such body answers and leaves; the answer is what helps, not the broken pipe."""
+        refusal = answer(413, {"error": {"code": "PAYLOAD_TOO_LARGE", "message": "at most 1 MiB"}})
+
+        def refuse(listening):
+            connection, _ = listening.accept()
+            connection.recv(1000)
+            connection.sendall(refusal)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(1 << 20):
+                pass
+
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            threading.Thread(target=refuse, args=(listening,), daemon=True).start()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            with Remit(url, KEY, **PATIENT) as remit, pytest.raises(Refused, match="at most 1 MiB"):
+                remit.authorize("bot", "tool", {"text": "x" * 10_000_000})
+
+    def test_the_next_address_is_tried_where_one_refuses(self, faulty, monkeypatch):
+        """As of a name that stands for an address of each family."""
+        server = faulty(answer(200, YES))
+        port = int(server.url.rpartition(":")[2])
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            closed = taken.getsockname()[1]
+        both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in (closed, port)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+        with Remit("http://remit.example", KEY, **PATIENT) as remit:
+            assert remit.authorize("bot", "tool").allowed
+
+
+@pytest.mark.parametrize("client", [AsyncRemit, Remit])
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "ALL_PROXY"])
-def test_proxies_and_options_are_left_to_httpx(name, monkeypatch):
+def test_proxies_and_options_are_left_to_httpx(name, client, monkeypatch):
     for one in {key for key in os.environ if key.lower().endswith("_proxy")}:
         monkeypatch.delenv(one)
     url = "http://127.0.0.1:1"
-    assert isinstance(AsyncRemit(url, KEY)._connections, PlainConnections)
-    assert not isinstance(AsyncRemit(url, KEY, http_options={"http2": False})._connections, PlainConnections)
+    plain = (PlainConnections, synchronous.plain_http.PlainConnections)
+    assert isinstance(client(url, KEY)._connections, plain)
+    assert not isinstance(client(url, KEY, http_options={"http2": False})._connections, plain)
     monkeypatch.setenv(name, "http://127.0.0.1:2")
-    assert not isinstance(AsyncRemit(url, KEY)._connections, PlainConnections)
+    assert not isinstance(client(url, KEY)._connections, plain)

@@ -51,6 +51,8 @@ class AnswerReader:
                 return self._leave_to_h11(ends=not data)
             del self._got[: end + 4]
         status, headers, length = self._head
+        if length > MAX_ANSWER_BYTES:
+            raise TooLarge
         if len(self._got) < length:
             if not data:
                 raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ CONNECT_S = 1.0
 ANSWER_S = 2.0
 SILENCE_S = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+ASKS = "remit-client-"
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
 
@@ -103,7 +106,7 @@ class Settings:
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.retries = retries
-        self._asks, self._numbers = uuid.uuid4().hex, count(1)
+        self._asks, self._numbers = f"{ASKS}{uuid.uuid4().hex}", count(1)
         self.authorize_url = httpx.URL(f"{self.base}/v1/authorize")
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": "remit-client", "Accept": "application/json"}
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
@@ -135,11 +138,21 @@ class Settings:
         """How often a call may be sent: more than once only if that cannot count twice."""
         return 1 + self.retries if call.repeatable else 1
 
-    def unreachable(self, error: Exception) -> Unavailable:
+    def unreachable(self, error: Exception) -> RemitError:
         """What is raised when no answer has come. The text of the cause may name addresses, never headers."""
         if isinstance(error, httpx.TimeoutException | TimeoutError):
             return self.late()
+        if wrong := _wrong_certificate(error):
+            return MalformedAnswer(
+                f"What answers at {self.base} cannot show that it is Remit ({wrong.verify_message}). Check REMIT_URL; "
+                "if an authority of your own has signed the certificate, set SSL_CERT_FILE to that authority's."
+            )
         why = f"{type(error).__name__}: {error}".rstrip(": ")
+        if isinstance(error, httpx.ProxyError):
+            return Unavailable(
+                f"The proxy before Remit at {self.base} does not let the question through ({why}). Check HTTPS_PROXY "
+                "and HTTP_PROXY, or name Remit's host in NO_PROXY."
+            )
         return Unavailable(f"Remit at {self.base} cannot be reached ({why}). Check REMIT_URL and that it is running.")
 
     def late(self) -> Unavailable:
@@ -170,16 +183,23 @@ class Settings:
         return headers, question
 
     def require_own(self, answer: Answer, question: str) -> None:
-        """Raises MalformedAnswer where this is the answer to another question of ours: a connection has lost count.
+        """Raises MalformedAnswer where this is the answer to another question of a client like this one, or of ours.
 
-        Remit sends the id back. A proxy may have put its own in the place of ours, so only ours can tell.
+        Remit sends the id back. A proxy may have put its own in the place of ours, so only such ids can tell.
         """
         said = answer[1].get("x-request-id", question)
-        if said != question and said.startswith(self._asks):
+        if said != question and said.startswith(ASKS):
             raise MalformedAnswer(
                 f"What came from {self.base} is the answer to another question. Something between here and Remit mixes "
                 "answers up; nothing that comes through it can be believed."
             )
+
+
+def _wrong_certificate(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """The certificate's own error, at the bottom of what httpx made of it."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def new_idempotency_key() -> str:
@@ -257,6 +277,12 @@ def _problem(content: bytes) -> tuple[str, str, list[object]]:
         return str(error["code"]), str(error["message"]).rstrip("."), list(error.get("details") or ())
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return "UNKNOWN", "no explanation was given", []
+
+
+def told_length(headers: Mapping[str, str]) -> int:
+    """How many bytes an answer says that it has; 0 where it does not say."""
+    length = headers.get("content-length", "")
+    return int(length) if _LENGTH.fullmatch(length) else 0
 
 
 def _seconds(header: str | None) -> float | None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import scripted
-from cases import CASES, PATIENT, YES, address
+from cases import CASES, PATIENT, YES
 from service import answer
 
 from remit_client import AsyncRemit, NotAllowed, Remit, calls
@@ -96,10 +96,10 @@ async def test_openai_agents_asks_twice_in_one_session(faulty):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
-async def test_a_tool_does_not_run_without_a_yes(framework, case, faulty):
+async def test_a_tool_does_not_run_without_a_yes(framework, case, at):
     """The table of test_fails_closed.py: without an answer the run ends; a refusal the model reads."""
     ran = []
-    remit = Remit(address(case, faulty), KEY, **case.limits)
+    remit = Remit(at(case), KEY, **case.limits)
     if framework in scripted.RAISING and not issubclass(case.raised, NotAllowed):
         with pytest.raises(Exception) as raised:  # noqa: PT011 - some frameworks wrap it
             await framework(remit, "desk", ran)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from cases import CASES, YES, address
+from cases import CASES, YES
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import ElicitResult
@@ -27,7 +27,8 @@ EVERY_TOOL = [{"type": "tool_denylist", "tools": ["refund_delete"]}, {"type": "t
 
 
 def environment(url, key=KEY):
-    return {"PATH": os.environ["PATH"], "REMIT_URL": url, "REMIT_API_KEY": key}
+    kept = {name: os.environ[name] for name in ("PATH", "SSL_CERT_FILE", "HTTPS_PROXY") if name in os.environ}
+    return {**kept, "REMIT_URL": url, "REMIT_API_KEY": key}
 
 
 class Lines:
@@ -175,9 +176,9 @@ class TestWhatIsJudged:
         assert talk.read()["id"] == 1
 
     @pytest.mark.parametrize("case", CASES, ids=str)
-    def test_no_call_passes_without_a_yes(self, case, lines, faulty):
+    def test_no_call_passes_without_a_yes(self, case, lines, at):
         """The table of test_fails_closed.py; the model reads it as the tool's own error."""
-        talk = lines(address(case, faulty), "--timeout", "0.3")
+        talk = lines(at(case), "--timeout", "0.3")
         talk.call()
         said = talk.read()
         assert said["result"]["isError"] is True

@@ -8,11 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import select
-import sys
 import time
 from typing import Any
-from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -20,16 +17,16 @@ import httpx
 from remit_client._async.connections import AsyncConnections
 from remit_client._async.io import deadline
 from remit_client.http_answers import AnswerReader, TooLarge
+from remit_client.plain_questions import (
+    IDLE_S,
+    LEFT_EARLY,
+    MOST_AT_ONCE,
+    MOST_IDLE,
+    is_quiet,
+    place_of,
+    request_bytes,
+)
 from remit_client.wire import Answer, Call, Settings
-
-IDLE_S = 5.0
-MOST_IDLE, MOST_AT_ONCE = 20, 100
-LEFT_EARLY = "Server disconnected without sending a response."
-
-
-def can_ask_plainly(settings: Settings) -> bool:
-    """Whether nothing of httpx is wanted: none of its options, and no proxy that the machine names."""
-    return not settings.has_options and not any(map(getproxies().get, ("http", "https", "all")))
 
 
 class PlainConnections(AsyncConnections):
@@ -45,7 +42,7 @@ class PlainConnections(AsyncConnections):
             loop = asyncio.get_running_loop()
         except RuntimeError:  # trio
             return await super()._answer(call, headers, content, until)
-        request = self._request(call, headers, content)
+        request = request_bytes(self._settings.url(call), call, headers, content)
         mine = self._mine(loop)
         if mine.limit.locked():
             with deadline(until - time.monotonic()):
@@ -95,23 +92,11 @@ class PlainConnections(AsyncConnections):
         with deadline(min(self._settings.connect_timeout, until - time.monotonic())):
             _, connection = await loop.create_connection(
                 _Connection,
-                url.raw_host.decode("ascii"),
-                url.port or (443 if secure else 80),
+                *place_of(url),
                 ssl=self._tls,
                 happy_eyeballs_delay=0.25,
             )
         return connection
-
-    def _request(self, call: Call[Any], headers: dict[str, str], content: bytes | None) -> bytes:
-        """The bytes of a request. Raises httpx.LocalProtocolError where a header would begin another one."""
-        url = self._settings.url(call)
-        lines = [f"{name}: {value}" for name, value in headers.items()]
-        if any("\r" in line or "\n" in line or "\0" in line for line in lines):
-            raise httpx.LocalProtocolError("Illegal header value")
-        if content is not None:
-            lines.append(f"Content-Length: {len(content)}")
-        first = f"{call.method} {url.raw_path.decode('ascii')} HTTP/1.1\r\nHost: {url.netloc.decode('ascii')}\r\n"
-        return "\r\n".join([first + lines[0], *lines[1:], "", ""]).encode() + (content or b"")
 
 
 class _OfLoop:
@@ -174,12 +159,7 @@ class _Connection(asyncio.Protocol):
         """Whether another question can be asked: the server has not left, and nothing came that nobody asked for."""
         if self._transport.is_closing() or time.monotonic() - self._idle_since > IDLE_S:
             return False
-        number = self._transport.get_extra_info("socket").fileno()
-        if sys.platform == "win32":
-            return not select.select([number], [], [], 0)[0]
-        polled = select.poll()
-        polled.register(number, select.POLLIN)
-        return not polled.poll(0)
+        return is_quiet(self._transport.get_extra_info("socket"))
 
     def close(self) -> None:
         """No more questions."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from remit_client._async.connections import AsyncConnections
-from remit_client._async.plain_http import PlainConnections, can_ask_plainly
+from remit_client._async.plain_http import PlainConnections
+from remit_client.plain_questions import can_ask_plainly
 from remit_client.wire import Settings
 
 

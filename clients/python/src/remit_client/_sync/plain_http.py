@@ -1,0 +1,169 @@
+"""Questions over HTTP/1.1 on sockets alone, so that one deadline holds from the first byte to the last.
+
+httpx bounds each read: a server that says a byte now and then, in a header, holds its caller for as long as it likes.
+`Remit` asks in this way unless it is given options of httpx, or the machine names a proxy. Written by hand, like its
+twin in `_async`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import threading
+import time
+from typing import Any
+
+import httpx
+
+from remit_client._sync.connections import Connections
+from remit_client.http_answers import AnswerReader, TooLarge
+from remit_client.plain_questions import (
+    IDLE_S,
+    LEFT_EARLY,
+    MOST_AT_ONCE,
+    MOST_IDLE,
+    is_quiet,
+    place_of,
+    request_bytes,
+)
+from remit_client.wire import Answer, Call, Settings
+
+CHUNK = 1 << 16
+
+
+class PlainConnections(Connections):
+    """Connections that stay open for a while and are shared by all threads, each for one question at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._tls: ssl.SSLContext | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._idle: list[_Connection] = []  # threads share it: append and pop are one step each
+        self._limit = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+        request = request_bytes(self._settings.url(call), call, headers, content)
+        self._forget_other_process()
+        limit = self._limit
+        if not limit.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise TimeoutError
+        try:
+            connection = self._take() or self._connect(until)
+            try:
+                answer = connection.ask(request, until)
+            except BaseException:  # interrupted, too: the next question must not read this one's answer
+                connection.close()
+                raise
+            self._keep(connection)
+        except TooLarge:
+            raise self._settings.too_large(call) from None
+        finally:
+            limit.release()
+        return answer
+
+    def close(self) -> None:
+        """The connections are closed, httpx's too."""
+        super().close()
+        while self._idle:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                self._idle.pop().close()
+
+    def _forget_other_process(self) -> None:
+        if self._process != os.getpid():
+            self._begin()
+        super()._forget_other_process()
+
+    def _take(self) -> _Connection | None:
+        """A connection on which a question can be asked, if there is one; the one that was used last."""
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.is_fresh():
+                    return connection
+                connection.close()
+        return None
+
+    def _keep(self, connection: _Connection) -> None:
+        """It may be used again, if both sides want that."""
+        if connection.stays_open and len(self._idle) < MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _connect(self, until: float) -> _Connection:
+        until = min(until, time.monotonic() + self._settings.connect_timeout)
+        url = self._settings.authorize_url
+        host, port = place_of(url)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        for place, (family, kind, protocol, _, address) in enumerate(addresses):
+            opened = socket.socket(family, kind, protocol)
+            try:
+                # An address that says nothing leaves time for those behind it.
+                opened.settimeout(_left(until) / (len(addresses) - place))
+                opened.connect(address)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return _Connection(self._secured(opened, host, until) if url.scheme == "https" else opened)
+            except BaseException as error:
+                opened.close()
+                last = place == len(addresses) - 1
+                if last or not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
+                    raise
+        raise OSError(f"{host} has no address")
+
+    def _secured(self, opened: socket.socket, host: str, until: float) -> socket.socket:
+        if self._tls is None:
+            self._tls = httpx.create_ssl_context()
+        opened.settimeout(_left(until))
+        return self._tls.wrap_socket(opened, server_hostname=host)
+
+
+class _Connection:
+    """One connection, on which one question is asked after another."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        self.stays_open = False
+        self._idle_since = 0.0
+        self._socket = opened
+        self._reader = AnswerReader()
+
+    def ask(self, request: bytes, until: float) -> Answer:
+        """The answer. Raises httpx.HTTPError, OSError, TimeoutError at `until`, TooLarge."""
+        sent_whole = self._send(request, until)
+        while True:
+            self._socket.settimeout(_left(until))
+            data = self._socket.recv(CHUNK)
+            answer = self._reader.feed(data)
+            if answer is not None:
+                self.stays_open, self._idle_since = self._reader.can_go_on and sent_whole, time.monotonic()
+                return answer
+            if not data:
+                raise httpx.RemoteProtocolError(LEFT_EARLY)
+
+    def _send(self, request: bytes, until: float) -> bool:
+        """False: the server left before it had read all. It may have answered first, as to a body that is too large."""
+        self._socket.settimeout(_left(until))
+        try:
+            self._socket.sendall(request)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def is_fresh(self) -> bool:
+        """Whether another question can be asked: the server has not left, and nothing came that nobody asked for."""
+        return time.monotonic() - self._idle_since <= IDLE_S and is_quiet(self._socket)
+
+    def close(self) -> None:
+        """No more questions."""
+        self._socket.close()
+
+
+def _left(until: float) -> float:
+    """Seconds until then. Raises TimeoutError if it is over: 0 would mean not to wait at all, and None for ever."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
