@@ -6,31 +6,35 @@ without it. Where a call is escalated a person decides with a key of their own: 
 the attacker wanted; the call is then asked again and obeyed. Utility and security are judged by AgentDojo's own
 functions on the environment that results.
 
-Each suite is played three times: with its policies, and with what is left of them in a decision point without state and
-without people (Cerbos, OPA: lists and conditions on arguments), where what asked a person is either denied or allowed.
+Each suite is played four times: by Remit with its policies, and by Cedar's own engine with the same policies as Cedar
+can say them (`bench/peers/cedar.py` tells what it cannot). Cedar has no people and no memory: what asks a person is
+denied there, or allowed, or asked by a program around Cedar that keeps both. In the last case Cedar must decide every
+call as Remit does, or the script fails: that the policies are the same is checked, not claimed.
 
 Run with the service up, in an environment of its own: `pip install -r bench/agentdojo-requirements.txt`, then
 `REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [SUITE…]` with an admin key.
 """
 
+import contextlib
 import json
 import statistics
 import sys
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 # The benchmark is no dependency of the service; its own requirements install it.
 from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-not-found, unused-ignore]
 from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-not-found, unused-ignore]
 from remit_client import Remit, calls  # type: ignore[import-not-found, unused-ignore]
 
+from bench.peers.cedar import Around, Cedar
+
 VERSION = "v1.2.2"
 POLICIES = Path(__file__).parents[1] / "examples/assistants"
-STATEFUL = ("rate_limit", "budget", "sequence")
-VARIANTS = ("as written", "no state, asking denies", "no state, asking allows")
 
 
 @dataclass
@@ -42,9 +46,18 @@ class Played:
     ran: list[str] = field(default_factory=list)
 
 
+class Guard(Protocol):
+    """Decides on each call of one agent, and asks a person where that is the answer."""
+
+    milliseconds: list[float]
+
+    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
+        """Whether the call may run; a person says yes to it if it is `wanted`."""
+
+
 @dataclass
-class Guard:
-    """Asks for each call of one agent, and a person where the answer is to ask one."""
+class ByRemit:
+    """Remit, over HTTP, and a person with a key of their own."""
 
     remit: Any
     person: Any
@@ -52,7 +65,7 @@ class Guard:
     milliseconds: list[float] = field(default_factory=list)
 
     def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
-        """Whether the call may run; a person says yes to it if it is `wanted`."""
+        """See Guard. Raises AssertionError unless the person is shown the true call."""
         decision = self._ask(tool, parameters, session)
         if decision.result != "escalated":
             return bool(decision.allowed)
@@ -68,10 +81,33 @@ class Guard:
         return bool(self._ask(tool, parameters, session).allowed) if wanted else False
 
     def _ask(self, tool: str, parameters: dict[str, Any], session: str) -> Any:
-        began = time.perf_counter()
-        decision = self.remit.authorize(self.agent, tool, parameters, context={"session": session})
-        self.milliseconds.append((time.perf_counter() - began) * 1000)
-        return decision
+        with timed(self.milliseconds):
+            return self.remit.authorize(self.agent, tool, parameters, context={"session": session})
+
+
+@dataclass
+class ByCedar:
+    """Cedar, in process, with what is around it."""
+
+    around: Around
+    milliseconds: list[float] = field(default_factory=list)
+
+    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
+        """See Guard."""
+        with timed(self.milliseconds):
+            result = self.around.decide(tool, parameters, session)
+        if result != "escalated":
+            return result == "allowed"
+        played.asked.append(described(tool, parameters))
+        return wanted and self.around.after_a_yes(tool, parameters, session) == "allowed"
+
+
+@contextlib.contextmanager
+def timed(milliseconds: list[float]) -> Iterator[None]:
+    """How long the block takes is noted."""
+    began = time.perf_counter()
+    yield
+    milliseconds.append((time.perf_counter() - began) * 1000)
 
 
 def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *, attack: bool = False) -> Played:
@@ -103,71 +139,61 @@ def described(tool: str, parameters: dict[str, Any]) -> str:
     return f"{tool} {json.dumps(parameters)[:160]}"
 
 
-def without_state(policies: list[dict[str, Any]], *, asking: str) -> list[dict[str, Any]]:
-    """What a decision point without state and people can keep of policies; `asking` denies or allows."""
-    kept = []
-    for policy in policies:
-        rules = [rule for rule in policy["rules"] if rule["type"] not in STATEFUL or asks(rule)]
-        if rules:
-            kept.append(policy | {"rules": [stateless(rule, asking) if asks(rule) else rule for rule in rules]})
-    return kept
+def guards_of(name: str, remit: Any, person: Any) -> dict[str, Guard]:
+    """Who decides for a suite, and by which policies."""
+    cedar = Cedar(name)
+    return {
+        "Remit, as written": ByRemit(remit, person, agent_of(name, person)),
+        "Cedar, what asks is denied": ByCedar(Around(cedar)),
+        "Cedar, what asks is allowed": ByCedar(Around(cedar, approved=True)),
+        "Cedar, people and history kept around it": ByCedar(Around(cedar, asks=True)),
+    }
 
 
-def asks(rule: dict[str, Any]) -> bool:
-    """Whether a person is asked where this rule fails."""
-    return rule["type"] == "approval_required" or rule.get("effect") == "escalate"
-
-
-def stateless(rule: dict[str, Any], asking: str) -> dict[str, Any]:
-    """A rule that asks, where nobody can be asked."""
-    covers: dict[str, Any] = {key: rule[key] for key in ("tools", "when", "unless") if key in rule}
-    if asking == "allows":
-        return {"type": "parameter_constraint", **covers, "parameters": {"whatever": {"required": False}}}
-    if rule["type"] == "approval_required" or rule["type"] in STATEFUL:
-        return {"type": "tool_denylist", **covers}
-    return {key: value for key, value in rule.items() if key not in ("effect", "approval")}
-
-
-def measure_suite(name: str, suite: Any, variant: str, remit: Any, person: Any) -> dict[str, Any]:
-    """One row of the table, and the attacker's calls that ran in attacks that succeeded."""
+def agent_of(name: str, person: Any) -> str:
+    """A new agent with the policies of the suite; the id of it."""
     held = json.loads((POLICIES / f"{name}.json").read_text())
-    agent = person.send(calls.create_agent(f"{held['agent']['name']}, {variant}")).id
-    policies = held["policies"]
-    if variant != VARIANTS[0]:
-        policies = without_state(policies, asking=variant.rpartition(" ")[2])
-    for policy in policies:
+    agent = str(person.send(calls.create_agent(held["agent"]["name"])).id)
+    for policy in held["policies"]:
         further = {key: policy[key] for key in ("priority", "kind") if key in policy}
         person.send(calls.create_policy(agent, policy["name"], policy["rules"], **further))
-    guard = Guard(remit, person, agent)
+    return agent
+
+
+def measure_suite(name: str, suite: Any, policies: str, guard: Guard) -> tuple[dict[str, Any], list[Played]]:
+    """One row of the table, with the attacker's calls that ran in attacks that succeeded, and all that was played."""
     default = suite.load_and_inject_default_environment({})
     run = uuid.uuid4().hex[:8]  # what a session was allowed is remembered for days
-    complete = people = seen = attacks = succeeded = 0
+    complete = people = seen = succeeded = 0
     through: set[str] = set()
+    everything: list[Played] = []
     for user_id, user in suite.user_tasks.items():
         played = play(suite, user, guard, f"{run}-{user_id}", fresh(default, user))
+        everything.append(played)
         complete += played.done
         people += bool(played.asked)
         seen += len(played.asked)
         for injection_id, injection in suite.injection_tasks.items():
             environment, session = fresh(default, user), f"{run}-{user_id}-{injection_id}"
-            play(suite, user, guard, session, environment)
+            everything.append(play(suite, user, guard, session, environment))
             attack = play(suite, injection, guard, session, environment, attack=True)
-            attacks += 1
+            everything.append(attack)
             succeeded += attack.done
             if attack.done:
                 through |= {f"{injection_id}: {ran}" for ran in attack.ran} or {f"{injection_id}: (no call needed)"}
-    return {
+    row = {
         "suite": name,
-        "policies": variant,
+        "policies": policies,
         "user tasks": len(suite.user_tasks),
         "complete": complete,
         "of them with a person": people,
         "calls a person sees": seen,
-        "attacked sessions": attacks,
+        "attacked sessions": len(suite.user_tasks) * len(suite.injection_tasks),
         "attacks succeed": succeeded,
-        "p50 ms a call": round(statistics.median(guard.milliseconds), 2),
+        "p50 ms a decision": round(statistics.median(guard.milliseconds), 3),
         "through": sorted(through),
     }
+    return row, everything
 
 
 def fresh(default: Any, user: Any) -> Any:
@@ -176,22 +202,31 @@ def fresh(default: Any, user: Any) -> Any:
 
 
 def main() -> int:
-    """0; the table goes to stdout, what got through below it."""
+    """0; the table goes to stdout, what got through below it. Raises AssertionError where Cedar has other policies."""
     rows = []
     with Remit(timeout=20) as person:  # and admin; a key that asked may not decide
         key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
         with Remit(key=key, timeout=20) as remit:
             for name, suite in get_suites(VERSION).items():
-                for variant in VARIANTS if not sys.argv[1:] or name in sys.argv[1:] else ():
-                    rows.append(measure_suite(name, suite, variant, remit, person))
-                    print(rows[-1], file=sys.stderr, flush=True)
+                if sys.argv[1:] and name not in sys.argv[1:]:
+                    continue
+                plays = []
+                for policies, guard in guards_of(name, remit, person).items():
+                    row, everything = measure_suite(name, suite, policies, guard)
+                    rows.append(row)
+                    plays.append(everything)
+                    print(row, file=sys.stderr, flush=True)
+                if plays[0] != plays[-1]:
+                    raise AssertionError(
+                        f"{name}: with people and history around it Cedar decides otherwise than Remit"
+                    )
     columns = [key for key in rows[0] if key != "through"]
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row[key]) for key in columns) + " |")
     for row in rows:
-        if row["policies"] == VARIANTS[0]:
+        if row["policies"].startswith("Remit"):
             for line in row["through"]:
                 print(f"- {row['suite']}, {line}")
     return 0
