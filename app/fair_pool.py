@@ -7,6 +7,8 @@ pool would pay for copying policies and calls, and gain nothing.
 import asyncio
 import contextlib
 import os
+import sys
+import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +23,11 @@ _THREADS_MIN, _THREADS_MAX = 2, 4
 _WAITING_PER_WORKSPACE, _WAITING_IN_ALL = 64, 1024
 PATIENCE_S = 5.0
 """How long a caller waits for its work, in the queue and in the thread together."""
+
+NICENESS = 10
+"""Beyond the loop's: on a core that they share the loop has ten times a thread's time. Not more, because who never gets
+a core never lets go of the interpreter's lock, and because a flood of small calls may delay long work but not stop it.
+"""
 
 
 class _Work:
@@ -56,7 +63,7 @@ class FairPool:
         self._share = max(1, threads - 1)
         self._waiting_max = waiting_max
         self._patience_s = patience_s
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="work")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="work", initializer=_step_aside)
         self._waiting: OrderedDict[str, deque[_Work]] = OrderedDict()
         self._running: Counter[str] = Counter()
 
@@ -128,3 +135,10 @@ class FairPool:
             else:
                 work.result.set_exception(error)
         self._start()
+
+
+def _step_aside() -> None:
+    """In a thread that begins: the loop gets its core first. Linux alone gives threads a niceness of their own."""
+    if sys.platform == "linux":
+        niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)

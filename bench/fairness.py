@@ -1,5 +1,6 @@
 """What does a workspace that means to be in the way cost another one on the same replica?"""
 
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -20,6 +21,7 @@ RATE, CONNECTIONS = 500, 64
 HOSTILE_CONNECTIONS = 12
 ENTRIES = 50_000
 MOST_TIMES = 3.0
+_SETTLED_WITHIN_S, _LOOK_S, _CALM_LOOKS, _CALM_SHARE = 30.0, 0.1, 4, 0.04
 _PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
 _SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
 _SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
@@ -74,6 +76,7 @@ def _sample(bench: Bench, replica: Replica, quiet: Place, requests: list[bytes])
     if requests:
         others = HostileJob(port=replica.port, requests=requests, connections=HOSTILE_CONNECTIONS)
         beside = under(others, bench.cores.others)
+    _settle(replica)
     waited_us, spent_us = replica.waited_us(), replica.cpu_us()
     with beside:
         phase = run(job, bench.cores.others).phases[0]
@@ -86,6 +89,16 @@ def _sample(bench: Bench, replica: Replica, quiet: Place, requests: list[bytes])
         "generator lag p99 ms": phase.lag_p99_us / 1000,
         KEPT_WAITING: 0.0 if requests else 100 * waited_us / (waited_us + spent_us),
     }
+
+
+def _settle(replica: Replica) -> None:
+    """What was asked before is done with: some work that nobody waits for any more cannot be broken off."""
+    deadline = time.monotonic() + _SETTLED_WITHIN_S
+    calm = 0
+    while calm < _CALM_LOOKS and time.monotonic() < deadline:
+        spent_us = replica.cpu_us()
+        time.sleep(_LOOK_S)
+        calm = calm + 1 if replica.cpu_us() - spent_us < _CALM_SHARE * _LOOK_S * 1e6 else 0
 
 
 def _kinds(place: Place) -> dict[str, list[bytes]]:

@@ -2,13 +2,15 @@
 
 import ast
 import asyncio
+import os
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from app.errors import Overloaded
-from app.fair_pool import FairPool
+from app.fair_pool import NICENESS, FairPool
 from app.wanted import Unwanted, require_wanted
 
 APP = Path(__file__).parents[1] / "app"
@@ -146,6 +148,16 @@ async def test_what_nobody_waits_for_any_more_stops_when_it_asks(gate):
     assert gate.order == ["held", "stopped"]
     await FairPool(threads=1).run("w", work)
     assert gate.order[2:] == ["held", "went on"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has no niceness of its own there")
+async def test_the_loop_has_its_core_before_the_threads():
+    """Where one core has to do for both, a decision does not wait until a long search has had its share."""
+
+    def niceness():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    assert await FairPool().run("w", niceness) == min(19, niceness() + NICENESS)
 
 
 OF_EVERYBODY = {"to_thread", "run_in_executor"}

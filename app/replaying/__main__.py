@@ -19,25 +19,16 @@ from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.policies import Policies
 
-_NICENESS = 19
 _encode = msgspec.json.encode
 
 
 def main() -> None:
     """Replay, and end as soon as nobody reads."""
-    step_aside()
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask)
     with suppress(BrokenPipeError):
         asyncio.run(_replay(task, Settings.from_env(os.environ)))
     # Nothing is left to be flushed into a pipe that may be gone.
     os._exit(0)
-
-
-def step_aside() -> None:
-    """Anything else that wants this core gets it first: decisions do not wait for a replay."""
-    os.nice(_NICENESS)
-    with suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 async def _replay(task: ReplayTask, settings: Settings) -> None:

@@ -19,6 +19,7 @@ _STOPPING = msgspec.json.encode(ReplayLine(error="This replica is stopping; ask 
 _BEGUN = msgspec.json.encode(ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))) + b"\n"
 _PROGRESS = b'{"progress":'
 _SILENCE_S = 1.0
+_NICENESS = 19
 _LINE_BYTES = 16 * 1024 * 1024
 _LAST = (b'{"report":', b'{"error":')
 
@@ -42,6 +43,11 @@ class ReplayProcesses:
     def __len__(self) -> int:
         return self._running.total()
 
+    def require_room(self, workspace_id: str) -> None:
+        """Raise TooManyReplays if no more of the workspace's may begin."""
+        if self._running[workspace_id] >= self._per_workspace:
+            raise TooManyReplays(self._per_workspace)
+
     async def begin(self, task: ReplayTask) -> AsyncIterator[bytes]:
         """Lines of JSON, as they come; the last one is a report or an error. Raises TooManyReplays.
 
@@ -61,8 +67,7 @@ class ReplayProcesses:
         return all_lines()
 
     async def _lines(self, task: ReplayTask) -> AsyncGenerator[bytes]:
-        if self._running[task.workspace_id] >= self._per_workspace:
-            raise TooManyReplays(self._per_workspace)
+        self.require_room(task.workspace_id)
         self._running[task.workspace_id] += 1
         process: Process | None = None
         try:
@@ -70,6 +75,7 @@ class ReplayProcesses:
                 sys.executable, "-m", "app.replaying", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
                 env=dict(os.environ) | self._env, limit=_LINE_BYTES, start_new_session=True,
             )  # fmt: skip
+            step_aside(process.pid)
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("the process was started without pipes")
             process.stdin.write(msgspec.json.encode(task))
@@ -108,6 +114,14 @@ class ReplayProcesses:
         finally:
             reading.cancel()
             stopping.cancel()
+
+
+def step_aside(pid: int) -> None:
+    """Anything else that wants its core gets it first: decisions do not wait for a replay, nor for its start."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
 
 async def _end(process: Process) -> None:

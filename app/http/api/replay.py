@@ -77,6 +77,7 @@ async def replay_log(
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     task = data.task(caller.workspace_id, agent_id, await services.audit.now_ms())
+    services.replays.require_room(caller.workspace_id)
     await services.replayer.require_possible(task)
     lines = while_valid(services, raw_key, await services.replays.begin(task))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -1,0 +1,46 @@
+"""The processes in which replays run: what they are before they have done anything."""
+
+import asyncio
+import sys
+
+import pytest
+
+from app.errors import TooManyReplays
+from app.model.replays import ReplayTask
+from app.replaying.processes import ReplayProcesses
+from app.settings import Settings
+
+TASK = ReplayTask(workspace_id="w", agent_id=None, from_ms=0, to_ms=1, policies=None)
+SAYS_HOW_IT_RUNS = """#!{python}
+import os, sys
+sys.stdin.read()  # it has stepped aside by the time it is told what to do
+print('{{"report":', os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))
+"""
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    path = tmp_path / "python"
+    path.write_text(SAYS_HOW_IT_RUNS.format(python=sys.executable))
+    path.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no class of idle processes there")
+@pytest.mark.usefixtures("python")
+async def test_a_replay_steps_aside_before_it_begins():
+    """Its start takes half a second of computing, and decisions do not wait for that either."""
+    lines = await ReplayProcesses(Settings(), asyncio.Event()).begin(TASK)
+    assert [line async for line in lines] == [b'{"report": True 19\n']
+
+
+@pytest.mark.usefixtures("python")
+async def test_whether_there_is_room_is_known_before_anything_is_read():
+    """And again once the one that runs has ended."""
+    replays = ReplayProcesses(Settings(replays_per_workspace=1), asyncio.Event())
+    lines = await replays.begin(TASK)
+    with pytest.raises(TooManyReplays):
+        replays.require_room("w")
+    replays.require_room("another")
+    assert [line async for line in lines]
+    replays.require_room("w")
