@@ -1,4 +1,4 @@
-"""`python -m app.cli` is `remit`."""
+"""Run `remit` as `python -m app.cli`."""
 
 from app.cli.main import main
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @click.command("tools")
 @WORKSPACE
 @click.argument("agent")
-@click.option("--tool", type=Name(), help="Only this tool, whether anybody knows of it or not; with its conditions.")
+@click.option("--tool", type=Name(), help="Only this tool, known or not, with its conditions.")
 @JSON
 def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> None:
-    """Print what becomes of an agent's calls of each tool that is known of, without knowing their parameters."""
+    """Print the result an agent's calls of each known tool would get, before their parameters are known."""
 
     async def read(services: "Services") -> "AgentTools":
         workspace_id = await services.workspaces.find(workspace)
@@ -39,11 +39,11 @@ def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> N
         (each.name, each.status.value, each.reason or "; ".join(asked.text for asked in each.conditions) or "-")
         for each in found.tools
     ]
-    print_table(("TOOL", "CALLS ARE", "IF"), rows, "No tool is known of; `remit catalog import FILE` brings some")
+    print_table(("TOOL", "CALLS ARE", "IF"), rows, "No tools are known; `remit catalog import FILE` adds some")
 
 
 def _print_tool(tool: "ToolAccess") -> None:
-    """One tool, a condition a line."""
+    """Print one tool, one condition per line."""
     fields = [("tool", tool.name), ("calls are", tool.status.value)]
     if tool.reason is not None:
         fields.append(("reason", tool.reason))

@@ -22,7 +22,7 @@ GROUPS = click.option("--group", "groups", multiple=True, type=Group(), help="A 
 
 @click.group()
 def agents() -> None:
-    """Agents, whose calls are judged. AGENT is an id, an alias, or a name that only one agent has."""
+    """Manage the agents whose calls are judged. AGENT is an id, an alias, or a name that only one agent has."""
 
 
 @agents.command("list")
@@ -44,9 +44,9 @@ def list_agents(workspace: str, alias: str | None, name: str | None, status: str
         _print_json(found)
         return
     rows = [(each.id, each.status.value, rfc3339(each.updated_ms), each.alias or "-", each.name) for each in found]
-    hint = "There is no agent; `remit agents create NAME` makes one"
+    hint = "There are no agents; `remit agents create NAME` creates one"
     if alias is not None or name is not None or status is not None:
-        hint = "No agent is like that; `remit agents list` shows all of them"
+        hint = "No agent matches; `remit agents list` shows all of them"
     print_table(("ID", "STATUS", "CHANGED", "ALIAS", "NAME"), rows, hint)
 
 
@@ -55,7 +55,7 @@ def list_agents(workspace: str, alias: str | None, name: str | None, status: str
 @click.argument("agent")
 @JSON
 def show_agent(workspace: str, agent: str, as_json: bool) -> None:
-    """Print one agent and its policies, in the order in which they are evaluated."""
+    """Print one agent and its policies, in evaluation order."""
 
     async def read(services: "Services") -> tuple[Agent, list[str]]:
         workspace_id = await services.workspaces.find(workspace)
@@ -90,7 +90,7 @@ def create_agent(
     workspace: str, name: str, alias: str | None, description: str | None, groups: tuple[str, ...], quiet: bool,
     as_json: bool, reason: str,
 ) -> None:  # fmt: skip
-    """Make an agent. It is active, and without a policy every call of it is denied."""
+    """Create an agent. It is active, and until it has a policy, every call of it is denied."""
 
     async def create(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
@@ -112,7 +112,7 @@ def create_agent(
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @DESCRIPTION
 @GROUPS
-@click.option("--no-groups", is_flag=True, help="It belongs to no group any more.")
+@click.option("--no-groups", is_flag=True, help="Remove it from every group.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
 @JSON
 @REASON
@@ -128,9 +128,9 @@ def update_agent(
     as_json: bool,
     reason: str,
 ) -> None:
-    """Change an agent; every decision asked for from then on knows it. An empty description removes it.
+    """Change an agent; every later decision applies the change. An empty description removes it.
 
-    Groups that are given are all that it belongs to then.
+    The groups given replace all of the agent's groups.
     """
     if (name, alias, description, status, groups, no_groups) == (None, None, None, None, (), False):
         raise click.UsageError("Say what to change: --name, --alias, --description, --group, --no-groups or --status")
@@ -179,7 +179,7 @@ def suspend_agent(workspace: str, agent: str, as_json: bool, reason: str) -> Non
 @JSON
 @REASON
 def activate_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
-    """Let the policies of a suspended agent decide again."""
+    """Activate a suspended agent: its policies decide again."""
     _set_status(workspace, agent, AgentStatus.ACTIVE, reason, as_json=as_json)
 
 
@@ -197,11 +197,11 @@ def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None
 @agents.command("delete")
 @WORKSPACE
 @click.argument("agent")
-@click.confirmation_option(prompt="Its policies and quotas go with it. Go on?", help="Do not ask.")
+@click.confirmation_option(prompt="Its policies and quotas are deleted, too. Go on?", help="Do not ask.")
 @JSON
 @REASON
 def delete_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
-    """Remove an agent with its policies and quotas; its audit entries stay."""
+    """Delete an agent with its policies and quotas; its audit entries stay."""
 
     async def delete(services: "Services") -> tuple[str, int]:
         workspace_id = await services.workspaces.find(workspace)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def _made_by() -> str:
-    """The name of a key for which nobody gave one: who made it, and from where."""
+    """The default name of a key: the user who made it, and that it was made here."""
     try:
         return f"{getpass.getuser()} with remit"
     except (KeyError, OSError):
-        return "made with remit"  # a user id without a name, as in a container
+        return "made with remit"  # the user id has no name, as in a container
 
 
 @click.group()
 def keys() -> None:
-    """API keys of a workspace. KEY is an id, the beginning of a key, or a name that only one key has."""
+    """Manage a workspace's API keys. KEY is an id, the beginning of a key, or a name that only one key has."""
 
 
 @keys.command("create")
@@ -44,14 +44,14 @@ def keys() -> None:
     help="What it may do; may be given more than once, admin implies all others.",
 )
 @click.option(
-    "--agent", "agents", multiple=True, help="With the scope authorize: ask for this agent alone; may be repeated."
+    "--agent", "agents", multiple=True, help="With the scope authorize: ask for this agent only; may be repeated."
 )
 @click.option(
     "--session-from",
     type=click.Choice([each.value for each in SessionFrom]),
-    help="With the scope authorize: key = all that it asks is one session, whatever the calls say.",
+    help="With the scope authorize: key = all its calls are one session, whatever they say.",
 )
-@click.option("--expires-at", help="ISO 8601 time, UTC without an offset; never if left out.")
+@click.option("--expires-at", help="ISO 8601 time at which the key expires, UTC without an offset; never if left out.")
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
 @REASON
@@ -66,13 +66,13 @@ def create_key(
     as_json: bool,
     reason: str,
 ) -> None:
-    """Make a key and print it, once."""
+    """Create a key and print it, once."""
     expires_ms = _time_ms(expires_at)
     granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
     if agents and not binds(granted):
-        raise click.UsageError("--agent goes with --scope authorize; read and admin ask for every agent")
+        raise click.UsageError("--agent goes with --scope authorize; keys with read or admin ask for every agent")
     if session_from and not binds(granted):
-        raise click.UsageError("--session-from goes with --scope authorize; read and admin ask in any session")
+        raise click.UsageError("--session-from goes with --scope authorize; keys with read or admin ask in any session")
 
     async def create(services: "Services") -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
@@ -108,7 +108,7 @@ def create_key(
 )
 @click.option(
     "--expires-at",
-    help="ISO 8601 time at which the new key expires; if left out, it lives as long as the old was meant to.",
+    help="ISO 8601 time at which the new key expires; if left out, it gets the old key's original lifetime.",
 )
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
@@ -116,9 +116,9 @@ def create_key(
 def rotate_key(
     workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, reason: str
 ) -> None:
-    """Make a successor of a key, print it, once, and let the old key expire after an overlap.
+    """Create a key's successor, print it, once, and let the old key expire after an overlap.
 
-    The successor has the same name and scopes. Both happen in one step, and nothing has to run later.
+    The successor has the same name and scopes. Both changes are made in one step, and nothing has to run later.
     """
     expires_ms = _time_ms(expires_at)
 
@@ -142,7 +142,7 @@ def rotate_key(
 @WORKSPACE
 @JSON
 def list_keys(workspace: str, as_json: bool) -> None:
-    """Print a workspace's keys; raw keys are kept nowhere."""
+    """List a workspace's keys; raw keys are stored nowhere."""
 
     async def read(services: "Services") -> list[ApiKey]:
         return await services.api_keys.list_page(await services.workspaces.find(workspace))
@@ -162,18 +162,18 @@ def list_keys(workspace: str, as_json: bool) -> None:
         )
         for each in found
     ]
-    hint = "There is no key; `remit keys create` makes one"
+    hint = "There are no keys; `remit keys create` creates one"
     print_table(("ID", "KEY", "SCOPES", "USED", "EXPIRES", "NAME"), rows, hint)
 
 
 @keys.command("revoke")
 @WORKSPACE
 @click.argument("key")
-@click.option("--force", is_flag=True, help="Also if it is the workspace's last admin key.")
+@click.option("--force", is_flag=True, help="Even if it is the workspace's last admin key.")
 @JSON
 @REASON
 def revoke_key(workspace: str, key: str, force: bool, as_json: bool, reason: str) -> None:
-    """Revoke a key; every request sent from now on with it is answered 401."""
+    """Revoke a key; every later request with it is answered 401."""
 
     async def revoke(services: "Services") -> ApiKey:
         workspace_id = await services.workspaces.find(workspace)

@@ -1,4 +1,4 @@
-"""`remit approvals …`: what waits for people, decided with one's own key over the API."""
+"""`remit approvals …`: decide waiting approvals with one's own key, over the API."""
 
 import json
 from typing import Any
@@ -13,13 +13,13 @@ from app.cli.tables import print_record, print_table
 from app.model.approvals import ApprovalStatus
 from app.model.text import with_hidden_shown
 
-NOTE = click.option("--note", default="", help="Said beside it, for the log and for who asked.")
+NOTE = click.option("--note", default="", help="A note for the log and for whoever asked.")
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
 @click.group()
 def approvals() -> None:
-    """Calls that wait for a person's yes. Needs REMIT_API_KEY, a key of your own with the scope `approve`."""
+    """Decide calls that wait for a person. Needs REMIT_API_KEY, a key of your own with the scope `approve`."""
 
 
 @approvals.command("list")
@@ -28,14 +28,14 @@ def approvals() -> None:
 @click.option("--agent", help="Only those of the agent with this id or alias.")
 @JSON
 def list_approvals(url: str, status: str | None, agent: str | None, as_json: bool) -> None:
-    """Print approvals, newest first."""
+    """List approvals, newest first."""
     query = urlencode([(name, value) for name, value in (("status", status), ("agent_id", agent)) if value])
     found = Remote.from_env(url).call("GET", f"/v1/approvals?{query}".rstrip("?"))
     if as_json:
         print_json(found)
         return
     rows = [(each["id"], each["status"], each["expiresAt"], _visible(each["toolName"])) for each in found]
-    print_table(("ID", "STATUS", "EXPIRES", "TOOL"), rows, "Nothing waits; an escalated decision makes an approval")
+    print_table(("ID", "STATUS", "EXPIRES", "TOOL"), rows, "Nothing is waiting; escalated decisions create approvals")
 
 
 @approvals.command("show")
@@ -43,7 +43,7 @@ def list_approvals(url: str, status: str | None, agent: str | None, as_json: boo
 @click.argument("approval_id")
 @JSON
 def show_approval(url: str, approval_id: str, as_json: bool) -> None:
-    """Print one approval with the call in full."""
+    """Print one approval with the whole call."""
     found = Remote.from_env(url).call("GET", f"/v1/approvals/{approval_id}")
     if as_json:
         print_json(found)
@@ -55,9 +55,9 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 @URL
 @click.argument("approval_id")
 @NOTE
-@click.option("--uses", type=click.IntRange(1), help="For how many such calls; fewer than the rule lets it.")
+@click.option("--uses", type=click.IntRange(1), help="For how many such calls, at most as many as the rule allows.")
 @click.option(
-    "--valid-seconds", type=click.IntRange(60), help="How long it can be used; shorter than the rule lets it."
+    "--valid-seconds", type=click.IntRange(60), help="How long it can be used, at most as long as the rule allows."
 )
 @click.option("--accept-hidden", is_flag=True, help="Approve although some of the call is redacted or shortened.")
 @JSON
@@ -70,7 +70,7 @@ def approve(
     accept_hidden: bool,
     as_json: bool,
 ) -> None:
-    """Say yes to one call: these very arguments, and no others."""
+    """Approve one call with exactly these arguments."""
     limits = {"uses": uses, "validSeconds": valid_seconds}
     body = {"note": note, "acceptHidden": accept_hidden} | {name: each for name, each in limits.items() if each}
     _decide(url, approval_id, "approve", body, as_json=as_json)
@@ -82,7 +82,7 @@ def approve(
 @NOTE
 @JSON
 def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
-    """Say no."""
+    """Deny the call."""
     _decide(url, approval_id, "deny", {"note": note}, as_json=as_json)
 
 
@@ -92,17 +92,17 @@ def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
 @NOTE
 @JSON
 def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
-    """Take back what this key asked for."""
+    """Withdraw a request made with this key."""
     _decide(url, approval_id, "cancel", {"note": note}, as_json=as_json)
 
 
 @approvals.command("watch")
 @URL
 def watch(url: str) -> None:
-    """Show each request the moment it is made, and ask: y = yes, n = no, note = say something first, s = later."""
+    """Show each new request and ask: y = yes, n = no, note = write a note first, s = decide later."""
     remote, shown = Remote.from_env(url), set[str]()
     for name, approval in remote.events("/v1/approvals/stream"):
-        if name == LISTENING:  # what waits now was asked before, so that nothing falls between the list and the stream
+        if name == LISTENING:  # requests made before the stream was connected are listed first, so none is missed
             for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):
                 shown.add(waiting["id"])
                 _ask(remote, waiting)
@@ -116,7 +116,7 @@ def watch(url: str) -> None:
 
 
 def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_json: bool) -> None:
-    """The approval is as the verb makes it, and is printed."""
+    """Send the verdict and print the resulting approval."""
     found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/{verb}", body)
     if as_json:
         print_json(found)
@@ -125,7 +125,7 @@ def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_j
 
 
 def _ask(remote: Remote, approval: dict[str, Any]) -> None:
-    """Show one call and do what the person says; what somebody else has decided meanwhile is said and left."""
+    """Show one call and send the person's verdict; if somebody else has decided it meanwhile, say so and go on."""
     click.echo()
     _print_call(approval)
     note = ""
@@ -156,7 +156,7 @@ def _ask(remote: Remote, approval: dict[str, Any]) -> None:
 
 
 def _print_call(approval: dict[str, Any]) -> None:
-    """The call in full; nothing in it can move the cursor, colour a line or look like another field."""
+    """Print the whole call; nothing in it can move the cursor, colour a line or imitate another field."""
     status = approval["status"]
     fields = [
         ("approval", approval["id"]),
@@ -181,5 +181,5 @@ def _print_call(approval: dict[str, Any]) -> None:
 
 
 def _visible(text: str) -> str:
-    """On one line, with everything that hides or moves written as its code."""
+    """The text on one line, with every invisible or moving character as its code."""
     return with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))

@@ -1,4 +1,4 @@
-"""Files that commands write."""
+"""Files written whole or not at all."""
 
 import os
 import shutil
@@ -13,10 +13,10 @@ import click
 
 @contextmanager
 def whole_or_not_at_all(name: str) -> Iterator[BinaryIO]:
-    """The file has what was written once the block ends, and is what it was before if the block fails.
+    """The file has the new content once the block ends; if the block fails, it is unchanged.
 
-    Until then it is written beside it, as `<name>.part`. `-` is standard output; that, a pipe and a device get every
-    piece as it comes. Raises ClickException.
+    Until then the content is in `<name>.part` beside it. `-` is standard output; that, a pipe and a device receive
+    every write at once. Raises ClickException.
     """
     if name == "-":
         yield sys.stdout.buffer
@@ -24,7 +24,7 @@ def whole_or_not_at_all(name: str) -> Iterator[BinaryIO]:
     path = Path(name)
     is_stream = path.exists() and not path.is_file()
     if not is_stream:
-        path = path.resolve()  # a link stays one: what it leads to is replaced
+        path = path.resolve()  # a symbolic link stays; the file it points to is replaced
     unfinished = path if is_stream else path.with_name(f"{path.name}.part")
     try:
         file = unfinished.open("wb")

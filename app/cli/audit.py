@@ -1,4 +1,4 @@
-"""`remit audit …`: the log, from the console."""
+"""`remit audit …`: read, check and export the log."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,22 +24,24 @@ if TYPE_CHECKING:
 
 @click.group()
 def audit() -> None:
-    """The audit log: look into it, check it, take it elsewhere."""
+    """Read, verify, export and archive the audit log."""
 
 
 @audit.command("query")
 @WORKSPACE
 @filters
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many entries.")
-@click.option("--offset", type=click.IntRange(0), default=0, help="Skip so many first.")
 @click.option(
-    "--before", type=click.IntRange(1), help="Only entries before this one: where the last page said it ends."
+    "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="The most entries to print."
+)
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to skip first.")
+@click.option(
+    "--before", type=click.IntRange(1), help="Only entries before this one: the position that the last page ended with."
 )
 @JSON
 def query_entries(
     workspace: str, query: AuditQuery, limit: int, offset: int, before: int | None, as_json: bool
 ) -> None:
-    """Print entries, newest first. Where there are more than --limit, standard error says how to get them."""
+    """Print entries, newest first. If there are more than --limit, standard error says how to get them."""
     wanted = replace(query, limit=limit, offset=offset, before=before)
 
     async def read(services: "Services") -> tuple[AuditPage, dict[str, str]]:
@@ -67,7 +69,7 @@ def query_entries(
 
 
 def sentence(entry: AuditEntry, names: dict[str, str], width: int = 0) -> str:
-    """One line for a person; names: what agents are called. The tool's name takes at least `width` characters."""
+    """The entry on one line, for people; names: agent names by id. The tool name is padded to `width` characters."""
     result = entry.result or "unreadable"
     called = names.get(entry.agent_id, "")
     agent = f"agent {called} {entry.agent_id}" if called else f"agent {entry.agent_id}"
@@ -75,7 +77,7 @@ def sentence(entry: AuditEntry, names: dict[str, str], width: int = 0) -> str:
 
 
 async def _settled(services: "Services", workspace_id: str, query: AuditQuery) -> AuditQuery:
-    """The query with the id of the agent that it names."""
+    """The query with the id of the agent it names."""
     if query.agent_id is None:
         return query
     return replace(query, agent_id=await find_agent_id(services, workspace_id, query.agent_id))
@@ -84,7 +86,7 @@ async def _settled(services: "Services", workspace_id: str, query: AuditQuery) -
 async def _name_agents(
     services: "Services", workspace_id: str, entries: list[AuditEntry], names: dict[str, str]
 ) -> None:
-    """`names` has the alias, or else the name, of every agent of these entries that still exists."""
+    """Add the alias, or else the name, of every agent of these entries that still exists to `names`."""
     for agent_id in {entry.agent_id for entry in entries} - names.keys():
         try:
             agent = await services.agents.get(workspace_id, agent_id)
@@ -97,8 +99,15 @@ async def _name_agents(
 @audit.command("tail")
 @WORKSPACE
 @filters
-@click.option("--lines", "-n", type=click.IntRange(0, 1000), default=10, show_default=True, help="Begin so far back.")
-@click.option("--follow", "-f", "following", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(0, 1000),
+    default=10,
+    show_default=True,
+    help="The newest entries to print first.",
+)
+@click.option("--follow", "-f", "following", is_flag=True, help="Print new entries as they are appended, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
 def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
     """Print the newest entries, oldest first."""
@@ -117,7 +126,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
     async def read(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
         wanted = await _settled(services, workspace_id, query)
-        # What is appended between the two looks is in the second, because it begins where the log ended before.
+        # Entries appended between the two reads are in the second, which begins where the log ended before.
         newest = (await services.audit.backlog(workspace_id)).last_sequence
         if lines:
             page = await services.audit.query(workspace_id, replace(wanted, limit=lines, before=newest + 1))
@@ -148,7 +157,7 @@ def show_status(workspace: str, as_json: bool) -> None:
     click.echo(f"unsealed  {backlog.unsealed}, the oldest for {backlog.lag_seconds:.1f} s")
     click.echo(f"segments  {backlog.segments}")
     if backlog.poison:
-        click.echo(f"poison    {backlog.poison} entries could not be sealed as they were; see docs/audit.md", err=True)
+        click.echo(f"poison    {backlog.poison} entries could not be sealed unchanged; see docs/audit.md", err=True)
 
 
 @audit.command("export")
@@ -160,17 +169,17 @@ def show_status(workspace: str, as_json: bool) -> None:
     type=click.Choice([each.value for each in Format]),
     default="ndjson",
     show_default=True,
-    help="What to make of the entries.",
+    help="The format of the export.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, allow_dash=True),
     default="-",
-    help="A file; standard output if none.",
+    help="The file to write; standard output if left out.",
 )
 def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
-    """Write every entry that matches, oldest first. The last record says so; a file appears only when it is whole."""
+    """Export every matching entry, oldest first. The last record marks the end; a file appears only when complete."""
 
     async def write(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
@@ -186,10 +195,10 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> Non
 @WORKSPACE
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def archive_log(workspace: str, folder: Path) -> None:
-    """Write every sealed segment that FOLDER does not have yet to FOLDER/<workspace id>/.
+    """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
 
-    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention drops what is archived
-    and nothing else, unless REMIT_AUDIT_DROP_UNARCHIVED tells it to.
+    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
+    segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set.
     """
 
     async def write(services: "Services") -> int:

@@ -19,11 +19,11 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("agent")
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--action", help='What is attempted; "authorize" if left out.')
-@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"Where the service is; {URL}.")
-@click.option("--key", envvar=KEY, help=f"The API key that asks; {KEY}.")
-@click.option("--exit-code", is_flag=True, help="End with 3 unless the call is allowed, for scripts.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as the service gave it.")
+@click.option("--action", help='The attempted action; "authorize" if left out.')
+@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}.")
+@click.option("--key", envvar=KEY, help=f"The API key to ask with; {KEY}.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 unless the call is allowed, for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
 def authorize(
     agent: str,
     tool: str,
@@ -36,13 +36,13 @@ def authorize(
 ) -> None:
     """Ask whether AGENT may call TOOL; a real decision, in the log like any other.
 
-    VALUE is JSON where it can be read as such (120, true, [1, 2]) and a string where not.
+    VALUE is read as JSON where possible (120, true, [1, 2]), otherwise as a string.
 
-    Other commands work on the store, as its operator. This one talks to the service over HTTP with an API key, so
-    that what it shows is what an agent's runtime would be told.
+    Most commands work on the store, for its operator. This one calls the service over HTTP with an API key, so it shows
+    exactly what an agent's runtime would be told.
     """
     if key is None:
-        raise click.UsageError(f"Which API key asks? export {KEY}=$(remit keys create --raw)")
+        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --raw)")
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if action is not None:
         body["action"] = action
@@ -57,7 +57,7 @@ def authorize(
 
 
 def named_value(text: str) -> tuple[str, Any]:
-    """The two sides of `name=value`; the value as JSON where it is JSON, else as text. Raises UsageError."""
+    """The two sides of `name=value`; the value is parsed as JSON where possible, else a string. Raises UsageError."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.UsageError(f"{text!r} is not NAME=VALUE")
@@ -68,7 +68,7 @@ def named_value(text: str) -> tuple[str, Any]:
 
 
 def post_json(url: str, key: str, body: bytes) -> dict[str, Any]:
-    """The answer to the call. Raises ClickException with the service's own sentence, or what keeps it from us."""
+    """POST the body and return the JSON answer. Raises ClickException with the service's message or the failure."""
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 

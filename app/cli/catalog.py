@@ -1,4 +1,4 @@
-"""`remit catalog …`: which tools there are."""
+"""`remit catalog …`: the tools of a workspace."""
 
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -20,17 +20,17 @@ TOOL = click.argument("tool")
 
 @click.group()
 def catalog() -> None:
-    """Tools of a workspace, as their servers list them. A catalogue allows nothing: policies do."""
+    """Manage the tools of a workspace, as their servers list them. A catalogue allows nothing: policies do."""
 
 
 @catalog.command("import")
 @WORKSPACE
 @click.argument("file", type=click.File("rb"))
-@click.option("--prune", is_flag=True, help="Take the tools that the file does not have out of the catalogue.")
+@click.option("--prune", is_flag=True, help="Remove tools that are not in the file.")
 @JSON
 @REASON
 def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, reason: str) -> None:
-    """Put the tools of FILE (- is standard input) into the catalogue: what an MCP server answers to `tools/list`."""
+    """Import tools from FILE (- is standard input), an MCP server's answer to `tools/list`."""
     from app.errors import Invalid, PayloadTooLarge
     from app.http.api.catalog import tools_of
 
@@ -58,7 +58,7 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, rea
 @WORKSPACE
 @JSON
 def list_tools(workspace: str, as_json: bool) -> None:
-    """Print every tool that is known of, by name; those that only the log has are `seen`."""
+    """List every known tool by name; those known only from the log are `seen`."""
 
     async def read(services: "Services") -> list[CatalogToolView]:
         listing = await services.catalog.listing(await services.workspaces.find(workspace))
@@ -73,7 +73,7 @@ def list_tools(workspace: str, as_json: bool) -> None:
         print_json(found)
         return
     rows = [(each.name, "catalogue" if each.catalogued else "seen", _line(each)) for each in found]
-    print_table(("TOOL", "FROM", "WHAT IT IS"), rows, "No tool is known of; `remit catalog import FILE` brings some")
+    print_table(("TOOL", "FROM", "WHAT IT IS"), rows, "No tools are known; `remit catalog import FILE` adds some")
 
 
 @catalog.command("show")
@@ -102,7 +102,7 @@ def show_tool(workspace: str, tool: str, as_json: bool) -> None:
 @JSON
 @REASON
 def delete_tool(workspace: str, tool: str, as_json: bool, reason: str) -> None:
-    """Take a tool out of the catalogue; policies and log stay as they are."""
+    """Remove a tool from the catalogue; policies and log are unchanged."""
 
     async def delete(services: "Services") -> None:
         await services.catalog.delete_tool(await services.workspaces.find(workspace), tool, reason=reason)
@@ -115,6 +115,6 @@ def delete_tool(workspace: str, tool: str, as_json: bool, reason: str) -> None:
 
 
 def _line(tool: CatalogToolView) -> str:
-    """What a tool is, in one line that fits beside its name; a description is somebody else's text."""
+    """A one-line summary of the tool to print beside its name; its description is text from outside."""
     text = with_hidden_shown(" ".join((tool.title or tool.description or "-").split()))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

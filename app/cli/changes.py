@@ -21,13 +21,15 @@ RESOURCES = ("agent", "policy", "api_key", "webhook", "catalog")
 
 @click.command("changes")
 @WORKSPACE
-@click.option("--actor", help="Only what this key changed: its id or name; or `console`, or `breaker`.")
-@click.option("--type", "kind", type=click.Choice(RESOURCES), help="Only changes of these.")
-@click.option("--id", "resource_id", type=Uuid(), help="Only changes of the thing with this id.")
+@click.option("--actor", help="Only changes made with this key (id or name), by `console` or by `breaker`.")
+@click.option("--type", "kind", type=click.Choice(RESOURCES), help="Only changes to this type of thing.")
+@click.option("--id", "resource_id", type=Uuid(), help="Only changes to the thing with this id.")
 @click.option("--from", "from_", type=Time(), help="Only changes at or after this time: ISO 8601, a date, -24h.")
 @click.option("--to", type=Time(end=True), help="Only changes at or before this time; a date means its end.")
-@click.option("--limit", type=click.IntRange(1, _LARGEST_PAGE), default=100, show_default=True, help="At most so many.")
-@click.option("--before", help="Only changes before this one: where the last page said it ends.")
+@click.option(
+    "--limit", type=click.IntRange(1, _LARGEST_PAGE), default=100, show_default=True, help="The most changes to print."
+)
+@click.option("--before", help="Only changes before this one: the position that the last page ended with.")
 @JSON
 def changes(
     workspace: str, actor: str | None, kind: str | None, resource_id: str | None, from_: int | None, to: int | None,
@@ -40,7 +42,7 @@ def changes(
         from app.store.changes import is_change_id
 
         if before is not None and not is_change_id(before):
-            raise click.BadParameter("is not where a page ended", param_hint="--before")
+            raise click.BadParameter("is not a position that a page ended with", param_hint="--before")
         workspace_id = await services.workspaces.find(workspace)
         actor_id = actor if actor in (None, BREAKER, CONSOLE) else canonical_uuid(actor or "")
         if actor is not None and actor_id is None:
@@ -61,7 +63,7 @@ def changes(
         print_json(page.changes)
     else:
         heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
-        print_table(heads, [_row(each) for each in page.changes], "Nothing was changed, or nothing like that")
+        print_table(heads, [_row(each) for each in page.changes], "No change matches")
     if page.older_than is not None:
         click.echo(f"There are older ones: add --before {page.older_than} for the next page", err=True)
 

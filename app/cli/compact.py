@@ -10,7 +10,7 @@ from app.logs import configure_logging
 def compact() -> None:
     """Seal audit streams into segments until Ctrl-C or SIGTERM.
 
-    `remit serve` runs one already. More of them, here or on other machines, do no harm and take over when one dies.
+    `remit serve` already runs one. Further compactors, here or on other machines, do no harm and take over if it dies.
     """
     from app.serve import compactor
 

@@ -1,4 +1,4 @@
-"""`remit decisions …`: what became of calls, reported with the key that asked."""
+"""`remit decisions …`: report the outcome of calls, with the key that asked."""
 
 import click
 
@@ -10,7 +10,7 @@ from app.model.outcomes import CallStatus
 
 @click.group()
 def decisions() -> None:
-    """Decisions that were given. Needs REMIT_API_KEY, the key that asked for them."""
+    """Report on past decisions. Needs REMIT_API_KEY, the key that asked for them."""
 
 
 @decisions.command("outcome")
@@ -19,7 +19,7 @@ def decisions() -> None:
 @click.argument("status", type=click.Choice([each.value for each in CallStatus]))
 @JSON
 def report_outcome(url: str, decision_id: str, status: str, as_json: bool) -> None:
-    """Report what became of an allowed call: once, within 24 hours."""
+    """Report the outcome of an allowed call: once, within 24 hours."""
     found = Remote.from_env(url, "the key that asked for the decision").call(
         "POST", f"/v1/decisions/{decision_id}/outcome", {"status": status}
     )

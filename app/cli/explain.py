@@ -1,4 +1,4 @@
-"""`remit explain`: why the service would answer a call as it would; `remit audit explain`: why it did."""
+"""`remit explain`: why the service would give an answer; `remit audit explain`: why it gave one."""
 
 import json
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,7 +22,13 @@ _SHOWN = 60
 @click.argument("agent")
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--context", "context", multiple=True, metavar="NAME=VALUE", help="What the caller vouches for; repeat.")
+@click.option(
+    "--context",
+    "context",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Context that the caller vouches for; may be repeated.",
+)
 @click.option("--at", type=Time(), help="When the call would be made: ISO 8601 or a date; now if left out.")
 @click.option(
     "--policy",
@@ -31,9 +37,9 @@ _SHOWN = 60
     type=click.File("rb"),
     help="A draft as JSON, or a list; may be repeated.",
 )
-@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"Where the service is; {URL}.")
-@click.option("--key", envvar=KEY, help=f"The API key that asks, with the scope read or policies; {KEY}.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as the service gave it.")
+@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}.")
+@click.option("--key", envvar=KEY, help=f"The API key to ask with, with the scope read or policies; {KEY}.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
 def explain(
     agent: str,
     tool: str,
@@ -45,13 +51,13 @@ def explain(
     key: str | None,
     as_json: bool,
 ) -> None:
-    """Print whether AGENT might call TOOL, and why, rule by rule; nothing is taken, logged or created.
+    """Print whether AGENT might call TOOL, and why, rule by rule; nothing is counted, logged or created.
 
-    VALUE is JSON where it can be read as such (120, true, [1, 2]) and a string where not. A draft with the id of a
-    policy stands in its place; one without is added.
+    VALUE is read as JSON where possible (120, true, [1, 2]), otherwise as a string. A draft with the id of a policy
+    replaces it; one without an id is added.
     """
     if key is None:
-        raise click.UsageError(f"Which API key asks? export {KEY}=$(remit keys create --raw)")
+        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --raw)")
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if context:
         body["context"] = dict(map(named_value, context))
@@ -71,9 +77,9 @@ def explain(
 @click.argument("entry", type=Uuid())
 @JSON
 def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
-    """Print why a decision of the log was made, rule by rule, by the policies of its time. ENTRY is its id.
+    """Print why a logged decision was made, rule by rule, by the policies of its time. ENTRY is its id.
 
-    What the log does not hold is said to be unknown, and never guessed.
+    What the log does not hold is reported as unknown, never guessed.
     """
     import msgspec
 
@@ -92,7 +98,7 @@ def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
 
 
 def print_explanation(told: dict[str, Any]) -> None:
-    """The answer, and a row for each rule and for each policy that has none."""
+    """Print the answer, then a row for each rule and for each policy without rules."""
     result = str(told["result"])
     click.echo(f"{click.style(result, fg=COLOURS.get(result))}  {told['reason']}")
     if told.get("retryAfterSeconds") is not None:
@@ -111,12 +117,12 @@ def print_explanation(told: dict[str, Any]) -> None:
             rows.append((kind, name, which, _words(rule["part"]), rule["pattern"] or "-", _about(rule)))
             kind = name = ""
     click.echo()
-    hint = "No policy governs the agent, so every call of it is denied; `remit policies create` makes one"
+    hint = "No policy governs the agent, so every call of it is denied; `remit policies create` creates one"
     print_table(("ASKED", "POLICY", "RULE", "CAME TO", "COVERS BY", "BECAUSE OF"), rows, hint)
 
 
 def _with_shadow(shadow: dict[str, Any], result: str) -> str:
-    """What it would be if the shadow policies were enforced."""
+    """What the result would be if the shadow policies were enforced."""
     if shadow["result"] == result:
         return "the same if the shadow policies were enforced"
     rule = shadow["rule"]
@@ -126,7 +132,7 @@ def _with_shadow(shadow: dict[str, Any], result: str) -> str:
 
 
 def _about(rule: dict[str, Any]) -> str:
-    """What a rule saw: its reason, the values it reads, and how full it is."""
+    """A rule's reason, the values it reads, and how full its quota is."""
     parts = [rule["reason"]] if rule["reason"] else []
     if rule["reason"] is None or rule["part"] == "unknown":
         parts += (f"{each['name']}={_value(each)}" for each in rule["values"])

@@ -1,4 +1,4 @@
-"""What people call a thing by: its id, or a name that only one has; an agent by its alias, a key by its beginning."""
+"""Find things by id or by a name that only one has; agents also by alias, keys by their first characters."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -30,7 +30,7 @@ async def find_agent(services: "Services", workspace_id: str, called: str) -> Ag
 
 
 async def find_agent_id(services: "Services", workspace_id: str, called: str) -> str:
-    """The same agent's id; of one that is given by its id nobody asks whether it still exists."""
+    """The same agent's id; an id is returned as it is, whether or not the agent exists."""
     return canonical_uuid(called) or (await find_agent(services, workspace_id, called)).id
 
 
@@ -39,7 +39,7 @@ async def find_policy(
 ) -> "Policy":
     """The policy with this id or, if only one has it, this key or else this name. Raises PolicyNotFound, Invalid.
 
-    agent, group: look only at those of this agent or this group.
+    agent, group: search only the policies of this agent or group.
     """
     if (policy_id := canonical_uuid(called)) is not None:
         return await services.policies.get(workspace_id, policy_id)
@@ -53,7 +53,7 @@ async def find_policy(
 
 
 async def find_key(services: "Services", workspace_id: str, called: str) -> ApiKey:
-    """The key with this id, with this beginning (`svc_1f3a…`) or, if only one has it, this name.
+    """The key with this id, with these first characters (`svc_1f3a…`) or, if only one has it, this name.
 
     Raises ApiKeyNotFound, Invalid.
     """

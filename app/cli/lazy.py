@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when they are asked for: `remit --help` loads no store and no service."""
+"""Command groups that import a command when it is used: `remit --help` loads neither store nor service."""
 
 from importlib import import_module
 from typing import Any
@@ -9,8 +9,8 @@ import click
 class LazyGroup(click.Group):
     """A group that knows its commands as `name: "module:attribute"`.
 
-    A module of commands imports at its top what describes them, and in their bodies what carries them out.
-    also: further names that lead to a command and are not listed.
+    A command module imports at the top what describes its commands, and inside them what runs them.
+    also: further names of commands, not listed in the help.
     """
 
     def __init__(self, *args: Any, lazily: dict[str, str], also: dict[str, str], **kwargs: Any) -> None:

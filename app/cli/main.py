@@ -1,4 +1,4 @@
-"""`remit`: the console. Results go to stdout, everything else to stderr; 0 = done, 1 = failed, 2 = misused."""
+"""`remit`: the console. Results go to stdout, the rest to stderr; exit codes: 0 = done, 1 = failed, 2 = misused."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ COMMANDS = {
     "workspaces": "app.cli.workspaces:workspaces",
 }
 SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "webhooks", "workspace": "workspaces"}
-"""`remit key create` is `remit keys create`; help lists one of the two."""
+"""`remit key create` means `remit keys create`; the help lists one of the two."""
 
 
 class Console(LazyGroup):
-    """Ends with one sentence where a setting, the store or the request is at fault."""
+    """Turns an error in a setting, the store or the request into one sentence on stderr."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -45,10 +45,10 @@ class Console(LazyGroup):
 @click.group(cls=Console, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="remit")
 def main() -> None:
-    """Remit decides whether an AI agent may call a tool, and keeps the record of every answer.
+    """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 
-    Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without
-    REMIT_REDIS_URL the store is embedded and keeps its files in REMIT_DATA_DIR (var).
+    Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without REMIT_REDIS_URL
+    the store is embedded and keeps its files in REMIT_DATA_DIR (var).
 
     Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was misused.
     """

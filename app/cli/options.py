@@ -1,4 +1,4 @@
-"""Options that several commands have, and the types of their values."""
+"""Options shared by several commands, and the types of their values."""
 
 import re
 import time
@@ -17,8 +17,8 @@ from app.model.times import parse_moment_ms
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OF_AGENT = click.option("--agent", help="Whose policy it is: an agent's.")
-OF_GROUP = click.option("--group", help="Whose policy it is: a group's.")
+OF_AGENT = click.option("--agent", help="The agent that owns the policy.")
+OF_GROUP = click.option("--group", help="The group that owns the policy.")
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
@@ -31,12 +31,12 @@ _LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
 
 class Name(click.ParamType[str]):
-    """What the API takes as a name: 1 to 255 characters that can be seen."""
+    """A name as the API accepts it: 1 to 255 visible characters."""
 
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it was given."""
+        """The name, unchanged."""
         if not 1 <= len(value) <= _LONGEST_NAME:
             self.fail(f"must have 1 to {_LONGEST_NAME} characters", param, ctx)
         try:
@@ -47,12 +47,12 @@ class Name(click.ParamType[str]):
 
 
 class Description(click.ParamType[str]):
-    """What the API takes as a description: up to 2000 characters that can be seen, and line breaks."""
+    """A description as the API accepts it: up to 2000 visible characters and line breaks."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it was given."""
+        """The text, unchanged."""
         if len(value) > _LONGEST_DESCRIPTION:
             self.fail(f"must have at most {_LONGEST_DESCRIPTION} characters", param, ctx)
         try:
@@ -63,7 +63,7 @@ class Description(click.ParamType[str]):
 
 
 class AgentAlias(click.ParamType[str]):
-    """What the API takes as an agent's alias; where it can be removed, an empty one, too."""
+    """An agent's alias as the API accepts it; the empty string removes it, where that is possible."""
 
     name = "alias"
 
@@ -71,7 +71,7 @@ class AgentAlias(click.ParamType[str]):
         self._empty = empty
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The alias as it was given."""
+        """The alias, unchanged."""
         if self._empty and not value:
             return ""
         try:
@@ -82,12 +82,12 @@ class AgentAlias(click.ParamType[str]):
 
 
 class Group(click.ParamType[str]):
-    """What the API takes as the name of a group: 1 to 64 characters that can be seen."""
+    """A group's name as the API accepts it: 1 to 64 visible characters."""
 
     name = "group"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it was given."""
+        """The name, unchanged."""
         if not 1 <= len(value) <= _LONGEST_GROUP:
             self.fail(f"must have 1 to {_LONGEST_GROUP} characters", param, ctx)
         try:
@@ -98,12 +98,12 @@ class Group(click.ParamType[str]):
 
 
 class Why(click.ParamType[str]):
-    """What the API takes as the reason of a change: up to 500 characters that can be seen."""
+    """The reason of a change as the API accepts it: up to 500 visible characters."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it was given."""
+        """The text, unchanged."""
         if len(value) > _LONGEST_REASON:
             self.fail(f"must have at most {_LONGEST_REASON} characters", param, ctx)
         try:
@@ -113,27 +113,28 @@ class Why(click.ParamType[str]):
         return str(value)
 
 
-REASON = click.option("--reason", type=Why(), default="", help="Why, for who reads the trail of changes.")
+REASON = click.option("--reason", type=Why(), default="", help="Why, for readers of the trail of changes.")
 
 
 class Duration(click.ParamType[int]):
-    """A span of time: 0, or a number with its unit, up to ten years; in ms."""
+    """A duration in ms: 0, or a number with a unit, up to ten years."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The span in milliseconds."""
+        """The duration in milliseconds."""
         match = re.fullmatch(r"([0-9]{1,9})([smhd])", "0s" if value == "0" else value)
         span_ms = int(match[1]) * _UNITS_MS[match[2]] if match else _LONGEST_MS + 1
         if span_ms > _LONGEST_MS:
-            self.fail("must be 0 or a number of s, m, h or d, such as 90m; up to 3650d", param, ctx)
+            self.fail("must be 0, or a number followed by s, m, h or d, such as 90m; at most 3650d", param, ctx)
         return span_ms
 
 
 class Time(click.ParamType[int]):
-    """A moment as ms since the epoch: an ISO 8601 time or date, or what people say for one.
+    """A time in ms since the epoch: an ISO 8601 time or date, or a word such as `yesterday`.
 
-    end: a date, `today` and `yesterday` mean their last millisecond and not their first. Without an offset it is UTC.
+    end: a date, `today` and `yesterday` mean their last millisecond instead of their first. Without an offset it is
+    UTC.
     """
 
     name = "time"
@@ -167,7 +168,7 @@ class Shadow(Uuid):
 
 
 def filters(command: F) -> F:
-    """The options that narrow what a command looks at; they arrive as one AuditQuery, `query`."""
+    """The options that filter audit entries; the command receives them as one AuditQuery, `query`."""
 
     @wraps(command)
     def with_query(
@@ -196,7 +197,7 @@ def filters(command: F) -> F:
         click.option("--tool", help="Only entries for this tool."),
         click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
         click.option("--id", "entry_id", type=Uuid(), help="Only the entry with this id."),
-        click.option("--key", type=Uuid(), help="Only entries of calls with this API key."),
+        click.option("--key", type=Uuid(), help="Only entries of calls made with this API key."),
         click.option("--policy", type=Uuid(), help="Only entries that this policy decided."),
         click.option("--rule-type", help="Only entries that a rule of this type decided."),
         click.option(

@@ -34,21 +34,21 @@ _LAZILY = {
 
 @click.group(cls=LazyGroup, lazily=_LAZILY, also={})
 def policies() -> None:
-    """Policies of agents. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
+    """Manage policies. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
 
     Keys and names of policies are looked up among all, or among those of --agent or --group. `create` and `update` take
-    a file with what POST /v1/policies takes but for whom it governs: name, rules, and if wanted kind, mode, ….
-    `export`, `diff` and `apply` are about files with all policies of an agent, of a group or of the workspace.
+    a file with the body of POST /v1/policies without its owner: name, rules, and optionally kind, mode, …. `export`,
+    `diff` and `apply` work with files that hold all policies of an agent, of a group or of the workspace.
     """
 
 
 @policies.command("list")
 @WORKSPACE
-@click.option("--agent", help="Only those of this agent, in the order in which they are evaluated.")
+@click.option("--agent", help="Only those of this agent, in evaluation order.")
 @click.option("--group", help="Only those of this group.")
 @JSON
 def list_policies(workspace: str, agent: str | None, group: str | None, as_json: bool) -> None:
-    """Print a workspace's policies."""
+    """List a workspace's policies."""
 
     async def read(services: "Services") -> "tuple[list[Policy], dict[str, str]]":
         workspace_id = await services.workspaces.find(workspace)
@@ -72,7 +72,7 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
         )
         for each in found
     ]
-    hint = "There is no policy; `remit policies create AGENT --file FILE` makes one"
+    hint = "There are no policies; `remit policies create AGENT --file FILE` creates one"
     print_table(("ID", "PRIORITY", "MODE", "RULES", "GOVERNS", "KEY", "NAME"), rows, hint)
 
 
@@ -83,7 +83,7 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
 @OF_GROUP
 @JSON
 def show_policy(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
-    """Print one policy, a rule a line."""
+    """Print one policy, one rule per line."""
 
     async def read(services: "Services") -> "Policy":
         return await find_policy(services, await services.workspaces.find(workspace), policy, agent, group)
@@ -117,7 +117,7 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
 def delete_policy(
     workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str
 ) -> None:
-    """Remove a policy and its quotas."""
+    """Delete a policy and its quotas."""
 
     async def delete(services: "Services") -> str:
         workspace_id = await services.workspaces.find(workspace)
@@ -138,12 +138,12 @@ policies.add_command(roll_back)
 
 
 def _state(policy: "Policy") -> str:
-    """Its mode, or that it is off."""
+    """Its mode, or `off` if it is disabled."""
     return policy.mode.value if policy.enabled else "off"
 
 
 def _governed(policy: "Policy", names: dict[str, str]) -> str:
-    """The agent by its name or id, the group, or the whole workspace."""
+    """The agent's name or id, the group, or the whole workspace."""
     if policy.agent_id is not None:
         return names.get(policy.agent_id, policy.agent_id)
     return "every agent" if policy.group is None else f"group {policy.group}"

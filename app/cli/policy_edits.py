@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST = 0, 1_000_000
 FILE = click.File("rb")
 MODE = click.option(
-    "--mode", type=click.Choice(["enforce", "shadow"]), help="Whether it decides, or only says where it would have."
+    "--mode", type=click.Choice(["enforce", "shadow"]), help="Whether it decides, or only records where it would have."
 )
-STRICT = click.option("--strict", is_flag=True, help="Write nothing and end with 3 if there is a warning.")
+STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit with 3 if there is a warning.")
 
 
 @click.command("create")
 @WORKSPACE
 @click.argument("agent", required=False)
-@click.option("--group", help="Whose policy it is, instead of an agent's: a group's.")
+@click.option("--group", help="The group that owns the policy, instead of an agent.")
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
 @MODE
 @STRICT
@@ -36,10 +36,10 @@ def create_policy(
     workspace: str, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
     as_json: bool, reason: str,
 ) -> None:  # fmt: skip
-    """Make a policy of AGENT or of a group; it governs from the next decision on.
+    """Create a policy of AGENT or of a group; it applies from the next decision on.
 
-    With neither it is a guardrail of the whole workspace, and the file says so: "kind": "guardrail". What is valid and
-    probably not meant is said on stderr.
+    With neither it is a guardrail of the whole workspace, and the file must say so: "kind": "guardrail". Warnings about
+    rules that are valid but probably not meant go to stderr.
     """
     from msgspec.structs import asdict, replace
 
@@ -75,8 +75,12 @@ def create_policy(
 @OF_GROUP
 @click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")
 @click.option("--name", type=Name(), help="Its new name.")
-@click.option("--priority", type=click.IntRange(_LOWEST, _HIGHEST), help="Its new priority; higher is asked first.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether it is asked at all.")
+@click.option(
+    "--priority",
+    type=click.IntRange(_LOWEST, _HIGHEST),
+    help="Its new priority; higher priorities are evaluated first.",
+)
+@click.option("--enable/--disable", "enabled", default=None, help="Whether it is evaluated at all.")
 @MODE
 @STRICT
 @JSON
@@ -85,7 +89,7 @@ def update_policy(
     workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
     priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
 ) -> None:  # fmt: skip
-    """Change a policy; what is not given stays. Rate limits keep their calls where tools and window stay."""
+    """Change a policy; fields not given stay. Rate limits whose tools and window stay keep their counted calls."""
     if (file, name, priority, enabled, mode) == (None,) * 5:
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
     from msgspec.structs import asdict, replace

@@ -1,4 +1,4 @@
-"""`remit policy export` and `schema`: what a workspace has, as files, and what editors know of them."""
+"""`remit policy export` and `schema`: a workspace's policies as files, and the schema of such files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @click.command("export")
 @WORKSPACE
 @URL
-@click.option("--agent", help="Only this agent's; printed if no folder is given.")
-@click.option("--group", help="Only this group's; printed if no folder is given.")
+@click.option("--agent", help="Only this agent's policies; printed if no folder is given.")
+@click.option("--group", help="Only this group's policies; printed if no folder is given.")
 @click.option("--json", "as_json", is_flag=True, help="JSON files instead of YAML.")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
 def export_policies(
@@ -25,7 +25,7 @@ def export_policies(
 ) -> None:
     """Write policies as files: one for each agent and group that has any, and one for the workspace.
 
-    What is in FOLDER already is replaced where it has the same name, and nothing else is touched.
+    Files in FOLDER with the same names are replaced; others are left alone.
     """
     from app.cli.policy_sets import with_sets
     from app.policy_files.written import as_json as to_json
@@ -50,14 +50,14 @@ def export_policies(
 
 @click.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of policy files, for editors; a service has it at /v1/policies/schema.json."""
+    """Print the JSON Schema of policy files, for editors; the service provides it at /v1/policies/schema.json."""
     from app.http.openapi.policy_schema import schema
 
     print_json(schema())
 
 
 async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """For each owner that has policies the name of its file, without the ending, and what is in it."""
+    """For each owner of policies, its file's name without the extension, and its content."""
     from msgspec.structs import replace
 
     from app.cli.policy_sets import Owner, owners_in

@@ -1,4 +1,4 @@
-"""Policies in files: what POST and PATCH /v1/policies take, but for whom they govern."""
+"""Policies in files: the bodies of POST and PATCH /v1/policies, without the owner."""
 
 from typing import BinaryIO, TypeVar
 
@@ -37,7 +37,7 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What to change of one."""
+    """Changes to a policy."""
 
     name: DisplayName | UnsetType = UNSET
     kind: PolicyKind | UnsetType = UNSET
@@ -61,7 +61,7 @@ T = TypeVar("T", PolicyFile, PolicyChanges)
 
 
 def read_file(file: BinaryIO, kind: type[T]) -> T:
-    """What the file holds. Raises ClickException that names the file and the place in it."""
+    """The file's content. Raises ClickException that names the file and the place in it."""
     try:
         value = msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -74,7 +74,7 @@ def read_file(file: BinaryIO, kind: type[T]) -> T:
 
 
 def new_policy(file: str, given: PolicyFile, agent_id: str | None, group: str | None) -> Policy:
-    """The policy that it would become. Raises ClickException if it cannot be one of theirs."""
+    """The policy that the file describes. Raises ClickException if the owner cannot have such a policy."""
     try:
         entry = PolicyEntry(**asdict(given))
         require_entries([entry], agent_id, group)
@@ -86,7 +86,7 @@ def new_policy(file: str, given: PolicyFile, agent_id: str | None, group: str | 
 
 
 def changed_policy(held: Policy, given: PolicyChanges) -> Policy:
-    """The policy that it would become."""
+    """The changed policy."""
     changes = {name: value for name, value in asdict(given).items() if value is not UNSET}
     changed = replace(held, **changes)
     return replace(changed, rules=tuple(changed.rules))

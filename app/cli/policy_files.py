@@ -1,4 +1,4 @@
-"""`remit policy diff` and `apply`: what files would change, and policies as they have them."""
+"""`remit policy diff` and `apply`: compare files with the stored policies, and make them current."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,17 +17,21 @@ if TYPE_CHECKING:
 
 DIFFERS = 3
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-_URL_HELP = "A running service, asked with the key of REMIT_API_KEY; else the store itself."
+_URL_HELP = "A running service, called with REMIT_API_KEY; by default the store itself."
 URL = click.option("--url", envvar="REMIT_URL", help=_URL_HELP)
 PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these owners that are not in the files.")
 FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to print it."
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="The output format."
 )
 REPLAY = click.option(
-    "--replay", "span_ms", type=Duration(), metavar="SPAN", help="Also replay the log of SPAN (24h) and print flips."
+    "--replay",
+    "span_ms",
+    type=Duration(),
+    metavar="SPAN",
+    help="Also replay the last SPAN (24h) of the log and print the flips.",
 )
 EXIT_CODE = click.option(
-    "--exit-code", is_flag=True, help=f"End with {DIFFERS} if anything would change; with --replay, if any call flips."
+    "--exit-code", is_flag=True, help=f"Exit with {DIFFERS} if anything would change; with --replay, if any call flips."
 )
 
 
@@ -56,21 +60,21 @@ def diff_policies(
 @REPLAY
 @EXIT_CODE
 @REASON
-@click.option("--create-agents", is_flag=True, help="Make agents that do not exist, with the groups that files name.")
+@click.option("--create-agents", is_flag=True, help="Create missing agents, with the groups that the files name.")
 @FILES
 def apply_policies(
     workspace: str, url: str | None, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
     reason: str, create_agents: bool, paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Make the policies in these files current: each file at once or not at all.
+    """Make the policies in these files current: each file as a whole or not at all.
 
-    All files are read and compared before the first is applied. One whose owner's policies changed in between is
-    refused, and so are those after it; say `apply` again.
+    All files are read and compared before the first is applied. If an owner's policies change in between, its file and
+    those after it are refused; run `apply` again.
     """
     from app.cli.policy_sets import with_sets
 
     if not dry_run and (span_ms is not None or exit_code):
-        raise click.UsageError("--replay and --exit-code are about what would change; give --dry-run with them")
+        raise click.UsageError("--replay and --exit-code need --dry-run, as they describe what would change")
     files = read_files(paths)
     if dry_run:
         _preview(files, workspace, url, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
@@ -89,7 +93,7 @@ def _preview(
     files: "Sequence[ReadFile]", workspace: str, url: str | None, form: str, span_ms: int | None,
     *, prune: bool, create: bool, exit_code: bool,
 ) -> None:  # fmt: skip
-    """Print what would change and, for a span, what would flip; nothing is changed."""
+    """Print what would change and, given a span, what would flip; nothing is changed."""
     from app.cli.policy_flips import replayed
     from app.cli.policy_sets import with_sets
 
@@ -105,7 +109,7 @@ def _preview(
 
 
 def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
-    """The policy files that are named or lie in folders that are named. Raises ClickException."""
+    """The policy files given, or found in the folders given. Raises ClickException."""
     from app.policy_files.policy_file import FileError, find_files, read_policy_file, require_one_file_each
 
     try:
@@ -149,7 +153,7 @@ async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
     except AgentNotFound as error:
         if create:
             return Owner("", None)
-        message = f'{error}. `remit agents create "{called}"` makes it, and so does `--create-agents`'
+        message = f'{error}. `remit agents create "{called}"` creates it, and so does `--create-agents`'
         raise AgentNotFound(message) from None
 
 

@@ -1,4 +1,4 @@
-"""What applying policy files would do: to the policies, and to the answers that calls of the log got."""
+"""The effect of applying policy files: on the policies, and on the results of logged calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """What applying one file would do. held: what is there; None = the agent is not there."""
+    """The effect of applying one file. held: the stored set; None = the agent does not exist."""
 
     read: "ReadFile"
     owner: Owner
@@ -27,9 +27,9 @@ class Plan(NamedTuple):
 
 
 async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
-    """For each file that changes anything, by its owner, which answers of the latest `span_ms` would flip.
+    """For each file that changes anything, by its owner, which results of the latest `span_ms` would flip.
 
-    Each file by itself, beside the policies that the others' owners have now. A new agent has no calls to be replayed.
+    Each file is replayed on its own, beside the other owners' current policies. A new agent has no calls to replay.
     Raises ClickException that names the file.
     """
     from app.errors import AppError
@@ -46,7 +46,7 @@ async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str
 
 
 def flips_as_text(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
-    """Lines for a terminal, below those of the differences."""
+    """The flips as lines for a terminal, to print below the differences."""
     for owner, report in reports.items():
         yield ""
         yield f"{with_hidden_shown(owner)}, replayed:"
@@ -65,7 +65,7 @@ def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
 
 
 def flips_as_json(differences: Sequence[Difference], reports: "Mapping[str, ReplayReport]") -> list[dict[str, Any]]:
-    """The differences, each with the report of its `replay`; null where nothing was to be replayed."""
+    """The differences, each with the report of its `replay`; null where nothing was replayed."""
     import msgspec
 
     plain = [(each.owner, msgspec.to_builtins(each)) for each in differences]

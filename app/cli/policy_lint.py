@@ -1,4 +1,4 @@
-"""`remit policy lint`, and the warnings of commands that write: what is valid in policies and probably not meant."""
+"""`remit policy lint`, and the warnings of commands that write: rules that are valid but probably not meant."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StoredWarning(Struct, frozen=True, rename="camel"):
-    """Something that a policy of a store does and that is probably not meant."""
+    """A warning about a stored policy."""
 
     owner: str
     policy_id: str
@@ -33,19 +33,19 @@ class StoredWarning(Struct, frozen=True, rename="camel"):
 @click.command("lint")
 @WORKSPACE
 @URL
-@click.option("--agent", help="The policies that are stored of this agent: its id, alias or name.")
-@click.option("--group", help="The policies that are stored of this group.")
-@click.option("--strict", is_flag=True, help=f"End with {NOT_SO} if there is a warning.")
+@click.option("--agent", help="The stored policies of this agent: its id, alias or name.")
+@click.option("--group", help="The stored policies of this group.")
+@click.option("--strict", is_flag=True, help=f"Exit with {NOT_SO} if there is a warning.")
 @JSON
 @click.argument("paths", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 def lint(
     workspace: str, url: str | None, agent: str | None, group: str | None, strict: bool, as_json: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Say what is valid in policies and probably not meant. A folder stands for all policy files in it.
+    """Warn about rules that are valid but probably not meant. A folder stands for all policy files in it.
 
-    Files are judged without a store: each agent's and group's together with the workspace's, if that is among them.
-    Without a file it is about the policies that are stored, each beside all that governs the same agents: those of
+    Files are judged without a store: those of each agent and group together with the workspace's, if that file is
+    given. Without a file, the stored policies are judged, each beside all others that govern the same agents: those of
     --agent or --group, or all of --workspace.
     """
     if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
@@ -77,7 +77,7 @@ async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, 
 
 
 def told(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
-    """A line for each, in which nothing can move the cursor."""
+    """One line for each warning, free of characters that move the cursor."""
     from app.model.text import with_hidden_shown
 
     yield from (with_hidden_shown(f"Warning: {each.path}: {each.code}: {each.message}") for each in warnings)
@@ -110,7 +110,7 @@ def _in_store(workspace: str, url: str | None, agent: str | None, group: str | N
 
 
 async def _about(sets: "Sets", owner: "Owner", called: dict[str, str]) -> list[StoredWarning]:
-    """called: what people call each agent, by its id."""
+    """The owner, for people. called: agent names by id."""
     policies = (await sets.get(owner)).policies
     name = "workspace" if owner.group is None else f"group {owner.group}"
     if owner.agent_id is not None:

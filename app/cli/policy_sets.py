@@ -1,4 +1,4 @@
-"""Where `remit policy` finds sets of policies: in the store, or in a running service over HTTP."""
+"""Where `remit policy` reads and writes policy sets: the store, or a running service over HTTP."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Owner(Struct, frozen=True):
-    """Whose policies: an agent's ("" = one that is to be made), a group's or, with neither, the workspace's."""
+    """The owner of a set: an agent ("" = one still to be created), a group or, with neither, the workspace."""
 
     agent_id: str | None
     group: str | None
@@ -31,7 +31,7 @@ class Owner(Struct, frozen=True):
 
 
 class Sets(Protocol):
-    """Reads and writes sets of one workspace."""
+    """Reads and writes the policy sets of one workspace."""
 
     async def agent(self, called: str) -> tuple[str, str]:
         """Id and name of the agent with this id, this alias or, if only one has it, this name.
@@ -40,30 +40,30 @@ class Sets(Protocol):
         """
 
     async def create_agent(self, agent: "FileAgent", reason: str) -> str:
-        """The id of a new agent."""
+        """Create an agent and return its id."""
 
     async def get(self, owner: Owner) -> PolicySet: ...
 
     async def put(
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
     ) -> AppliedSet:
-        """The entries are current, if the version is still this one."""
+        """Make the entries current, if the version is still this one."""
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
-        """Which results of the log's calls, of the latest `span_ms`, would flip if these were all of its policies."""
+        """Which results of the latest `span_ms` of the log would flip if these were all policies of the owner."""
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
-        """For each of the owner's policies what is probably not meant, beside all that governs the same agents."""
+        """The warnings about each of the owner's policies, beside all others that govern the same agents."""
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
 
     def policies(self) -> "AsyncIterator[tuple[str | None, str | None]]":
-        """Of each policy the agent's id and the group."""
+        """For each policy, the agent's id and the group that own it."""
 
 
 class StoreSets:
-    """The sets that the store holds."""
+    """Policy sets in the store."""
 
     def __init__(self, services: "Services", workspace_id: str) -> None:
         self._services = services
@@ -122,7 +122,7 @@ class StoreSets:
 
 
 def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T]]) -> T:
-    """What `act` gives with the sets of the service at the URL or, without one, of the store."""
+    """The result of `act` with the sets of the service at the URL or, without one, of the store."""
     if url is not None:
         import asyncio
 
@@ -130,7 +130,7 @@ def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T
         from app.cli.remote_policy_sets import RemoteSets
 
         if not os.environ.get("REMIT_API_KEY"):
-            message = "REMIT_API_KEY is not set; `remit keys create --name deploy --scope policies` makes a key for it"
+            message = "REMIT_API_KEY is not set; `remit keys create --name deploy --scope policies` creates one"
             raise click.UsageError(message)
         return asyncio.run(_on(act, RemoteSets(Remote.from_env(url))))
     from app.cli.session import with_services
@@ -146,7 +146,7 @@ async def _on(act: Callable[[Sets], Awaitable[T]], sets: Sets) -> T:
 
 
 async def owners_in(sets: Sets) -> list[Owner]:
-    """Everybody who has a policy, the workspace first."""
+    """Every owner of a policy, the workspace first."""
     found = {each async for each in sets.policies()}
     return [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
 

@@ -1,4 +1,4 @@
-"""`remit policy test`: files by themselves, without a store and without a service."""
+"""`remit policy test`: tests policy files without a store and without a service."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ NOT_SO = 3
 @JSON
 @FILES
 def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
-    """Run the tests in *.test.yaml files; a folder stands for all of them in it. Ends with 3 if one fails.
+    """Run the tests in *.test.yaml files; a folder stands for all of them in it. Exits with 3 if one fails.
 
-    Limits and sessions are simulated on each test's own timeline, on which nothing has happened when it begins.
+    Limits and sessions are simulated on a separate timeline for each test, which begins empty.
     """
     from app.policy_files.policy_file import FileError, find_files
     from app.policy_files.test_file import read_test_file

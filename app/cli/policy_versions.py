@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("policy")
 @JSON
 def list_versions(workspace: str, policy: str, as_json: bool) -> None:
-    """Print what became of a policy, newest first: who changed it, when, what and why."""
+    """Print a policy's versions, newest first: who changed it, when, what and why."""
     from app.views.policy_versions import PolicyVersionView
 
     async def read(services: "Services") -> "list[PolicyVersion]":

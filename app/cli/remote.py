@@ -1,4 +1,4 @@
-"""A running service over HTTP: for commands in which it matters whose key is used."""
+"""Calls to a running service over HTTP, for commands where it matters whose key is used."""
 
 import http.client
 import json
@@ -24,9 +24,9 @@ class Remote:
 
     @classmethod
     def from_env(cls, url: str, whose: str = "") -> "Remote":
-        """Raises UsageError without a key: who decides must be known.
+        """Raises UsageError without a key, because the caller's identity matters.
 
-        whose: the key that is wanted, if no approver's.
+        whose: the key needed, if not an approver's.
         """
         key = os.environ.get("REMIT_API_KEY", "")
         if not key and whose:
@@ -34,7 +34,7 @@ class Remote:
         if not key:
             raise click.UsageError(
                 "REMIT_API_KEY is not set. Approvals are decided by people, each with a key of their own: "
-                "`remit keys create --name ann --scope approve --scope read` makes one"
+                "`remit keys create --name ann --scope approve --scope read` creates one"
             )
         return cls(url, key)
 
@@ -47,7 +47,7 @@ class Remote:
         if_match: str | None = None,
         reason: str = "",
     ) -> Any:
-        """The answer's JSON. Raises ClickException with the service's own sentence.
+        """The JSON answer. Raises ClickException with the service's message.
 
         reason: why something is changed, for the trail.
         """
@@ -58,12 +58,12 @@ class Remote:
             return json.loads(answer.read())
 
     def lines(self, path: str, body: dict[str, Any]) -> Iterator[bytes]:
-        """Lines of JSON that a POST is answered with, as they come. Raises ClickException as `call` does."""
+        """Yield the JSON lines of a POST's answer as they arrive. Raises ClickException as `call` does."""
         with self._answer("POST", path, json.dumps(body), {}) as answer:
             yield from answer
 
     def events(self, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Names and data of server-sent events, as they come; first LISTENING, without data: none is missed now."""
+        """Yield name and data of server-sent events. The first is LISTENING: from then on no event is missed."""
         with self._answer("GET", path, None, {"Accept": "text/event-stream"}, timeout_s=None) as answer:
             name, is_first = "", True
             for line in answer:

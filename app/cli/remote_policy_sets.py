@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RemoteSets:
-    """The sets of the workspace of REMIT_API_KEY, over HTTP."""
+    """Policy sets of the workspace of REMIT_API_KEY, over HTTP."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -102,7 +102,7 @@ def _path(owner: Owner) -> str:
 
 
 def _placed(path: str) -> tuple[int, str]:
-    """`$.policies[2].rules[0]` as the policy's place and what is below it."""
+    """`$.policies[2].rules[0]` split into the policy's index and the path below it."""
     place, _, below = path.removeprefix("$.policies[").partition("]")
     return int(place), f"${below}"
 

@@ -25,22 +25,22 @@ BROKEN_OFF = "The replay ended before its report"
 @click.command("replay")
 @WORKSPACE
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--agent", help="The agent whose calls are replayed, where FILE does not say it.")
-@click.option("--group", help="The same for a group of agents.")
-@click.option("--from", "from_", type=Time(), help="From this time on; a week before --to if left out.")
-@click.option("--to", type=Time(end=True), help="Up to this time; now if left out. A date means its end.")
+@click.option("--agent", help="The agent whose calls are replayed, if FILE names no owner.")
+@click.option("--group", help="The group whose agents' calls are replayed, if FILE names no owner.")
+@click.option("--from", "from_", type=Time(), help="The start of the span; a week before --to if left out.")
+@click.option("--to", type=Time(end=True), help="The end of the span; now if left out. A date means its end.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option("--exit-code", is_flag=True, help=f"End with {FLIPS} if the result of any call flips.")
+@click.option("--exit-code", is_flag=True, help=f"Exit with {FLIPS} if the result of any call flips.")
 @JSON
 def replay_draft(
     workspace: str, file: Path | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
     markdown: bool, exit_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Judge the calls of the log once more, by the policies in FILE, and print which results flip.
+    """Judge logged calls again by the policies in FILE, and print which results flip.
 
     FILE is a policy file in YAML or JSON, as `remit policy export` writes it: all policies of an agent, of a group or
-    of the workspace. Where it does not say whose, --agent or --group does; it may be a list of policies then, or one.
-    Without FILE the policies as they were are replayed, which should flip nothing. Limits are counted on the log's own
+    of the workspace. If it names no owner, --agent or --group does; it may then be a list of policies, or one. Without
+    FILE, the policies of the time are replayed, which should flip nothing. Limits are counted on the log's own
     timeline.
     """
     if agent is not None and group is not None:
@@ -53,7 +53,7 @@ def replay_draft(
     if file is not None:
         owner, draft = _read_draft(file)
         if owner is not None and (agent, group) != (None, None):
-            raise click.UsageError("FILE says whose policies it has; leave --agent and --group out")
+            raise click.UsageError("FILE names the owner of its policies; leave out --agent and --group")
         agent, group = owner or (agent, group)
 
     async def run(services: "Services") -> "ReplayReport":
@@ -88,10 +88,10 @@ async def _replayed(
 
 
 async def report_of(services: "Services", task: "ReplayTask") -> "ReplayReport":
-    """What a replay of the store's log finds; this process steps aside for decisions. Raises AppError."""
+    """The report of a replay over the store's log; this process yields to decisions. Raises AppError."""
     import os
 
-    os.nice(_NICENESS)  # decisions of replicas on this machine go first
+    os.nice(_NICENESS)  # decisions of replicas on this machine have priority
     await services.replayer.require_possible(task)
     with progress_bar("replaying") as progress:
         async for line in services.replayer.lines(task):
@@ -101,14 +101,14 @@ async def report_of(services: "Services", task: "ReplayTask") -> "ReplayReport":
 
 
 def reported(line: "ReplayLine", progress: Callable[[int, int], None]) -> "ReplayReport | None":
-    """The report, if the line has it; `progress` hears of how far the replay has come."""
+    """The report, if the line has it; `progress` is told how far the replay has come."""
     if not isinstance(line.progress, msgspec.UnsetType):
         progress(line.progress.done, line.progress.of)
     return None if isinstance(line.report, msgspec.UnsetType) else line.report
 
 
 def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":
-    """The policies in a file, and the agent and the group that it names; None where it does not say whose they are.
+    """The policies in a file, and the agent or group that it names; None if it names no owner.
 
     Raises ClickException that names the file and the place in it.
     """

@@ -1,4 +1,4 @@
-"""The report of a replay for people: in a terminal, and in a pull request."""
+"""The report of a replay for people, in a terminal or in a pull request."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ _UNJUDGED = {
 
 
 def terminal_lines(report: ReplayReport) -> Iterator[str]:
-    """The report as plain lines; what flips first, and of that what would now be allowed."""
+    """The report as plain lines; flips come first, and among them those that would now be allowed."""
     yield headline(report)
     for (was, becomes), flips in _by_direction(report):
         yield ""
@@ -38,7 +38,7 @@ def terminal_lines(report: ReplayReport) -> Iterator[str]:
 def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator[str]:
     """The same for a pull request, in about `most` characters.
 
-    Texts of callers stand in it as text: they make no markup and mention nobody.
+    Callers' strings appear as plain text: they produce no markup and mention nobody.
     """
     yield f"**{headline(report)}**"
     if report.flips:
@@ -59,7 +59,7 @@ def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator
 
 
 def headline(report: ReplayReport) -> str:
-    """What became of how many calls."""
+    """How many calls flipped, and how many could not be judged."""
     flips = (
         "nothing flips"
         if not report.flipped

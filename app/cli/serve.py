@@ -12,8 +12,8 @@ from app.logs import configure_logging
 def serve(workers: int | None) -> None:
     """Run the service until Ctrl-C or SIGTERM.
 
-    Starts the embedded store where no REMIT_REDIS_URL is set. On the very first start with it, a workspace
-    "default" and its admin key are made, and the key is printed, once.
+    Without REMIT_REDIS_URL it starts the embedded store. The very first start creates a workspace "default" and its
+    admin key, and prints the key, once.
     """
     from app.serve import supervisor
 

@@ -1,4 +1,4 @@
-"""What commands share: the settings, a connection to the store, and how they print."""
+"""Shared by the commands: the settings, the connection to the store, and output."""
 
 import os
 import sys
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 def read_settings() -> Settings:
-    """What the environment says. Raises SettingsError."""
+    """The settings from the environment. Raises SettingsError."""
     return Settings.from_env(os.environ)
 
 
 def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
-    """What `act` gives with the parts of a replica, on the store that the settings name."""
+    """The result of `act` with the parts of a replica, connected to the store of the settings."""
     import asyncio
 
     from app.replica import open_services
@@ -49,7 +49,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr where that is a terminal; it is told how many of how many are done."""
+    """A progress bar on stderr, if that is a terminal; it is called with the number done and the total."""
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
         def move(done: int, of: int) -> None:

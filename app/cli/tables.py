@@ -6,7 +6,7 @@ import click
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], when_empty: str) -> None:
-    """The rows below their heads, aligned; where there are none, `when_empty` on stderr: it says what makes one."""
+    """Print the rows aligned below their heads; without rows, print `when_empty` to stderr."""
     if not rows:
         click.echo(when_empty, err=True)
         return
@@ -22,7 +22,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def print_record(fields: Sequence[tuple[str, str]]) -> None:
-    """One thing, a field a line."""
+    """Print one thing, one field per line."""
     width = max(len(name) for name, _ in fields)
     for name, value in fields:
         click.echo(f"{name.ljust(width)}  {value}")

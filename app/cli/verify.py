@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 _FULL_S = 24 * 3600
-"""How often a watch reads everything again, and not only what is new."""
+"""How often a watch reads the whole log again instead of only what is new."""
 
 
 @click.command("verify")
@@ -27,15 +27,22 @@ _FULL_S = 24 * 3600
     "--archive",
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Verify this archive first, and that the log goes on from it.",
+    help="Verify this archive first, and that the log continues it.",
 )
-@click.option("--since-checkpoint", metavar="LINE", help="Compare with it; - reads the line from standard input.")
+@click.option(
+    "--since-checkpoint", metavar="LINE", help="Compare with this checkpoint line; - reads it from standard input."
+)
 @click.option(
     "--checkpoint-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Compare with the checkpoint in this file, if it exists, and put the new one in its place if all is well.",
+    help="Compare with the checkpoint in this file, if it exists; if all is well, replace it with the new one.",
 )
-@click.option("--watch", type=Duration(), metavar="INTERVAL", help="Go on, every 5m or so, until something is found.")
+@click.option(
+    "--watch",
+    type=Duration(),
+    metavar="INTERVAL",
+    help="Verify again at this interval, such as 5m, until something is found.",
+)
 @JSON
 def verify_log(
     workspace: str,
@@ -47,8 +54,8 @@ def verify_log(
 ) -> None:
     """Recompute the log's chains from the entries and changes themselves, and print a checkpoint line.
 
-    Keep the line where nobody who can write to the store can change it, and hand it back next time: a log that was
-    rewritten as a whole is found out by that alone. Exit code 1 if anything is wrong; a checkpoint file then stays.
+    Keep the line where nobody who can write to the store can change it, and pass it next time: nothing else detects a
+    log that was rewritten as a whole. Exit code 1 if anything is wrong; a checkpoint file is then left as it is.
     """
     if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
         raise click.UsageError(
@@ -87,7 +94,7 @@ def verify_log(
 async def _verify_once(
     services: "Services", workspace_id: str, since: Checkpoint | None, *, lasting: bool
 ) -> Verification | None:
-    """What was found; None if the store was away and there will be another time."""
+    """The result; None if the store was unavailable and another round follows."""
     try:
         with progress_bar("verifying") as progress:
             return await services.audit.verify(workspace_id, since, progress=progress)
@@ -99,14 +106,14 @@ async def _verify_once(
 
 
 def _keep(found: Verification, file: Path) -> None:
-    """The file holds the new checkpoint, whole, or what it held before."""
+    """The file holds the new checkpoint whole, or is unchanged."""
     if found.checkpoint is not None:
         with whole_or_not_at_all(str(file)) as out:
             out.write(f"{found.checkpoint.line}\n".encode())
 
 
 def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
-    """The checkpoint to compare with. Raises BadParameter where something is there and is none."""
+    """The checkpoint to compare with. Raises BadParameter if what is given is no checkpoint."""
     name = "--since-checkpoint" if file is None else f"--checkpoint-file {file}"
     try:
         if file is not None:
@@ -119,7 +126,7 @@ def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
 
 
 def _report(found: Verification, *, as_json: bool) -> None:
-    """What was found, and what was checked, on standard error; on standard output the checkpoint, or all as JSON."""
+    """Print finding and coverage to standard error, and the checkpoint (or everything, as JSON) to standard output."""
     from app.views.verification import VerificationView
 
     if as_json:

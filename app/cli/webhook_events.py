@@ -20,7 +20,7 @@ WEBHOOK = click.argument("webhook", type=Uuid())
 @WEBHOOK
 @JSON
 def list_events(workspace: str, webhook: str, as_json: bool) -> None:
-    """Print the events that could not be delivered, waiting and parked."""
+    """List the events that could not be delivered, waiting and parked."""
     from app.webhooks.tries import UnsentView
 
     async def read(services: "Services") -> list[UnsentView]:
@@ -44,7 +44,7 @@ def list_events(workspace: str, webhook: str, as_json: bool) -> None:
 @click.option("--event", help="Only this one, parked or not.")
 @JSON
 def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool) -> None:
-    """Try what is parked again, at once and for another day."""
+    """Retry parked events now, and for another day."""
 
     async def retry(services: "Services") -> int:
         return await services.webhooks.retry(await services.workspaces.find(workspace), webhook, event)

@@ -26,19 +26,19 @@ DENIED_SAMPLE = click.option(
 
 @click.group()
 def webhooks() -> None:
-    """Webhooks of a workspace: what happens is sent to them, signed as Standard Webhooks says. WEBHOOK is an id."""
+    """Manage webhooks: events are sent to them, signed according to Standard Webhooks. WEBHOOK is an id."""
 
 
 @webhooks.command("create")
 @WORKSPACE
 @click.argument("url")
 @click.option(
-    "--event", "events", multiple=True, required=True, type=_EVENT, help="What it is told of; may be repeated."
+    "--event", "events", multiple=True, required=True, type=_EVENT, help="The type of event to send; may be repeated."
 )
 @click.option("--format", "kind", type=_FORMAT, default="standard", help="Standard Webhooks, or a message for Slack.")
 @DENIED_BY
 @DENIED_SAMPLE
-@click.option("--secret", help="Signs what is sent, whsec_…; one is made if left out.")
+@click.option("--secret", help="The signing secret, whsec_…; generated if left out.")
 @JSON
 def create_webhook(
     workspace: str,
@@ -50,7 +50,7 @@ def create_webhook(
     secret: str | None,
     as_json: bool,
 ) -> None:
-    """Make a webhook and print its secret, once. It is told of what happens from now on."""
+    """Create a webhook and print its secret, once. It receives events from now on."""
     from app.model.text import FieldError
     from app.model.webhooks import require_secret
 
@@ -76,13 +76,17 @@ def create_webhook(
 @webhooks.command("update")
 @WORKSPACE
 @WEBHOOK
-@click.option("--url", help="Where its events go from now on.")
-@click.option("--event", "events", multiple=True, type=_EVENT, help="What it is told of, and of nothing else.")
+@click.option("--url", help="The new URL for its events.")
+@click.option(
+    "--event", "events", multiple=True, type=_EVENT, help="The types of events to send, replacing all others."
+)
 @click.option("--format", "kind", type=_FORMAT, help="Standard Webhooks, or a message for Slack.")
 @DENIED_BY
 @DENIED_SAMPLE
-@click.option("--every-denial", is_flag=True, help="Told of every denial again, if it is told of denials.")
-@click.option("--on/--off", "enabled", default=None, help="Off: told of nothing; on: of what happens from now on.")
+@click.option("--every-denial", is_flag=True, help="Send every denial again, if it receives denials.")
+@click.option(
+    "--on/--off", "enabled", default=None, help="Off: it receives nothing; on: it receives events from now on."
+)
 @JSON
 def update_webhook(
     workspace: str,
@@ -96,7 +100,7 @@ def update_webhook(
     enabled: bool | None,
     as_json: bool,
 ) -> None:
-    """Change what is given of a webhook; the rest of it stays."""
+    """Change a webhook; fields not given stay."""
     wanted: dict[str, Any] = {"url": url, "enabled": enabled, "format": kind and WebhookFormat(kind)}
     wanted["events"] = [WebhookEvent(each) for each in events] or None
     wanted["denied"] = _denied(denied_by, denied_sample)
@@ -127,7 +131,7 @@ def update_webhook(
 @WORKSPACE
 @JSON
 def list_webhooks(workspace: str, as_json: bool) -> None:
-    """Print the webhooks, and how far each is."""
+    """List the webhooks, and how far each one is."""
 
     async def read(services: "Services") -> list[WebhookView]:
         workspace_id = await services.workspaces.find(workspace)
@@ -143,7 +147,7 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
         (each.id, "on" if each.enabled else "off", *map(str, (each.delivered, each.waiting, each.parked)), each.url)
         for each in found
     ]
-    hint = "There is no webhook; `remit webhooks create` makes one"
+    hint = "There are no webhooks; `remit webhooks create` creates one"
     print_table(("ID", "STATE", "DELIVERED", "WAITING", "PARKED", "URL"), rows, hint)
 
 
@@ -152,7 +156,7 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 @WEBHOOK
 @JSON
 def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
-    """Send one event at once and print what became of it; exit code 1 if it was not delivered."""
+    """Send one event now and print the outcome; exit code 1 if it was not delivered."""
 
     async def test(services: "Services") -> Any:
         return await services.webhooks.test(await services.workspaces.find(workspace), webhook, services.delivery)
@@ -169,10 +173,12 @@ def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
 @webhooks.command("rotate")
 @WORKSPACE
 @WEBHOOK
-@click.option("--overlap", type=Duration(), default="24h", show_default=True, help="How long the old ones sign, too.")
+@click.option(
+    "--overlap", type=Duration(), default="24h", show_default=True, help="How long the old secrets keep signing, too."
+)
 @JSON
 def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> None:
-    """Make another secret and print it, once; the ones before it sign beside it for the overlap."""
+    """Create another secret and print it, once; the previous ones keep signing beside it for the overlap."""
 
     async def rotate(services: "Services") -> tuple[WebhookView, str]:
         workspace_id = await services.workspaces.find(workspace)
@@ -188,7 +194,7 @@ def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> 
 @WEBHOOK
 @JSON
 def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
-    """Remove a webhook and what waits for it."""
+    """Delete a webhook and its waiting events."""
 
     async def delete(services: "Services") -> None:
         await services.webhooks.delete(await services.workspaces.find(workspace), webhook)
@@ -201,14 +207,14 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
 
 
 def _denied(rule_types: tuple[str, ...], sample: float | None) -> DeniedFilter | None:
-    """Of which denials it is told; None = nothing was said."""
+    """Which denials it receives; None = no option was given."""
     if not rule_types and sample is None:
         return None
     return DeniedFilter(rule_types=list(rule_types) or UNSET, sample=sample or 1.0)
 
 
 def _require_destination(services: "Services", url: str, hint: str) -> None:
-    """Raise click's error unless events may be sent there."""
+    """Raise click's error unless events may be sent to the URL."""
     from app.webhooks.destinations import Refused
 
     try:
@@ -220,7 +226,7 @@ def _require_destination(services: "Services", url: str, hint: str) -> None:
 async def _with_secret(
     services: "Services", workspace_id: str, webhook: "Webhook", secret: str
 ) -> tuple[WebhookView, str]:
-    """The webhook as it stands, and what signs for it from now on."""
+    """Print the webhook and its new secret."""
     [state] = await services.webhooks.states(workspace_id, [webhook.id])
     return WebhookView.of(webhook, state, secret), secret
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def workspaces() -> None:
-    """Workspaces: tenants that see nothing of each other."""
+    """Manage workspaces: tenants isolated from each other."""
 
 
 @workspaces.command("create")
 @click.argument("name", type=Name())
 @JSON
 def create_workspace(name: str, as_json: bool) -> None:
-    """Make a workspace and print its id and its first admin key, once."""
+    """Create a workspace and print its id and its first admin key, once."""
 
     async def create(services: "Services") -> tuple[str, str]:
         return await services.workspaces.create(name)
@@ -36,10 +36,10 @@ def create_workspace(name: str, as_json: bool) -> None:
 @workspaces.command("list")
 @JSON
 def list_workspaces(as_json: bool) -> None:
-    """Print every workspace's id and name."""
+    """List every workspace's id and name."""
     known = with_services(lambda services: services.workspaces.by_name())
     if as_json:
         print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
     else:
         rows = [(workspace_id, name) for name, workspace_id in known.items()]
-        print_table(("ID", "NAME"), rows, "There is no workspace; `remit workspaces create NAME` makes one")
+        print_table(("ID", "NAME"), rows, "There are no workspaces; `remit workspaces create NAME` creates one")

@@ -69,7 +69,7 @@ def test_an_agent_that_a_breaker_suspended_says_so(remit, tenant):
 
 def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
     """Called by name; what the console shows as JSON is what the API shows."""
-    assert "`remit agents create NAME` makes one" in remit("agents", "list").stderr
+    assert "`remit agents create NAME` creates one" in remit("agents", "list").stderr
     agent_id = done(remit("agents", "create", "refund-bot", "--description", "Pays back.", "--quiet")).strip()
     assert re.fullmatch(UUID, agent_id)
     shown = json.loads(done(remit("agents", "show", "refund-bot", "--json")))
@@ -129,7 +129,7 @@ def test_a_policy_comes_from_a_file_or_from_standard_input(remit, tenant, tmp_pa
     assert re.fullmatch(rf"{policy_id}  7 +off +1 rule +refund-bot +- +small refunds", row)
     assert "small refunds (disabled)" in done(remit("agents", "show", "refund-bot"))
     assert done(remit("policies", "delete", "small refunds")) == f"deleted {policy_id}\n"
-    assert "makes one" in remit("policies", "list").stderr
+    assert "creates one" in remit("policies", "list").stderr
 
 
 @pytest.mark.parametrize(

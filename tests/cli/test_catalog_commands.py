@@ -46,7 +46,7 @@ def test_tools_come_and_go(remit, tenant, tmp_path):
     pruned = json.loads(remit("catalog", "import", str(file), "--prune", "--json").stdout)
     assert (pruned["added"], pruned["removed"]) == (["c"], ["a/b", "payment.refund"])
     assert remit("catalog", "delete", "c").stdout == "deleted c\n"
-    assert remit("catalog", "list").stderr.startswith("No tool is known of; `remit catalog import FILE`")
+    assert remit("catalog", "list").stderr.startswith("No tools are known; `remit catalog import FILE`")
     [_, _, first] = tenant.admin.get("/v1/changes", params={"resource_type": "catalog"}).json()
     assert (first["actorId"], first["reason"]) == ("console", "first")
 

@@ -200,7 +200,7 @@ def test_agents_that_do_not_exist_are_made_if_that_is_wanted(remit, folder, tena
     refused = remit("apply", "policies")
     assert refused.returncode == 1
     assert refused.stderr.startswith('Error: policies/agents/new.yaml: No agent is called "brand-new"')
-    assert '`remit agents create "brand-new"` makes it' in refused.stderr
+    assert '`remit agents create "brand-new"` creates it' in refused.stderr
     assert tenant.admin.get("/v1/policies").json() == []
 
     done(remit("apply", "--create-agents", "policies"))
