@@ -15,9 +15,10 @@ from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
-from app.authorize.commit import CommitDecision, Runner
+from app.authorize.commit import CommitDecision
 from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
+from app.authorize.runner import Runner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
 from app.fair_pool import FairPool

@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit import Answer, CommitDecision, Stale, require_stale
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_answers import Answer, Stale, require_stale
 from app.authorize.escalated import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock, monotonic_us

@@ -1,101 +1,28 @@
 """The commit: the one call that closes a plan."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
 from app.authorize.breaker_part import TRIPPED
+from app.authorize.commit_answers import Answer, without_decision
 from app.authorize.commit_words import VARYING, CommitWords
+from app.authorize.first_answers import first_decision
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
+from app.authorize.runner import Runner
 from app.authorize.shadow_part import shadow_outcome
 from app.authorize.store_clock import StoreClock, monotonic_us
-from app.errors import (
-    ApiKeyExpired,
-    IdempotencyConflict,
-    IdempotencyStale,
-    LimitReached,
-    StoreUnavailable,
-    Unauthorized,
-)
-from app.model.approvals import ApprovalStatus
-from app.model.decisions import (
-    FOREVER_US,
-    ApprovalRef,
-    AuthorizeRequest,
-    Decision,
-    Idempotency,
-    Outcome,
-    Plan,
-    Result,
-    RuleRef,
-    ShadowPlan,
-    Tokens,
-)
+from app.errors import StoreUnavailable
+from app.model.decisions import FOREVER_US, AuthorizeRequest, Decision, Plan, ShadowPlan, Tokens
 from app.model.keys import Caller
-from app.model.times import rfc3339
 from app.pdp import CompiledAgent
-from app.redis_client.client import Value, is_reply
+from app.redis_client.client import is_reply
 from app.redis_client.packed_call import ScriptCall
-from app.redis_client.replies import as_record
-from app.redis_client.scripts import COMMIT_WITH_PARTS, Script
+from app.redis_client.scripts import COMMIT_WITH_PARTS
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
-
-
-class Runner(Protocol):
-    """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
-
-    prepare: what calls the script with the arguments that it is given, `varying` of them, before the `settled` ones.
-    distrust: its replies are not those of its commands any more; it goes on with new connections.
-    """
-
-    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> ScriptCall: ...
-
-    def call(self, *args: Value) -> Awaitable[Any]: ...
-
-    async def distrust(self) -> None: ...
-
-
-class Stale(Struct, frozen=True):
-    """The plan is out of date and nothing was written: decide again.
-
-    time_us: the store's time when it said so.
-    version_moved: the agent or its policies changed; otherwise only the clock left the plan's interval.
-    """
-
-    time_us: int
-    version_moved: bool
-
-
-class Escalates(Struct, frozen=True):
-    """A person must be asked, which the step did not fit; nothing was written. full: numbers of the full quotas."""
-
-    full: tuple[int, ...]
-
-
-class Overtaken(Struct, frozen=True):
-    """The call's approval has changed since it was read, and nothing was written: read it again.
-
-    time_us: the store's time when it said so; by our own idea of it, what has just run out would still be good.
-    ended: it is as it was read, but what it rests on is gone, so that another must be asked for.
-    """
-
-    time_us: int
-    ended: bool = False
-
-
-Answer = Decision | Stale | Escalates | Overtaken
-
-
-def require_stale(answer: Answer) -> Stale:
-    """What is no decision, and was asked without approvals, is stale. Raises StoreUnavailable."""
-    if isinstance(answer, Stale):
-        return answer
-    raise StoreUnavailable("The store answered a question about approvals that was not asked")
 
 
 class CommitDecision:
@@ -195,8 +122,8 @@ class CommitDecision:
                 decision = Decision(decision_id, outcome, retry_us or None, latency_us, time_us)
             return decision if plan.shadow is None else self._beside_shadow(decision, plan.shadow, said)
         if status == "repeated" and request.idempotency is not None:
-            return await self._first_decision(caller, request.idempotency)
-        return _without_decision(status, time_us, approval_text)
+            return await first_decision(self._runner, caller, request.idempotency)
+        return without_decision(status, time_us, approval_text)
 
     def _beside_shadow(self, decision: Decision, shadow: ShadowPlan, said: str) -> Decision:
         """The decision with what the script says that it would have been."""
@@ -267,78 +194,3 @@ class CommitDecision:
         if self._patience_us is None:
             words.add_part("explained", (), ())
         return words
-
-    async def _first_decision(self, caller: Caller, idempotency: Idempotency) -> Decision:
-        """The decision that a request with the same Idempotency-Key got."""
-        name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
-        reply = await self._runner.call("HGETALL", name)
-        if reply in ({}, []):
-            raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
-        # The script found the answer to this question there; what answers another is another command's reply.
-        is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
-        record = as_record(reply) if is_record else {}
-        if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
-            await self._runner.distrust()
-            raise StoreUnavailable("The store answered another decision than the one that was asked for")
-        decision = _decision_of(record)
-        if decision.outcome.result is Result.ESCALATED and "approvalId" in record:
-            return replace(decision, approval=await self._pending(caller, record["approvalId"]))
-        return decision
-
-    async def _pending(self, caller: Caller, approval_id: str) -> ApprovalRef:
-        """The approval that a first answer asked for, if it still waits. Raises IdempotencyStale."""
-        record = as_record(await self._runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
-        if record.get("status") != ApprovalStatus.PENDING:
-            raise IdempotencyStale(
-                "The approval that this Idempotency-Key was answered with has been decided or has run out, and nothing "
-                "was decided now; ask again with a new one"
-            )
-        return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
-
-
-def _without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:
-    """Why the script has written nothing. Raises the error that the caller is answered with, if it is one."""
-    match status:
-        case "stale" | "moved":
-            return Stale(time_us, version_moved=status == "stale")
-        case "escalates":
-            return Escalates(tuple(map(int, full.split())))
-        case "overtaken" | "ended":
-            return Overtaken(time_us, ended=status == "ended")
-        case "conflict":
-            raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
-        case "outdated":
-            raise IdempotencyStale(
-                "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
-                "decided now; ask again with a new one"
-            )
-        case "crowded":
-            raise LimitReached(
-                "This API key has used as many Idempotency-Keys within a day as it may; nothing was decided. Ask "
-                "without one, or wait"
-            )
-        case "revoked":
-            raise Unauthorized("The API key is unknown or has been revoked")
-        case "expired":
-            raise ApiKeyExpired("The API key has expired")
-        case _:
-            raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
-
-
-def _decision_of(record: dict[str, str]) -> Decision:
-    """The decision that a first answer holds."""
-    index, _, kind = record["rule"].partition(" ")
-    outcome = Outcome(
-        Result(record["result"]),
-        record["policyId"] or None,
-        RuleRef(int(index), kind) if kind else None,
-        record["reason"],
-    )
-    return Decision(
-        record["id"],
-        outcome,
-        int(record["retryUs"]) or None,
-        int(record["latencyUs"]),
-        int(record["timeUs"]),
-        repeated=True,
-    )

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit import Answer, Escalates, Overtaken, Stale, require_stale
+from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record

@@ -6,7 +6,8 @@ from msgspec import UNSET, Struct
 
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.authorizer import with_message
-from app.authorize.commit import Answer, CommitDecision, require_stale
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_answers import Answer, require_stale
 from app.authorize.escalated import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
 from app.authorize.standings import read_standings

@@ -8,7 +8,7 @@ import pytest
 import app.authorize.authorizer
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS, Authorizer
-from app.authorize.commit import Stale
+from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.metrics import Metrics

@@ -6,7 +6,8 @@ import json
 import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
-from app.authorize.commit import CommitDecision, Stale
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
 from app.model.decisions import Decision, Idempotency, Plan

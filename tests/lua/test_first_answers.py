@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from deciding import ALLOWED, DENIED, SECOND, START, quota
 
-from app.authorize.commit import CommitDecision, Stale
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_answers import Stale
 from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens

@@ -2,7 +2,8 @@
 
 import itertools
 
-from app.authorize.commit import CommitDecision, Stale
+from app.authorize.commit import CommitDecision
+from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef, Tokens

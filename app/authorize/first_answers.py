@@ -1,0 +1,60 @@
+"""The decision that an Idempotency-Key was answered with at first, which it is answered with again."""
+
+from msgspec.structs import replace
+
+from app.authorize.runner import Runner
+from app.errors import IdempotencyStale, StoreUnavailable
+from app.model.approvals import ApprovalStatus
+from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
+from app.model.keys import Caller
+from app.model.times import rfc3339
+from app.redis_client.replies import as_record
+from app.store.keyspace import keyspace_of
+
+
+async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotency) -> Decision:
+    """The decision that a request with the same Idempotency-Key got."""
+    name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
+    reply = await runner.call("HGETALL", name)
+    if reply in ({}, []):
+        raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
+    # The script found the answer to this question there; what answers another is another command's reply.
+    is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
+    record = as_record(reply) if is_record else {}
+    if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
+        await runner.distrust()
+        raise StoreUnavailable("The store answered another decision than the one that was asked for")
+    decision = _decision_of(record)
+    if decision.outcome.result is Result.ESCALATED and "approvalId" in record:
+        return replace(decision, approval=await _pending(runner, caller, record["approvalId"]))
+    return decision
+
+
+async def _pending(runner: Runner, caller: Caller, approval_id: str) -> ApprovalRef:
+    """The approval that a first answer asked for, if it still waits. Raises IdempotencyStale."""
+    record = as_record(await runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
+    if record.get("status") != ApprovalStatus.PENDING:
+        raise IdempotencyStale(
+            "The approval that this Idempotency-Key was answered with has been decided or has run out, and nothing "
+            "was decided now; ask again with a new one"
+        )
+    return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
+
+
+def _decision_of(record: dict[str, str]) -> Decision:
+    """The decision that a first answer holds."""
+    index, _, kind = record["rule"].partition(" ")
+    outcome = Outcome(
+        Result(record["result"]),
+        record["policyId"] or None,
+        RuleRef(int(index), kind) if kind else None,
+        record["reason"],
+    )
+    return Decision(
+        record["id"],
+        outcome,
+        int(record["retryUs"]) or None,
+        int(record["latencyUs"]),
+        int(record["timeUs"]),
+        repeated=True,
+    )
