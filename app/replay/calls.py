@@ -12,6 +12,7 @@ from app.canonical.value_paths import EACH
 from app.model.constraints import Constraint
 from app.model.counting import limit_of
 from app.model.credentials import REDACTED
+from app.model.decision_codes import AGENT_IS
 from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.quotas import Budget
 from app.model.rules import ParameterSchema, PolicyRule, Sequenced, constraints_of
@@ -50,6 +51,11 @@ class LoggedCall(Struct, rename="camel"):
         """By the store's clock."""
         text = self.timestamp
         return _minute_ms(text[:_TO_THE_MINUTE]) + int(text[17:19]) * 1000 + int(text[20:23])
+
+    @property
+    def was_inactive(self) -> bool:
+        """Whether it was denied because its agent was not active."""
+        return self.policy_id is None and self.reason.startswith(AGENT_IS)
 
 
 decode_call = msgspec.json.Decoder(LoggedCall).decode

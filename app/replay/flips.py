@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from app.model.decision_codes import NO_APPROVAL_ROOM
 from app.model.decisions import Outcome, Result, RuleRef
 from app.model.replays import NEW, Decider, Flip, FlipSample, ReplayReport
 from app.replay.calls import LoggedCall
@@ -30,6 +31,14 @@ class Recorded(Struct, frozen=True):
     policy_id: str | None
     rule: RuleRef | None
     reason: str
+
+    @classmethod
+    def of(cls, call: LoggedCall) -> "Recorded":
+        """Of a call of the log. Where only the room for another approval was missing, a person was to be asked."""
+        result = Result(call.result or "")
+        if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
+            result = Result.ESCALATED
+        return cls(result, call.policy_id, call.rule, call.reason)
 
 
 class Findings:

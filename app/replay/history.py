@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -11,52 +11,13 @@ from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ChangeKind, ResourceType
-from app.model.counting import limit_fingerprints
 from app.model.ids import time_ms_of
 from app.model.marks import shared_marks
 from app.model.policies import Policy, PolicyKind, PolicyMode, off_in_shadow
 from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms
-
-
-class Since(NamedTuple):
-    """When something was changed: after which entry, or, before changes said that, at which time."""
-
-    time_ms: int
-    sequence: int | None = None
-
-    def holds_for(self, entry: "Place") -> bool:
-        """Whether the entry was made after it."""
-        return self.time_ms <= entry.time_ms if self.sequence is None else self.sequence < entry.sequence
-
-    def is_doubtful_for(self, entry: "Place") -> bool:
-        """Whether that is a guess: they are of the same millisecond."""
-        return self.sequence is None and self.time_ms == entry.time_ms > 0
-
-
-class Place(NamedTuple):
-    """Of an entry in the log: its time and its sequence."""
-
-    time_ms: int
-    sequence: int
-
-
-class Span(NamedTuple):
-    """Entries between which nothing changed of what governs an agent.
-
-    policies: None = nobody can say any more. marking: policies, of whomever, that ask every agent's calls for marks.
-    """
-
-    since: Since
-    until: Since | None
-    groups: tuple[str, ...]
-    policies: tuple[Policy, ...] | None
-    marking: tuple[Policy, ...] = ()
-
-    def has(self, entry: Place) -> bool:
-        """Whether the entry is one of them."""
-        return self.since.holds_for(entry) and (self.until is None or not self.until.holds_for(entry))
-
+from app.replay.counted import counting_rules
+from app.replay.spans import EVER, Place, Since, Span, order_of
 
 _T = TypeVar("_T")
 _Versions = list[tuple[Since, _T | None]]
@@ -88,9 +49,6 @@ class _Status(Struct):
     status: AgentStatus | None = None
 
 
-_EVER = Since(0)
-
-
 class History:
     """Every version of the policies and of the agents' groups, as far back as the changes go.
 
@@ -103,7 +61,7 @@ class History:
         self._versions: dict[str, _Versions[Policy]] = defaultdict(list)
         self._resumed: list[tuple[Since, str]] = []
         self._tripped: dict[str, list[tuple[Since, bool]]] = defaultdict(list)
-        self._known_since = _EVER
+        self._known_since = EVER
         groups: dict[str, tuple[str, ...]] = {agent.id: agent.groups for agent in agents}
         held = {policy.id: policy for policy in policies}
         for change in changes:
@@ -117,9 +75,9 @@ class History:
                 self._known_since = since  # what it was is kept in a way that nobody reads any more
                 break
         for agent_id, names in groups.items():
-            self._groups[agent_id].append((_EVER, names))
+            self._groups[agent_id].append((EVER, names))
         for policy in held.values():
-            self._versions[policy.id].append((_EVER, policy))
+            self._versions[policy.id].append((EVER, policy))
         self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
             # In shadow mode it changed no answer and took from no limit of another.
@@ -151,11 +109,11 @@ class History:
             for (_, old), (since, new) in pairwise(versions):
                 gone = counting_rules(old) - counting_rules(new)
                 lost += [(since, policy_id, fingerprint) for fingerprint in gone]
-        return sorted(lost, key=lambda each: _order(each[0]))
+        return sorted(lost, key=lambda each: order_of(each[0]))
 
     def resumed(self) -> list[tuple[Since, str]]:
         """When an agent was made active again, and which, oldest first."""
-        return sorted(self._resumed, key=lambda each: _order(each[0]))
+        return sorted(self._resumed, key=lambda each: order_of(each[0]))
 
     def tripped(self, agent_id: str, entry: Place) -> Since | None:
         """Since when the agent was suspended by a breaker when the entry was made; None if it was not."""
@@ -168,10 +126,10 @@ class History:
         """What governed the agent when the entry was made, and since and until when."""
         known = self._known_since
         if not known.holds_for(entry):
-            return Span(_EVER, known, (), None)
+            return Span(EVER, known, (), None)
         bounds = self._bounds(agent_id)
-        since = max((each for each in bounds if each.holds_for(entry)), key=_order, default=known)
-        until = min((each for each in bounds if not each.holds_for(entry)), key=_order, default=None)
+        since = max((each for each in bounds if each.holds_for(entry)), key=order_of, default=known)
+        until = min((each for each in bounds if not each.holds_for(entry)), key=order_of, default=None)
         groups = _at(self._groups.get(agent_id, []), entry)
         if groups is None:
             return Span(since, until, (), None)
@@ -199,7 +157,7 @@ class History:
             groups[agent_id] = msgspec.json.decode(change.before, type=_Groups).groups or ()
             return
         if change.kind is ChangeKind.CREATED:
-            self._groups[agent_id] += ((since, groups.pop(agent_id, ())), (_EVER, None))
+            self._groups[agent_id] += ((since, groups.pop(agent_id, ())), (EVER, None))
             return
         status = msgspec.json.decode(change.after, type=_Status).status
         if status is not None:
@@ -219,7 +177,7 @@ class History:
             held[policy_id] = _policy(policy_id, msgspec.json.decode(change.before, type=_Fields))
             return
         if change.kind is ChangeKind.CREATED:
-            versions += ((since, held.pop(policy_id)), (_EVER, None))
+            versions += ((since, held.pop(policy_id)), (EVER, None))
             return
         now = held[policy_id]
         versions.append((since, now))
@@ -233,17 +191,8 @@ def owner_of(policy: Policy) -> tuple[str, str]:
     return ("workspace", "") if policy.group is None else ("group", policy.group)
 
 
-def counting_rules(policy: Policy | None) -> set[str]:
-    """Fingerprints of the policy's limits."""
-    return set() if policy is None else set(limit_fingerprints(policy.rules))
-
-
 def _there(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:
     return tuple(policy for policy in policies if policy is not None)
-
-
-def _order(since: Since) -> tuple[int, int]:
-    return since.time_ms, -1 if since.sequence is None else since.sequence
 
 
 def _at(versions: _Versions[_T], entry: Place) -> _T | None:

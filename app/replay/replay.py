@@ -7,21 +7,22 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from app.model.counting import breaker_fingerprints
-from app.model.decision_codes import AGENT_IS, NO_APPROVAL_ROOM
+from app.model.decision_codes import NO_APPROVAL_ROOM
 from app.model.decisions import Outcome, Result
-from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
+from app.model.marks import shared_marks
 from app.model.policies import Policy, off_in_shadow
 from app.model.replays import ReplayReport, ReplayTask
 from app.model.times import rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay.calls import LoggedCall, decode_call
+from app.replay.counted import Limit, breakers_of, limits_of, mark_names
 from app.replay.flips import Findings, Recorded
-from app.replay.history import History, Place, counting_rules, owner_of
-from app.replay.ledger import Ledger, Limit
+from app.replay.history import History, owner_of
+from app.replay.ledger import Ledger
 from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Governed, Side, Sides
+from app.replay.spans import Place
 
 
 class _Entry(NamedTuple):
@@ -62,9 +63,9 @@ class Replay:
         self._begun_at = 0
         self._kept = {policy.id for policy in draft or ()}
         shared = [policy for policy in history.policies() if owner_of(policy)[0] != "agent"]
-        self._shared = _limits_of(shared)
+        self._shared = limits_of(shared)
         everything = (*history.policies(), *(draft or ()))
-        self._limits, self._marks = _limits_of(everything), _marks_of(everything)
+        self._limits, self._marks = limits_of(everything), mark_names(everything)
         self._asked_of_all = any(map(shared_marks, everything))
         names = {policy.id: policy.name for policy in everything}
         report = ReplayReport(from_=rfc3339(task.from_ms), to=rfc3339(task.to_ms))
@@ -139,7 +140,7 @@ class Replay:
         if as_if is not None:
             self._begun_at = place.sequence
             there = self._history.policies_at(place)
-            self._ledger.adopt(as_if, _limits_of(there), _marks_of(there), _breakers_of(there))
+            self._ledger.adopt(as_if, limits_of(there), mark_names(there), breakers_of(there))
 
     def _drop(self, place: Place) -> None:
         """The buckets of rules that were taken out of their policies by now are empty."""
@@ -168,7 +169,7 @@ class Replay:
         Which call was allowed stands in the log.
         """
         if entry.call.result != Result.ALLOWED:
-            if entry.call.result == Result.DENIED and not _was_inactive(entry.call):
+            if entry.call.result == Result.DENIED and not entry.call.was_inactive:
                 self._warm_up_breakers(entry)
             return
         self._take_as_recorded(entry, None)
@@ -206,9 +207,9 @@ class Replay:
             self._ledger.take(entry.seen_by(side), entry.call.agent_id, certain=certain, limits=limits)
 
     def _judge(self, entry: _Entry, place: Place) -> None:
-        report, call, was = self.findings.report, entry.call, _recorded(entry.call)
+        report, call, was = self.findings.report, entry.call, Recorded.of(entry.call)
         standing = self._ledger.denials.standing(call.agent_id)
-        if _was_inactive(call) and (standing is Room.NO or not self._may_be_lifted(call, place)):
+        if call.was_inactive and (standing is Room.NO or not self._may_be_lifted(call, place)):
             report.inactive += 1
             return
         now = {id(each.now): each.now for each in entry.sides}
@@ -255,30 +256,3 @@ class Replay:
         self._ledger.deny(found, call.agent_id, certain=False)
         if not found.is_denied:
             self._ledger.take(found, call.agent_id, certain=False)
-
-
-def _marks_of(policies: Iterable[Policy]) -> set[str]:
-    """The names of all marks that these policies ask for."""
-    policies = list(policies)
-    shared = longest_shared(frozenset[str]().union(*map(shared_marks, policies)))
-    return {mark.name for mark in marks_of(shared, own_marks(policies)).values()}
-
-
-def _limits_of(policies: Iterable[Policy]) -> set[Limit]:
-    return {(policy.id, fingerprint) for policy in policies for fingerprint in counting_rules(policy)}
-
-
-def _breakers_of(policies: Iterable[Policy]) -> set[Limit]:
-    return {(policy.id, fingerprint) for policy in policies for fingerprint in breaker_fingerprints(policy.rules)}
-
-
-def _was_inactive(call: LoggedCall) -> bool:
-    return call.policy_id is None and call.reason.startswith(AGENT_IS)
-
-
-def _recorded(call: LoggedCall) -> Recorded:
-    """What was decided. Where only the room for another approval was missing, a person was to be asked."""
-    result = Result(call.result or "")
-    if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
-        result = Result.ESCALATED
-    return Recorded(result, call.policy_id, call.rule, call.reason)

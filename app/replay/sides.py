@@ -9,7 +9,8 @@ from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Policy
 from app.pdp import compile_agent, decide
 from app.pdp.constraints import IsSecret
-from app.replay.history import History, Place, Span, owner_of
+from app.replay.history import History, owner_of
+from app.replay.spans import Place, Span
 
 _KEPT = 1024
 _SideName = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...], bool]

@@ -1,0 +1,51 @@
+"""When things were changed, in the order of the log, and the spans between changes."""
+
+from typing import NamedTuple
+
+from app.model.policies import Policy
+
+
+class Since(NamedTuple):
+    """When something was changed: after which entry, or, before changes said that, at which time."""
+
+    time_ms: int
+    sequence: int | None = None
+
+    def holds_for(self, entry: "Place") -> bool:
+        """Whether the entry was made after it."""
+        return self.time_ms <= entry.time_ms if self.sequence is None else self.sequence < entry.sequence
+
+    def is_doubtful_for(self, entry: "Place") -> bool:
+        """Whether that is a guess: they are of the same millisecond."""
+        return self.sequence is None and self.time_ms == entry.time_ms > 0
+
+
+class Place(NamedTuple):
+    """Of an entry in the log: its time and its sequence."""
+
+    time_ms: int
+    sequence: int
+
+
+class Span(NamedTuple):
+    """Entries between which nothing changed of what governs an agent.
+
+    policies: None = nobody can say any more. marking: policies, of whomever, that ask every agent's calls for marks.
+    """
+
+    since: Since
+    until: Since | None
+    groups: tuple[str, ...]
+    policies: tuple[Policy, ...] | None
+    marking: tuple[Policy, ...] = ()
+
+    def has(self, entry: Place) -> bool:
+        """Whether the entry is one of them."""
+        return self.since.holds_for(entry) and (self.until is None or not self.until.holds_for(entry))
+
+
+EVER = Since(0)
+
+
+def order_of(since: Since) -> tuple[int, int]:
+    return since.time_ms, -1 if since.sequence is None else since.sequence
