@@ -1,7 +1,7 @@
 """Every failure a caller can see: a class is a status, a code and one sentence.
 
-The OpenAPI document and docs/errors.md are made of and compared with this one list, so it stands in one module, however
-long.
+Long because every error stands in this one list, from which the OpenAPI document is made and with which docs/errors.md
+is compared.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,6 @@
 """Everything that may differ between two deployments, read once from REMIT_* and passed down.
 
-One struct has every setting with its bounds and its message, and docs/operations.md is compared with it; that makes the
-module longer than others.
+Long because one struct has every setting with its bounds and its message, and docs/operations.md is compared with it.
 """
 
 import difflib

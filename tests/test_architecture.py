@@ -81,6 +81,20 @@ def test_a_library_is_imported_where_the_page_says(library):
     assert {layer_of(path) for path, name in all_imports() if name.split(".")[0] == library} == IMPORTED_BY[library]
 
 
+LONG = 260
+"""Lines that a module may have without saying why."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(APP.rglob("*.py")) if len(path.read_text().splitlines()) > LONG],
+    ids=lambda path: path.name,
+)
+def test_a_long_module_says_why(path):
+    """In its docstring, in a sentence that begins with "Long because": else there is a second concern to move out."""
+    assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
+
+
 def test_every_file_that_the_page_names_exists():
     """Paths in backticks are below app/ unless they begin at the root."""
     named = re.findall(r"`((?:[\w.]+/)*\w+\.(?:py|lua)|(?:\w+/)+)`", PAGE)

@@ -2,8 +2,9 @@
 
 A request is read by the grammar of `head` and `body`, and handed to the hot path or to the application. The next one
 is looked at when it has been answered, so nothing overtakes anything. An upgrade is not ours to make: a request that
-asks for one is a request like any other (RFC 9110, section 7.8). Every step from one state to another stands in this
-module, which makes it longer than others.
+asks for one is a request like any other (RFC 9110, section 7.8).
+
+Long because every step from one state to another stands here, where they can be read against each other.
 """
 
 import asyncio
