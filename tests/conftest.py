@@ -131,8 +131,8 @@ def store(valkey_store):
 
 @pytest.fixture(scope="session")
 def replica(store):
-    """A running replica. Tests send it hundreds of keys that do not exist, all from one address."""
-    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0", **PATIENT)
+    """A running replica."""
+    running = Replica(store.url, **PATIENT)
     yield running
     running.stop()
 
@@ -140,7 +140,7 @@ def replica(store):
 @pytest.fixture(scope="session")
 def other_replica(store):
     """Another replica on the same store."""
-    running = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="0", **PATIENT)
+    running = Replica(store.url, **PATIENT)
     yield running
     running.stop()
 

@@ -2,6 +2,7 @@
 
 import pytest
 from servers import Replica, Store
+from tenants import Tenant
 
 
 @pytest.fixture
@@ -24,6 +25,25 @@ def shared(request):
         return thing
 
     return keep
+
+
+@pytest.fixture(params=["redis", "valkey"])
+def either_store(request):
+    """Both kinds: what is raced is one script, and each runs scripts in its own way."""
+    return request.getfixturevalue(f"{request.param}_store")
+
+
+@pytest.fixture
+def replicas(either_store, own):
+    """Two of a test's own. The second may be killed; the tenant's clients talk to the first."""
+    return [own(Replica(either_store.url)) for _ in range(2)]
+
+
+@pytest.fixture
+def tenant(either_store, replicas):
+    made = Tenant(either_store.url, replicas[0])
+    yield made
+    made.close()
 
 
 def end(thing) -> None:

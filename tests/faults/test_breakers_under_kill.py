@@ -1,5 +1,6 @@
 """Denial breakers while replicas die, replies are lost, rules change and the store is full: exact by the log."""
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,6 @@ from servers import Replica, Store
 from tenants import FREE, Tenant
 
 CALLERS = 6
-NO_LOCK_OUT = {"REMIT_AUTH_FAILURES_PER_MINUTE": "0"}
 SUSPENDED = "agent_suspended"
 
 
@@ -56,27 +56,20 @@ class Storm:
             each.close()
 
 
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
-
-
 def until_suspended(tenant, agent_id):
     while tenant.admin.get(f"/v1/agents/{agent_id}").json()["status"] != "suspended":
         pass
 
 
-def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(store, own, tenant):
+def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(either_store, own, tenant, replicas):
     """Three replicas, one killed and one that loses replies, and an edit of the maximum in each storm."""
-    proxy = own(Proxy(store.port).start())
-    replicas = [own(Replica(url, **NO_LOCK_OUT)) for url in (store.url, store.url, proxy.url)]
+    proxy = own(Proxy(either_store.port).start())
+    everywhere = [*replicas, own(Replica(proxy.url))]
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE | {"tools": ["read"]})
     policy = tenant.new_policy(agent_id, breaker(400), kind="guardrail")
     for most, fault in ((40, Fault.LOSE), (30, Fault.CUT_MID_REPLY), (50, Fault.CUT)):
-        storm = own(Storm(tenant, replicas, agent_id))
+        storm = own(Storm(tenant, everywhere, agent_id))
         replicas[1].kill()
         proxy.break_(fault)
         answer = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [breaker(most)]})
@@ -85,7 +78,7 @@ def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(store, own, 
         proxy.heal()
         storm.stop()
         replicas[1].start()
-        for replica in replicas:
+        for replica in everywhere:
             with replica.client(tenant.read_key) as client:
                 told = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "read"}).json()
             assert told["code"] == SUSPENDED
@@ -109,18 +102,17 @@ def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(store, own, 
     assert tenant.admin.get("/v1/audit-logs/verify").json()["intact"] is True
 
 
-def test_the_maximum_holds_exactly_under_kill(store, own, tenant):
+def test_the_maximum_holds_exactly_under_kill(either_store, own, tenant, replicas):
     """No edit: of whatever was denied, exactly so many by policies, also where the reply of the last one was lost."""
-    proxy = own(Proxy(store.port).start())
-    replicas = [own(Replica(url, **NO_LOCK_OUT)) for url in (store.url, proxy.url)]
+    proxy = own(Proxy(either_store.port).start())
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(60), kind="guardrail")
-    storm = own(Storm(tenant, replicas, agent_id))
+    storm = own(Storm(tenant, [replicas[1], own(Replica(proxy.url))], agent_id))
     for fault in (Fault.LOSE, Fault.CUT):
         proxy.break_(fault)
-        replicas[0].kill()
+        replicas[1].kill()
         proxy.heal()
-        replicas[0].start()
+        replicas[1].start()
     until_suspended(tenant, agent_id)
     storm.stop()
     codes = [entry["code"] for entry in log_of(tenant, agent_id)]
@@ -131,18 +123,20 @@ def test_the_maximum_holds_exactly_under_kill(store, own, tenant):
 
 
 @pytest.fixture(params=["redis", "valkey"])
-def full_store(request, own, tmp_path, server):
-    return own(Store(server(request.param), tmp_path))
+def filling(request, own, tmp_path, server):
+    """A store of this test's own, and a workspace on it."""
+    store = own(Store(server(request.param), tmp_path))
+    with contextlib.closing(Tenant(store.url, own(Replica(store.url, REMIT_COMPACT="false")))) as made:
+        yield store, made
 
 
-def test_on_a_store_without_room_a_denial_is_refused_and_does_not_count(full_store, own):
+def test_on_a_store_without_room_a_denial_is_refused_and_does_not_count(filling):
     """Nothing half-written: not a denial without its entry, not an agent that is suspended without a word."""
-    replica = own(Replica(full_store.url, REMIT_COMPACT="false"))
-    tenant = own_tenant(own, full_store, replica)
+    store, tenant = filling
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(2), kind="guardrail")
     tenant.authorize(agent_id, "rm")
-    with redis.Redis(port=full_store.port) as connection:
+    with redis.Redis(port=store.port) as connection:
         connection.config_set("maxmemory", 1)
         for _ in range(3):
             answer = tenant.reader.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "rm"})
@@ -152,9 +146,3 @@ def test_on_a_store_without_room_a_denial_is_refused_and_does_not_count(full_sto
     assert tenant.authorize(agent_id, "rm")["code"] == "default_deny"
     assert tenant.authorize(agent_id, "rm")["code"] == SUSPENDED
     assert [entry["code"] for entry in log_of(tenant, agent_id)] == ["default_deny", "default_deny", SUSPENDED]
-
-
-def own_tenant(own, store, replica):
-    made = Tenant(store.url, replica)
-    made.stop = made.close
-    return own(made)

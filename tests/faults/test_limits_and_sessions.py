@@ -8,13 +8,12 @@ import httpx
 import pytest
 from proxy import Fault, Proxy
 from servers import Replica
-from tenants import FREE, Tenant
+from tenants import FREE
 
 HOUR = 3600
 CALLERS, CALLS = 9, 60
 USERS, SESSIONS = ["ann", "bob", "cid"], [f"s{number}" for number in range(6)]
 TOOLS = ["mail", "pay", "close", "pay", "look"]
-NO_LOCK_OUT = {"REMIT_AUTH_FAILURES_PER_MINUTE": "0"}
 
 
 def per_user(most, **fields):
@@ -66,22 +65,10 @@ class Callers:
             self.ask(number, tool, parameters={"user": user, "amount": 1.25}, context={"session": session})
 
 
-@pytest.fixture(params=["redis", "valkey"])
-def store(request):
-    """Both kinds: what is raced is one script, and each runs scripts in its own way."""
-    return request.getfixturevalue(f"{request.param}_store")
-
-
 @pytest.fixture
-def replicas(store, own):
-    return [own(Replica(store.url, **NO_LOCK_OUT)) for _ in range(3)]
-
-
-@pytest.fixture
-def tenant(store, replicas):
-    made = Tenant(store.url, replicas[0])  # the one that lives
-    yield made
-    made.close()
+def three(replicas, either_store, own):
+    """Replicas, of which the last may be killed."""
+    return [*replicas, own(Replica(either_store.url))]
 
 
 def log(tenant, **filters):
@@ -91,21 +78,21 @@ def log(tenant, **filters):
     return found[::-1]
 
 
-def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, replicas, own):
+def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, three, own):
     """By the log, which has every allowed call in its order, answered or not."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     policy = tenant.new_policy(agent_id, per_user(3), budget(20), AFTER, BEFORE, kind="guardrail")
-    path, callers = f"/v1/policies/{policy['id']}", own(Callers(tenant, replicas, agent_id))
+    path, callers = f"/v1/policies/{policy['id']}", own(Callers(tenant, three, agent_id))
     with ThreadPoolExecutor(CALLERS) as pool:
         work = [pool.submit(callers.history, caller) for caller in range(CALLERS)]
         for most in (5, 4, 3):
             rules = [AFTER, budget(20), per_user(most), {"type": "tool_denylist", "tools": ["never"]}, BEFORE]
             assert tenant.admin.patch(path, json={"rules": rules, "name": f"at most {most}"}).status_code == 200
-            replicas[2].kill()
+            three[2].kill()
             for status in ("suspended", "active"):
                 assert tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).status_code == 200
-            replicas[2].start()
+            three[2].start()
         for each in work:
             each.result()
 
@@ -123,14 +110,14 @@ def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, re
     assert {"mail", "pay", "look"} <= {entry["toolName"] for entry in entries}
 
 
-def test_what_was_not_executed_is_given_back_once_however_the_reports_are_lost(store, own, tenant, replicas):
+def test_what_was_not_executed_is_given_back_once_however_the_reports_are_lost(either_store, own, tenant, three):
     """Reports of the same calls from everywhere, while replies are lost and a replica dies; and no call too many."""
     most = 30
     agent_id = tenant.new_agent()["id"]
     limits = [per_user(most, refundable=True) | {"tools": ["*"]}, budget(most, refundable=True) | {"tools": ["*"]}]
     tenant.new_policy(agent_id, *limits)
-    proxy = own(Proxy(store.port).start())
-    everywhere = [*replicas, own(Replica(proxy.url, **NO_LOCK_OUT))]
+    proxy = own(Proxy(either_store.port).start())
+    everywhere = [*three, own(Replica(proxy.url))]
     callers, call = own(Callers(tenant, everywhere, agent_id)), {"parameters": {"user": "ann", "amount": 1}}
     made = [callers.ask(0, "pay", **call) for _ in range(most)]
     assert {each["result"] for each in made} == {"allowed"}
@@ -151,9 +138,9 @@ def test_what_was_not_executed_is_given_back_once_however_the_reports_are_lost(s
         work = [pool.submit(report, place) for place in range(8)]
         for fault in (Fault.LOSE, Fault.CUT_MID_REPLY, Fault.CUT):
             proxy.break_(fault)
-            replicas[2].kill()
+            three[2].kill()
             proxy.heal()
-            replicas[2].start()
+            three[2].start()
         for each in work:
             each.result()
         stop.set()

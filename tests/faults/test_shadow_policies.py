@@ -5,34 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 
 import httpx
-import pytest
 from proxy import Fault, Proxy
 from servers import Replica
-from tenants import FREE, Tenant
+from tenants import FREE
 
 CALLERS, CALLS, MOST = 6, 40, 25
-NO_LOCK_OUT = {"REMIT_AUTH_FAILURES_PER_MINUTE": "0"}
 CAP = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": MOST, "windowSeconds": 3600}}
 NO_MAIL = {"type": "tool_denylist", "tools": ["mail"]}
 IN_SHADOW = {"kind": "guardrail", "mode": "shadow"}
-
-
-@pytest.fixture(params=["redis", "valkey"])
-def store(request):
-    """Both kinds: what is raced is one script, and each runs scripts in its own way."""
-    return request.getfixturevalue(f"{request.param}_store")
-
-
-@pytest.fixture
-def replicas(store, own):
-    return [own(Replica(store.url, **NO_LOCK_OUT)) for _ in range(2)]
-
-
-@pytest.fixture
-def tenant(store, replicas):
-    made = Tenant(store.url, replicas[0])  # the one that lives
-    yield made
-    made.close()
 
 
 def divergence(tenant, policy):
@@ -51,14 +31,14 @@ def since_change(tenant, policy, log):
     return Counter((entry["result"], entry["shadow"]["result"]) for entry in of_policy)
 
 
-def test_counters_are_the_entries_whatever_is_lost_or_killed(store, tenant, replicas, own):
+def test_counters_are_the_entries_whatever_is_lost_or_killed(either_store, tenant, replicas, own):
     """No answer is another for them, a limit in shadow lets in as many as it says, and each count is an entry."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     cap = tenant.new_policy(agent_id, CAP, **IN_SHADOW)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
-    proxy = own(Proxy(store.port).start())
-    everywhere = [*replicas, own(Replica(proxy.url, **NO_LOCK_OUT))]
+    proxy = own(Proxy(either_store.port).start())
+    everywhere = [*replicas, own(Replica(proxy.url))]
     clients = [replica.client(tenant.read_key) for replica in everywhere]
     answers = []
 
@@ -95,13 +75,13 @@ def test_counters_are_the_entries_whatever_is_lost_or_killed(store, tenant, repl
     assert all("shadow" in entry for entry in log if entry["toolName"] == "mail")
 
 
-def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(store, tenant, own):
+def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(either_store, tenant, own):
     """With the reply of the first one lost."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
-    proxy = own(Proxy(store.port).start())
-    client = own(Replica(proxy.url, **NO_LOCK_OUT)).client(tenant.read_key)
+    proxy = own(Proxy(either_store.port).start())
+    client = own(Replica(proxy.url)).client(tenant.read_key)
     question = {"json": {"agent_id": agent_id, "tool_name": "mail"}, "headers": {"Idempotency-Key": "one"}}
     assert client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "look"}).status_code == 200
     proxy.break_(Fault.LOSE)

@@ -18,7 +18,7 @@ from app.store.watch import Watched
 @pytest.fixture(scope="module")
 def narrow(store):
     """A replica that lets a key have two streams."""
-    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2", REMIT_AUTH_FAILURES_PER_MINUTE="0")
+    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2")
     yield running
     running.stop()
 
