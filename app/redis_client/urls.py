@@ -14,12 +14,15 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 
 from app.errors import StoreUnavailable
 from app.redis_client.replies import as_record
 
 _SENTINEL_TIMEOUT_S = 0.5
 _MOMENT_S = 0.05
+_DRIVER = DriverInfo()
+"""What CLIENT LIST calls us. redis-py would look its version up for each connection, and nothing goes on meanwhile."""
 
 
 class StoreUrl(Struct, frozen=True):
@@ -161,6 +164,7 @@ def connection_options(timeout_s: float) -> dict[str, Any]:
         # redis-py would send a command up to ten times; a script whose reply was lost would run as often.
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "driver_info": _DRIVER,
     }
 
 

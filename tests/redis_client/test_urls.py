@@ -1,6 +1,7 @@
 """A store's URL, taken apart and put together."""
 
 import pytest
+from redis import __version__, utils
 from redis.asyncio.connection import SSLConnection
 
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
@@ -46,3 +47,13 @@ async def test_logins_are_decoded_and_tls_is_used_for_every_topology():
     assert (held["username"], held["password"], held["ssl_ca_certs"]) == ("u", "p@", "/ca.pem")
     assert issubclass(cluster.nodes_manager.startup_nodes["h:6379"].connection_class, SSLConnection)
     await cluster.aclose()
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "redis+cluster"])
+async def test_connections_are_made_without_looking_a_version_up(monkeypatch, scheme):
+    """redis-py reads the metadata of its package for each, and no decision goes on meanwhile."""
+    monkeypatch.setattr(utils, "get_lib_version", pytest.fail)
+    opening = open_cluster if scheme == "redis+cluster" else open_redis
+    opened = opening(StoreUrl.parse(f"{scheme}://h/svc" if "sentinel" in scheme else f"{scheme}://h"), 1.0, 10)
+    if scheme != "redis+cluster":
+        assert opened.connection_pool.make_connection().driver_info.lib_version == __version__
