@@ -1,5 +1,6 @@
 """How much work a value is for a schema at worst, known before it begins: the library cannot be interrupted."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -42,9 +43,10 @@ class SchemaWork:
         if values * self._parts <= _LITTLE and 4 * characters * self._sizes_in_all <= _LITTLE:
             return False
         checks, steps = MAX_CHECKS, MAX_SEARCH_STEPS
-        left: list[_Held] = [(self._root, value)]
+        left: deque[_Held] = deque([(self._root, value)])
         while left:
-            node, held = left.pop()
+            # What came first, first: what many values are held against is counted before anything in it.
+            node, held = left.popleft()
             if type(node) is not dict:
                 continue
             checks -= _comparisons(node, held)

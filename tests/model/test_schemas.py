@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.model import schema_work
 from app.model.schemas import MAX_SCHEMA_BYTES, SchemaError, TooMuchWork, compile_schema
 
 ORDER = {
@@ -102,6 +103,15 @@ def test_what_would_keep_everybody_waiting_is_not_begun(schema, value):
     """The library holds the interpreter's lock meanwhile, and takes seconds for these: up to twenty for a megabyte."""
     with pytest.raises(TooMuchWork):
         compile_schema(schema).first_failure(value)
+
+
+def test_what_is_too_much_is_known_after_a_look_at_few_places(monkeypatch):
+    """Counting all that there are up to the bound would itself take most of a second."""
+    looked_at = []
+    monkeypatch.setattr(schema_work, "_comparisons", lambda node, held: looked_at.append(node) or 0)
+    with pytest.raises(TooMuchWork):
+        compile_schema({"properties": {"a": MANY}}).first_failure({"a": ["no"] * 1000})
+    assert len(looked_at) < 1000
 
 
 @pytest.mark.parametrize(
