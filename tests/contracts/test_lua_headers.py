@@ -1,6 +1,7 @@
 """A script's header is its only declaration: `app/redis_client/scripts.py` reads it, and the body keeps to it."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -131,12 +132,18 @@ def test_keys_are_taken_from_keys_and_never_made(script):
     assert not re.search(r"['\"][^'\"]*:[^'\"]*['\"]", code), "a name with a colon is a key that is being built"
 
 
+@cache
+def sources():
+    """The text of every module of the service."""
+    return {path: path.read_text() for path in (LUA.parent / "app").rglob("*.py")}
+
+
 @scripts
 def test_one_module_calls_a_script(script):
     """It is the only place that knows the order of keys and arguments and what a reply means."""
     name = script.name.upper()
     calls = re.compile(rf"\b(run|prepare)\(\s*{name}\b|\breturn {name}\b")
-    modules = [path for path in (LUA.parent / "app").rglob("*.py") if calls.search(path.read_text())]
+    modules = [path for path, text in sources().items() if name in text and calls.search(text)]
     assert len(modules) == 1
     assert modules[0].parent.name in {"store", "audit", "authorize", "approvals", "webhooks", "redis_client"}
 

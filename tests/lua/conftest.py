@@ -22,9 +22,11 @@ async def path(request):
             stack.push_async_callback(client.close)
             yield client, client
             return
-        url = request.getfixturevalue(f"{store}_store").url
+        # A database of their own, emptied after each test: many look through all keys that there are.
+        url = request.getfixturevalue(f"{store}_store").url.removesuffix("0") + "1"
         client = open_client(url, 250)
         stack.push_async_callback(client.close)
+        stack.push_async_callback(client.call, "FLUSHDB")
         if not over_link:
             yield client, client
             return

@@ -108,12 +108,11 @@ async def everything(client, pattern: str) -> dict[str, object]:
         "string": ("GET",),
         "set": ("SMEMBERS",),
     }
-    held: dict[str, object] = {}
-    for name in await names(client, pattern):
-        kind = await client.call("TYPE", name)
-        command, *rest = readers[kind]
-        held[name] = (kind, await client.call(command, name, *rest))
-    return held
+    found = await names(client, pattern)
+    kinds = await client.read_pipelined([("TYPE", name) for name in found])
+    commands = [(readers[kind][0], name, *readers[kind][1:]) for name, kind in zip(found, kinds, strict=True)]
+    values = await client.read_pipelined(commands)
+    return dict(zip(found, zip(kinds, values, strict=True), strict=True))
 
 
 async def names(client, pattern: str) -> list[str]:
