@@ -1,1 +1,1 @@
-"""The vocabulary: what a key, an agent, a policy, a decision and an audit entry are. No I/O."""
+"""The vocabulary: keys, agents, policies, decisions and audit entries as structs. No I/O."""

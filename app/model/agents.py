@@ -31,13 +31,13 @@ _spelled_as_alias = re.compile(_ALIAS).fullmatch
 _shaped_as_uuid = re.compile(r"(urn:uuid:)?[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
 ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and, between parts that are more than dots, /"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
-"""What the schema of an alias, and of an id or an alias, says; `require_alias` is what decides."""
+"""The schema of an alias, and of an id or alias; `require_alias` is authoritative."""
 
 Alias = Annotated[
     str,
     Meta(
-        description="A name for programs, which no other agent of the workspace has; it stands wherever an agent's id "
-        "may. Never in the form of a UUID.",
+        description="A name for programs, unique among the workspace's agents; accepted wherever an agent's id is. "
+        "Never in the form of a UUID.",
         extra_json_schema=CALLED,
     ),
 ]
@@ -92,7 +92,7 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 def require_groups(groups: Sequence[str]) -> None:
-    """Raise FieldError unless every name can be seen and stands once."""
+    """Raise FieldError unless every name is visible and listed once."""
     for index, name in enumerate(groups):
         require_visible(f"groups[{index}]", name)
         if name in groups[:index]:
@@ -100,7 +100,7 @@ def require_groups(groups: Sequence[str]) -> None:
 
 
 def require_alias(field: str, text: str) -> None:
-    """Raise FieldError unless the text may be an agent's alias: as a part of a path it names one thing, and no id."""
+    """Raise FieldError unless the text can be an agent's alias: one plain path segment or several, and no id."""
     if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
         raise FieldError(field, f"must be {ALIAS_RULES}")
     require_no_id(field, text)
@@ -124,5 +124,5 @@ def is_alias(text: str) -> bool:
 
 
 def group_digest(name: str) -> str:
-    """The group in the names of keys and fields: what people chose does not stand there."""
+    """The group's digest, used in key and field names in place of the name that people chose."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What a rule that escalates asks of people."""
+"""What a rule that escalates demands of approvals."""
 
 from typing import Annotated
 
@@ -9,12 +9,12 @@ Seconds = Annotated[int, Meta(ge=60, le=604_800)]
 
 
 class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a rule that escalates asks of people, and how far their yes goes.
+    """What a rule that escalates demands of an approval, and what the approval permits.
 
-    expires_seconds: How long it waits to be decided, in seconds; 900 if left out.
+    expires_seconds: How long it waits for a decision, in seconds; 900 if left out.
     approvals: How many people must approve, each with a key of their own; 1 if left out.
-    valid_seconds: How long a yes can be used, in seconds; 900 if left out.
-    max_uses: How many calls a yes is good for, all with the very same arguments; 1 if left out.
+    valid_seconds: How long an approval can be used, in seconds; 900 if left out.
+    max_uses: How many calls with exactly the same arguments an approval permits; 1 if left out.
     """
 
     expires_seconds: Seconds = DEFAULT_SECONDS

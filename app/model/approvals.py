@@ -1,4 +1,4 @@
-"""Approvals: what a person is asked, what was said, and how far a yes goes."""
+"""Approvals: what people are asked, what they answered, and what the answer permits."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ _asked = msgspec.json.Decoder(dict[str, str])
 
 
 class ApprovalStatus(StrEnum):
-    """`pending` waits for people; `approved` can be used; nothing can become of the others."""
+    """`pending` waits for people; `approved` can be used; every other status is final."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -25,7 +25,7 @@ class ApprovalStatus(StrEnum):
 
 
 class Person(Struct, frozen=True, rename="camel"):
-    """The key that somebody used, under the name that it had then.
+    """The API key that somebody used, under its name at that time.
 
     key_id: The API key.
     name: Its name.
@@ -36,12 +36,12 @@ class Person(Struct, frozen=True, rename="camel"):
 
 
 class Said(Struct, frozen=True):
-    """One verdict of one person.
+    """One person's verdict.
 
-    by: Who said it.
-    verdict: What was said.
+    by: Who gave it.
+    verdict: The verdict.
     at: When, by the store's clock.
-    note: What they wrote beside it.
+    note: The note given with it.
     """
 
     by: Person
@@ -51,27 +51,27 @@ class Said(Struct, frozen=True):
 
 
 class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One call that waits for people, or waited.
+    """A call that waits for people, or did.
 
-    status: What has become of it.
+    status: Its current state.
     tool_name: The tool that the agent wants to call.
-    action: What is attempted.
-    parameters: The call's parameters as the log has them: secrets redacted.
-    context: What the caller vouched for, as the log has it.
-    bound_context: Paths of the context that the approval is bound to, beside agent, tool and all parameters.
-    hides: True if a person does not see all that is bound: something is redacted or shortened.
-    parameters_digest: A MAC of the call in full. Calls that have another need an approval of their own.
+    action: The attempted action.
+    parameters: The call's parameters as logged: secrets redacted.
+    context: What the caller vouched for, as logged.
+    bound_context: Paths of the context that the approval is bound to, in addition to agent, tool and all parameters.
+    hides: True if a person does not see everything that is bound: something is redacted or shortened.
+    parameters_digest: A MAC of the complete call. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
-    rule: The rule of it that did.
+    rule: The rule that escalated the call.
     reason: Why a person is asked.
     requested_by: Who asked.
-    requests: How often it has been asked.
+    requests: How often it has been requested.
     required: How many people must approve.
-    approvals: Who said what.
-    expires_at: Until when it can be decided.
-    usable_until: Until when the yes can be used; null before there is one.
-    uses_left: How many calls it is still good for.
-    decisions: Ids of the decisions that asked for it or used it.
+    approvals: The verdicts so far.
+    expires_at: When the time to decide ends.
+    usable_until: When the approval stops being usable; null before it is approved.
+    uses_left: How many more calls it permits.
+    decisions: Ids of the decisions that requested or used it.
     """
 
     id: Id
@@ -100,20 +100,20 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def whole_record(record: dict[str, str]) -> dict[str, str]:
-    """A record of the store with a field for each thing that was asked.
+    """A record of the store with a field for everything in the request.
 
-    That never changes, so the commit writes it as one field, `asked`; records of an earlier release have the fields.
+    The request never changes, so the commit writes it as one field, `asked`; earlier releases wrote separate fields.
     """
     return {**_asked.decode(record["asked"]), **record} if "asked" in record else record
 
 
 def policies_that_asked(record: Mapping[str, str]) -> list[str]:
-    """Ids of the policies of which a rule asked for the approval; a record of an older release has the first alone."""
+    """Ids of the policies whose rules asked for the approval; an older release recorded only the first."""
     return record.get("policies", record.get("policy_id", "")).split()
 
 
 class ApprovalQuery(Struct, frozen=True, kw_only=True):
-    """Which approvals: all filters that are given must match; newest first. before: only those older than this id."""
+    """Which approvals to list, newest first; all given filters must match. before: only those older than this id."""
 
     status: ApprovalStatus | None = None
     agent_id: str | None = None
@@ -122,7 +122,7 @@ class ApprovalQuery(Struct, frozen=True, kw_only=True):
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """How far a person's yes goes; what is left out goes as far as the rules let it."""
+    """What a person grants; a field left out is granted as far as the rules allow."""
 
     uses: int | UnsetType = UNSET
     valid_seconds: int | UnsetType = UNSET

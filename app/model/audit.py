@@ -1,4 +1,4 @@
-"""The audit log: one entry per decision, and what can be asked of it."""
+"""The audit log: one entry per decision, and the queries over it."""
 
 from typing import Annotated
 
@@ -15,25 +15,25 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """One decision as the log keeps it. Entries never change.
 
     key_id: The API key that asked.
-    action: What was attempted.
+    action: The attempted action.
     tool_name: The tool that the agent wanted to call.
-    parameters: The call's parameters; values under secret names are "[REDACTED]", in place of a text of
-    more than 2 KiB stands an object with its `beginning`, its `length` and its `hmac`.
-    result: What was decided; null only where the entry is no decision, or cannot be read since no commit wrote it.
+    parameters: The call's parameters; values under secret names are "[REDACTED]", and a string of more than 2 KiB is
+    replaced by an object with its `beginning`, its `length` and its `hmac`.
+    result: The result; null only if the entry is no decision, or is unreadable because no commit wrote it.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null where no rule did.
     reason: A sentence for people.
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
-    context: What the caller vouched for in `context`, secrets redacted; left out where it gave none.
+    context: What the caller vouched for in `context`, secrets redacted; left out if nothing was given.
     policy_version: The version at which the policy decided; left out where no policy did, and by older releases.
-    type: What the entry is where it is no decision: `approval` or `outcome`.
-    code: Why it was decided so, for programs; it follows from the rest, and exports leave it out. Where the entry is
-    no decision it says what happened, such as `approval_approved` or `executed`.
-    approval_id: The approval that the entry is about, or that the call asked for or used.
-    decision_id: The decision of which an `outcome` tells what became.
-    shadow: What would have been decided if the shadow policies had been enforced; only where it is another result.
-    suspended_by: The policy whose denial breaker this denial filled: with it the agent was suspended.
+    type: The type of an entry that is no decision: `approval` or `outcome`.
+    code: Why it was decided this way, for programs; derived from the other fields, so exports leave it out. In an entry
+    that is no decision it says what happened, such as `approval_approved` or `executed`.
+    approval_id: The approval that the entry is about, or that the call requested or used.
+    decision_id: The decision whose outcome an `outcome` entry reports.
+    shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.
+    suspended_by: The policy whose denial breaker suspended the agent on this denial.
     """
 
     id: Id
@@ -59,13 +59,13 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):
-    """Which entries: all filters that are given must match; newest first.
+    """Which entries to return, newest first; all given filters must match.
 
     from_ms, to_ms: both inclusive, ms since the epoch.
     before: only entries with a smaller sequence number (the cursor of the page before).
-    rule_type: of the deciding rule.
-    shadow: the shadow policy that would have given another result; ANY_SHADOW = whichever it is.
-    It, rule_type, id, key_id and policy_id have no index: entries are looked through for them.
+    rule_type: the type of the deciding rule.
+    shadow: the shadow policy that would have given another result; ANY_SHADOW = any of them.
+    shadow, rule_type, id, key_id and policy_id are not indexed: entries are scanned for them.
     """
 
     agent_id: str | None = None
@@ -85,16 +85,16 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def scans(self) -> bool:
-        """Whether it asks for something that no index knows, so that the index cannot count what matches."""
+        """Whether a filter is not indexed, so the index cannot count the matches."""
         unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.shadow)
         return any(each is not None for each in unindexed)
 
 
 class AuditPage(Struct, frozen=True):
-    """Entries as the JSON lines that the log keeps, newest first.
+    """A page of entries as the JSON lines of the log, newest first.
 
-    next_before asks for the page after this one, None if this is the last.
-    floor: where the log begins, if retention dropped older entries that this page might have had; else None.
+    next_before: the `before` of the next page; None if this is the last.
+    floor: where the log begins, if retention dropped older entries that might belong to this page; else None.
     """
 
     lines: list[bytes]
@@ -103,15 +103,15 @@ class AuditPage(Struct, frozen=True):
 
     @property
     def entries(self) -> list[AuditEntry]:
-        """The same, decoded."""
+        """The entries, decoded."""
         return [decode_entry(line) for line in self.lines]
 
 
 class Floor(Struct, frozen=True):
-    """The oldest entry that the log still has. What was before it has been dropped by retention.
+    """The oldest entry that the log still has; retention has dropped everything before it.
 
-    segment, sequence: the first that is kept. time_ms: no entry that was dropped is newer.
-    sha256: of the last segment that was dropped, on which the chain goes on.
+    segment, sequence: the first kept. time_ms: the newest time among dropped entries.
+    sha256: of the last dropped segment, on which the chain continues.
     """
 
     segment: int
@@ -128,8 +128,8 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     last_sequence: The newest entry's number; numbers have no gaps.
     sealed_sequence: The newest sealed entry's number.
     first_sequence: The number of the oldest entry that retention has not dropped.
-    segments: Segments that were ever sealed.
-    poison: Entries that could not be sealed as they were; a line in the log stands for each.
+    segments: Number of segments sealed so far, dropped ones included.
+    poison: Entries that could not be sealed unchanged; a placeholder in the log stands for each.
     """
 
     unsealed: Count

@@ -1,4 +1,4 @@
-"""Denial breakers: too many denials of one agent's calls within a span, and what then."""
+"""Denial breakers: they act on too many denials of one agent's calls within a span."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -6,20 +6,20 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 MAX_DENIALS = 1_000
-"""Denials that a breaker can wait for, and the newest of an agent's that are kept for it."""
+"""The most denials a breaker can count, and how many of an agent's newest are kept for it."""
 
 MAX_WINDOW_SECONDS = 86_400
 
 
 class BreakerAction(StrEnum):
-    """What a full breaker does: `suspend` the agent, or `escalate` = ask a person about what would be allowed."""
+    """What a full breaker does: `suspend` the agent, or `escalate`: ask a person about calls that would be allowed."""
 
     SUSPEND = "suspend"
     ESCALATE = "escalate"
 
 
 class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Full once `max_denials` calls of one agent were denied in the last `window_seconds`, whatever denied them.
+    """Full once `max_denials` calls of one agent were denied in the last `window_seconds`, for whatever reason.
 
     max_denials: Denied calls of one agent, 1 to 1,000.
     window_seconds: The span, 1 to 86,400 seconds (a day); it ends now and does not start on the minute.
@@ -32,6 +32,6 @@ class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
     @property
     def reached(self) -> str:
-        """What is said of a full one."""
+        """The reason given when it is full."""
         denials = "1 denial" if self.max_denials == 1 else f"{self.max_denials} denials"
         return f"Denial breaker: {denials} in {self.window_seconds} s"

@@ -1,10 +1,10 @@
-"""One form of bytes for one call: what an approval is bound to.
+"""The canonical bytes of a call, to which an approval is bound.
 
-Two calls have the same form if and only if agent, tool, parameters and the bound part of the context are the same JSON
-values: the order of keys does not matter, everything else does. Strings are as they are (no Unicode normalisation),
-integers and other numbers are different things (1 is not 1.0), and both are exact however long they are. Not RFC 8785,
-which makes 1 and 1.0 one and rounds integers above 2^53. Every part is tagged and tells its length, so no two
-different values can be written alike.
+Two calls have the same bytes if and only if agent, tool, parameters and the bound part of the context are the same JSON
+values: the order of keys does not matter, everything else does. Strings are not normalised (no Unicode normalisation),
+integers and other numbers are distinct (1 is not 1.0), and both are exact at any length. This is not RFC 8785, which
+makes 1 and 1.0 equal and rounds integers above 2^53. Every part is tagged and states its length, so different values
+never have the same bytes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from msgspec import Raw, Struct
 
 FORM = b"remit call 1"
 ALWAYS_BOUND = ("session", "user")
-"""Paths of the context that are bound whether a policy reads them or not."""
+"""Paths of the context that are always bound, whether or not a policy reads them."""
 
 
 class _Question(Struct):
-    """The two fields of a request that hold values of the caller's; what is left out is an empty object."""
+    """The two fields of a request with values of the caller's choice; left out means an empty object."""
 
     parameters: Raw = Raw(b"{}")
     context: Raw = Raw(b"{}")
@@ -31,17 +31,17 @@ _exact = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 def canonical_call(agent_id: str, tool_name: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
-    """The form of one call.
+    """The canonical bytes of one call.
 
-    body: the request as it came, which `app.http` has found to be readable: no key in it stands twice.
-    bound: what of the context is bound, by path; decoded by `bound_context`.
+    body: the request as received, found well-formed by `app.http`: no key occurs twice.
+    bound: the bound part of the context by path, as decoded by `bound_context`.
     """
     parameters = _exact(_question(body).parameters)
     return b"".join((FORM, *_parts([agent_id, tool_name, parameters, dict(bound)])))
 
 
 def exact_context(body: bytes) -> dict[str, Any]:
-    """The request's context with numbers as they were written."""
+    """The request's context, with numbers exactly as written."""
     context: dict[str, Any] = _exact(_question(body).context)
     return context
 

@@ -13,10 +13,10 @@ from app.model.text import HOLDS_A_KEY, FieldError, ToolName, require_tool_name
 MAX_TOOLS = 1_000
 MAX_TOOL_NAME = 255
 MAX_TOOL_BYTES = 64 * 1024
-"""Of the JSON of one tool."""
+"""For the JSON of one tool, in bytes."""
 
 MAX_CATALOG_BYTES = 4 * 1024 * 1024
-"""Of the JSON of all tools together: they are read in one step."""
+"""For the JSON of all tools together, in bytes: they are read in one step."""
 
 _encode = msgspec.json.encode
 
@@ -24,10 +24,10 @@ _encode = msgspec.json.encode
 class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """A tool as an MCP server lists it. Fields that are not named here are ignored.
 
-    name: What calls have as their tool_name.
-    title: What people call it.
-    description: What it does, as a model is told.
-    input_schema: The JSON Schema of its parameters, as its server has it.
+    name: The tool_name of its calls.
+    title: Its name for people.
+    description: What it does, as told to a model.
+    input_schema: The JSON Schema of its parameters, as its server publishes it.
     """
 
     name: ToolName
@@ -48,7 +48,7 @@ ToolEntries = Annotated[list[ToolEntry], Meta(max_length=MAX_TOOLS)]
 
 
 class CatalogTool(Struct, frozen=True, kw_only=True):
-    """A tool of the catalogue. input_schema: JSON, `null` = its server gave none. version: 1, one more a change."""
+    """A tool of the catalogue. input_schema: JSON, `null` = none given. version: 1, incremented by each change."""
 
     name: str
     title: str | None
@@ -60,14 +60,14 @@ class CatalogTool(Struct, frozen=True, kw_only=True):
 
 
 class CatalogState(Struct, frozen=True):
-    """The catalogue at one moment, tools by name. version: stands for exactly these; "" = there are none."""
+    """The catalogue at one moment, tools by name. version: identifies exactly these tools; "" = there are none."""
 
     version: str
     tools: Mapping[str, CatalogTool]
 
 
 class CatalogChange(Struct, frozen=True):
-    """What a write makes of the catalogue: all its tools then, and the names of those that differ."""
+    """What a write makes of the catalogue: all its tools afterwards, and the names of those that differ."""
 
     tools: Mapping[str, CatalogTool]
     added: Sequence[str]
@@ -76,30 +76,30 @@ class CatalogChange(Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Every tool that is not as it was."""
+        """The names of all tools that changed."""
         return [*self.added, *self.changed, *self.removed]
 
     @property
     def kind(self) -> str:
-        """As the trail of changes has it: `created` or `deleted` where that goes for all that differ."""
+        """The kind of change for the trail: `created` or `deleted` if all changed tools were, else `updated`."""
         if not self.changed and not self.removed:
             return "created"
         return "updated" if self.changed or self.added else "deleted"
 
 
 def require_distinct(entries: Iterable[ToolEntry], field: str) -> None:
-    """Raise FieldError if two entries have one name."""
+    """Raise FieldError if two entries have the same name."""
     seen: set[str] = set()
     for index, entry in enumerate(entries):
         if entry.name in seen:
-            raise FieldError(f"{field}[{index}].name", f'stands twice: another entry is "{entry.name}", too')
+            raise FieldError(f"{field}[{index}].name", f'occurs twice: another entry is "{entry.name}", too')
         seen.add(entry.name)
 
 
 def written(
     held: Mapping[str, CatalogTool], entries: Iterable[ToolEntry], now_ms: int, *, prune: bool
 ) -> CatalogChange:
-    """The catalogue with these entries; what is no entry's stays, or goes with `prune`.
+    """The catalogue with these entries; tools without an entry stay, or are deleted with `prune`.
 
     Raises FieldError, with no field, if there would be too many tools or bytes.
     """
@@ -124,7 +124,7 @@ def without(held: Mapping[str, CatalogTool], name: str) -> CatalogChange:
 
 
 def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> bytes:
-    """What the trail keeps of these tools, as JSON: null where there is no such tool; nothing if there is none."""
+    """What the trail records of these tools, as JSON: null for a missing tool; "" if there are no tools."""
     if not any(name in tools for name in names):
         return b""
     return _encode({name: _told(tools[name]) if name in tools else None for name in names})
@@ -136,7 +136,7 @@ def _told(tool: CatalogTool) -> dict[str, Any]:
 
 
 def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
-    """The tool as the entry has it; itself if it is so already."""
+    """The tool that the entry describes; the existing one if nothing differs."""
     made = CatalogTool(
         name=entry.name,
         title=entry.title,
@@ -149,7 +149,7 @@ def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogT
     if held is None:
         return made
     times = {"created_ms": held.created_ms, "updated_ms": held.updated_ms, "version": held.version}
-    # Not compared as Python compares them: to it, 1 is true.
+    # Not compared with ==: in Python, 1 == True.
     if _encode(replace(made, **times)) == _encode(held):
         return held
     return replace(

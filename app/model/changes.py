@@ -1,4 +1,4 @@
-"""The trail of changes: who changed which key, agent, policy or tool, when, and what it was before and after."""
+"""The trail of changes: who changed which key, agent, policy or tool, when, and its values before and after."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -15,10 +15,10 @@ from app.model.times import rfc3339
 from app.model.webhooks import Webhook
 
 CONSOLE = "console"
-"""Stands for the key's id and name where a change was made with `remit` or by a setting, without any key."""
+"""Used as the key's id and name if a change was made without a key, with `remit` or by a setting."""
 
 BREAKER = "breaker"
-"""The same where a denial breaker suspended an agent."""
+"""The same if a denial breaker suspended an agent."""
 
 MAX_REASON = 500
 Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
@@ -48,18 +48,19 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: Its place in the trail: it sorts by time.
     timestamp: When it was made, by the store's clock.
-    actor_id: The API key that made it; `console`: made with `remit` or by a setting, without a key; `breaker`: an agent
-    was suspended by a denial breaker.
-    actor_name: The name that the key had then, or `console` or `breaker`.
+    actor_id: The API key that made it; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial
+    breaker suspended an agent.
+    actor_name: The key's name at that time, or `console` or `breaker`.
     kind: What was done; revoking a key is deleting it.
-    resource_type: What it was done to.
-    resource_id: Its id; of the catalogue, which is one, the workspace's.
-    before: The fields that changed, as they were; before a deletion all of them, null before a creation. Of the
-    catalogue the tools that changed, by name.
-    after: The same fields as they became; after a creation all of them, null after a deletion.
-    sequence: Of agents and policies: the number of the newest audit entry then. No later entry was decided without it.
-    reason: Why, as whoever made it said; left out where nobody did.
-    tripped: The breaker that made it, and the decision that filled it; left out where it was not a breaker.
+    resource_type: The type of thing that changed.
+    resource_id: Its id; for the catalogue, of which there is one, the workspace's.
+    before: The changed fields with their old values; for a deletion all fields, for a creation null. For the catalogue,
+    the changed tools by name.
+    after: The same fields with their new values; for a creation all fields, for a deletion null.
+    sequence: For agents and policies: the number of the newest audit entry then. Every later entry was decided with the
+    change in effect.
+    reason: The reason given by whoever made it; left out if none was given.
+    tripped: The breaker that made the change, and the decision that filled it; left out if it was not a breaker.
     """
 
     id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+-[0-9]+$"})]
@@ -79,7 +80,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
 class PolicyVersion(Struct, frozen=True):
     """A policy as it was, and the change that made it so.
 
-    change: None of the oldest one where that is from before a policy knew its changes.
+    change: None for the oldest version, if it is older than the record of changes.
     """
 
     policy: Policy
@@ -87,14 +88,14 @@ class PolicyVersion(Struct, frozen=True):
 
     @property
     def changed(self) -> list[str]:
-        """The fields in which it differs from the version before; none of the first."""
+        """The fields that differ from the previous version; none for the first."""
         if self.change is None or self.change.kind is ChangeKind.CREATED:
             return []
         return [name for name in msgspec.json.decode(self.change.before, type=dict[str, Raw]) if name != "version"]
 
 
 class ChangeQuery(Struct, frozen=True, kw_only=True):
-    """Which changes: all filters that are given must match; newest first.
+    """Which changes to list, newest first; all given filters must match.
 
     from_ms, to_ms: both inclusive, ms since the epoch. older_than: only changes before the one with this id.
     """
@@ -109,26 +110,26 @@ class ChangeQuery(Struct, frozen=True, kw_only=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """Changes, newest first. older_than asks for the page after this one, None if this is the last."""
+    """Changes, newest first. older_than: the `older_than` of the next page; None if this is the last."""
 
     changes: list[Change]
     older_than: str | None
 
 
 def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
-    """What the trail keeps of a change, as JSON: the fields that differ; nothing where there was or is nothing."""
+    """Before and after as the trail records them, as JSON: the differing fields; "" where the thing did not exist."""
     was, now = _fields(before), _fields(after)
-    if after is None and isinstance(before, Policy | Agent):  # policies of one priority are asked in order of their age
+    if after is None and isinstance(before, Policy | Agent):  # policies of one priority are evaluated in order of age
         was["createdAt"] = rfc3339(before.created_ms)
     if was and now:
-        # Not compared as Python compares them: to it, 1 is true.
+        # Not compared with ==: in Python, 1 == True.
         unchanged = {name for name, value in now.items() if _json({name: was[name]}) == _json({name: value})}
         was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))
     return _json(was), _json(now)
 
 
 def _fields(resource: Resource | None) -> dict[str, Any]:
-    """What an admin can set, and the version, in the words of the API. A key's digest is not among it."""
+    """The fields an admin can set, and the version, under their API names. A key's digest is not included."""
     match resource:
         case Agent():
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
@@ -154,7 +155,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             session = {"sessionFrom": resource.session_from} if resource.session_from is not None else {}
             return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound | session
         case Webhook():
-            # The address without what follows the host, and of the secrets only which one signs.
+            # Only the origin of the URL, and of the secrets only which one signs.
             told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
             told |= {"enabled": resource.enabled, "denied": resource.denied}
             return told | {"secretNumber": resource.secrets[-1].number, "version": resource.version}

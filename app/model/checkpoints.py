@@ -1,4 +1,4 @@
-"""What `verify` finds, and the line by which a later one can tell whether the log was rewritten since."""
+"""The results of a verification, and the checkpoint line by which a later one detects a rewritten log."""
 
 import re
 from enum import StrEnum
@@ -14,11 +14,11 @@ _LINE = re.compile(rf"{_SEALED}(?: {_NUMBER} {_HASH} {_NUMBER} {_NUMBER} {_HASH}
 
 
 class Rest(Struct, frozen=True):
-    """What a checkpoint states besides the last segment: the entries that were not sealed, and the trail of changes.
+    """The second half of a checkpoint: the unsealed entries and the trail of changes.
 
-    newest: sequence of the newest entry. sha256: of the segment's, in hex, and the lines up to the newest entry.
-    linked: changes that the trail's chain covered. changes: those there were. changes_sha256: of the link's, in hex,
-    and the changes after it. Where nothing is unsealed, the two are those of the segment and of the link.
+    newest: sequence of the newest entry. sha256: of the segment's hash, in hex, and the lines up to the newest entry.
+    linked: changes covered by the trail's chain. changes: all changes. changes_sha256: of the link's hash, in hex, and
+    the changes after it. Where nothing is unsealed, the two are the hashes of the segment and of the link.
     """
 
     newest: int
@@ -31,8 +31,9 @@ class Rest(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True):
     """The state of a workspace's log at one segment. Kept elsewhere, it cannot be rewritten with the log.
 
-    sequence: of the segment's last entry. time_ms: of its latest. Segment 0 is none, its sha256 the genesis.
-    rest: None where the verification ended before it, and in lines of before there was one.
+    sequence: of the segment's last entry. time_ms: of its latest entry. Segment 0 means none, with the genesis as
+    sha256.
+    rest: None if the verification ended before it, and in lines written by older releases.
     """
 
     workspace: str
@@ -53,7 +54,7 @@ class Checkpoint(Struct, frozen=True):
 
     @classmethod
     def parse(cls, line: str) -> "Checkpoint":
-        """The checkpoint that a line states. Raises ValueError with a sentence."""
+        """The checkpoint on this line. Raises ValueError with a sentence."""
         match = _LINE(line.strip())
         if match and canonical_uuid(match[1]) == match[1]:
             rest = Rest(int(match[6]), match[7], int(match[8]), int(match[9]), match[10]) if match[6] else None
@@ -65,7 +66,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Fault(StrEnum):
-    """What was done to a log."""
+    """How a log was altered."""
 
     CHANGED = "changed"
     REMOVED = "removed"
@@ -76,7 +77,7 @@ class Fault(StrEnum):
 
 
 class Part(StrEnum):
-    """Where it was done."""
+    """Which part of the log was altered."""
 
     SEGMENTS = "segments"
     STREAM = "stream"
@@ -86,10 +87,11 @@ class Part(StrEnum):
 class Finding(Struct, frozen=True):
     """The first place at which a log is not what was sealed.
 
-    fault: What was done.
-    segment: Where it begins; for the stream the segment that its entries would be sealed into, 0 for the changes.
+    fault: How it was altered.
+    segment: The first segment concerned; for the stream the segment that its entries would be sealed into, 0 for the
+    changes.
     message: What is wrong, for people.
-    part: Where it was done; the index of a segment is part of it.
+    part: Which part was altered; a segment includes its index.
     """
 
     fault: Fault
@@ -99,20 +101,20 @@ class Finding(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """In words."""
+        """The place in words."""
         return f"segment {self.segment}" if self.part is Part.SEGMENTS else f"the {self.part}"
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """What `verify` found.
+    """The result of a verification.
 
     finding: None if everything that was checked is intact.
-    complete: whether it went on to the newest entry and change; otherwise `checkpoint` says where to go on.
+    complete: whether it reached the newest entry and change; if not, `checkpoint` says where to continue.
     checkpoint: the last state that was found intact; None if there is none.
-    first_segment: where it began to read entries; more than 1 after a checkpoint, or where retention dropped what was
-    before.
-    segments, entries: read and computed again. unsealed: entries that wait in the stream. changes: of the trail.
-    checked, unchecked: what was, in sentences.
+    first_segment: the first segment whose entries were read; more than 1 after a checkpoint, or if retention dropped
+    earlier ones.
+    segments, entries: how many were read and recomputed. unsealed: entries in the stream. changes: of the trail.
+    checked, unchecked: what was checked and what was not, in sentences.
     """
 
     finding: Finding | None

@@ -1,4 +1,4 @@
-"""Constraints: what a value of a call must be, and in which calls a rule applies. A value that exists is valid."""
+"""Constraints: what a value of a call must be, and in which calls a rule applies. Every instance is valid."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 
 
 class JsonType(StrEnum):
-    """The types of JSON; `integer` is a number without a fraction, `1.0` among them."""
+    """The types of JSON; `integer` is a number without a fraction, including 1.0."""
 
     STRING = "string"
     NUMBER = "number"
@@ -31,10 +31,10 @@ class JsonType(StrEnum):
 
 
 class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another value of the same call, by its name.
+    """Another value of the same call, by name.
 
     parameter: A parameter's name; it may reach into objects.
-    context: The name of what the caller vouches for in `context`.
+    context: The name of a value in `context`.
     """
 
     parameter: Name | UnsetType = UNSET
@@ -50,7 +50,7 @@ class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if (self.parameter is UNSET) is (self.context is UNSET):
-            raise FieldError("parameter", "give parameter or context, one of the two")
+            raise FieldError("parameter", "give either parameter or context")
         field = "context" if self.of_context else "parameter"
         require_name(field, self.name)
         if EACH in self.name:
@@ -62,11 +62,11 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     regex: RE2 pattern, found anywhere in a string or in the JSON of a number or boolean; anchor it with ^ and $.
     enum: The values it may have, equal in type and value; JSON scalars.
-    min: The least it may be, inclusive; numbers only.
-    max: The most it may be, inclusive; numbers only.
-    required: false lets the value be missing; true if left out.
+    min: The lowest allowed number, inclusive; numbers only.
+    max: The highest allowed number, inclusive; numbers only.
+    required: false allows the value to be missing; true if left out.
     not_regex: RE2 pattern that must not be found in it; anything but a string, number or boolean fails.
-    not_enum: Values that it must not have; of the JSON type of one of them.
+    not_enum: Values that it must not have; it must have the JSON type of one of them.
     above: It must be more than this; numbers only.
     below: It must be less than this; numbers only.
     min_length: The fewest code points of a string.
@@ -74,14 +74,14 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     min_items: The fewest elements of an array.
     max_items: The most elements of an array.
     type: Its JSON type, or the types it may have; 1.0 is an integer, too.
-    absent: true: it must not be given at all. Stands alone.
+    absent: true: it must not be given at all. Excludes every other field.
     equals: Another value of the call that it must equal in type and value.
     at_most: Another value of the call that it must not exceed: two numbers, dates or times (RFC 3339).
     at_least: Another value of the call that it must not fall below: two numbers, dates or times (RFC 3339).
     path: A directory that it must lie in, as an absolute POSIX path.
-    host: Hosts that it must be, or be a URL of.
-    email_domain: Domains that it must be a mail address in.
-    cidr: Networks that it must be an address or a network in.
+    host: Hosts that it must name, itself or as a URL.
+    email_domain: Domains in which it must be a mail address.
+    cidr: Networks in which it must be an address or network.
     """
 
     regex: Pattern | UnsetType = UNSET
@@ -117,18 +117,18 @@ Constraints = Annotated[dict[Name, Constraint], Meta(min_length=1, max_length=10
 
 
 class IfMissing(StrEnum):
-    """What becomes of a rule whose `when` or `unless` reads a value that is missing."""
+    """What happens to a rule whose `when` or `unless` reads a missing value."""
 
     SKIP = "skip"
     APPLY = "apply"
 
 
 class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """They hold if every named value satisfies its constraint. What cannot be judged fails the rule, with its effect.
+    """Hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with its effect.
 
-    parameters: For each named parameter what it must be.
-    context: For each named value of `context` what it must be.
-    if_missing: What becomes of the rule where a value is missing: it is passed over, or applies; it fails if left out.
+    parameters: What each named parameter must be.
+    context: What each named value of `context` must be.
+    if_missing: What happens to the rule if a value is missing: it is skipped or applies; it fails if left out.
     """
 
     parameters: Constraints | UnsetType = UNSET
@@ -154,14 +154,14 @@ def require_constraints(parameters: Mapping[str, Constraint] | UnsetType, contex
 def named_constraints(
     parameters: Mapping[str, Constraint] | UnsetType, context: Mapping[str, Constraint] | UnsetType
 ) -> Iterator[tuple[str, str, Constraint]]:
-    """Each constraint with where it stands: `parameters` or `context`, and the name."""
+    """Each constraint with its place: `parameters` or `context`, and the name."""
     for field, constraints in (("parameters", parameters), ("context", context)):
         if not isinstance(constraints, UnsetType):
             yield from ((field, name, constraint) for name, constraint in constraints.items())
 
 
 def require_name(field: str, name: str) -> None:
-    """Raise FieldError unless it names values in a way that can be seen and read; names from before may be others."""
+    """Raise FieldError unless the name is visible and well-formed; names stored by older releases may not be."""
     require_visible(field, name)
     try:
         require_path(name)
@@ -170,12 +170,12 @@ def require_name(field: str, name: str) -> None:
 
 
 def _require_constraint(constraint: Constraint) -> None:
-    """Raise FieldError, with "" for the constraint itself, unless something can satisfy it."""
+    """Raise FieldError unless some value can satisfy it; the field is "" for the constraint itself."""
     given = constraint.given
     if not given:
         raise FieldError("", "needs at least one field, such as regex, enum, min, max or required")
     if constraint.absent is not UNSET and (not constraint.absent or len(given) > 1):
-        raise FieldError("absent", "is true, and stands alone; `required: true` asks for presence")
+        raise FieldError("absent", "is true, so no other field may be given; use `required: true` to demand a value")
     for name, text in (("regex", constraint.regex), ("notRegex", constraint.not_regex)):
         if isinstance(text, str):
             try:

@@ -1,4 +1,4 @@
-"""Rules that count: what each counts, and what that is called in the store."""
+"""Rules that count: what each one counts, and the name of its counter in the store."""
 
 import hashlib
 from collections.abc import Collection, Iterable
@@ -11,11 +11,11 @@ from app.model.rules import Budgeted, DenialCounted, PolicyRule, RateLimited, Se
 
 
 def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
-    """For each rule the name of what it counts in within the policy, None if it counts nothing.
+    """For each rule, the name of its counter within the policy; None if it counts nothing.
 
-    Made of the tools (in any order), the window, what the limit is per, a budget's parameter and, among rules alike
-    in all that, the place: so it stays when the maximum, the effect or anything else of the policy changes, and no
-    two rules share a bucket.
+    It is derived from the tools (in any order), the window, `per`, a budget's parameter and, among rules equal in all
+    of these, the position. So it survives changes to the maximum, the effect and the rest of the policy, and no two
+    rules share a bucket.
     """
     seen: dict[str, int] = {}
     names: list[str | None] = []
@@ -25,7 +25,7 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
             names.append(None)
             continue
         text = f"{limit.window_seconds}\n" + "\n".join(sorted(set(rule.tools)))
-        # No pattern begins with a line feed, so none of these is taken for the tools of another rule.
+        # Patterns never begin with a line feed, so this cannot be mistaken for another rule's tools.
         if isinstance(limit, Budget):
             text += f"\n\nbudget {limit.parameter}"
         if isinstance(limit, DenialBreaker):
@@ -38,19 +38,19 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
 
 
 def limit_fingerprints(rules: Collection[PolicyRule]) -> list[str]:
-    """Those of the rules that have a bucket of their own: rate limits and budgets."""
+    """The fingerprints of rules with a bucket of their own: rate limits and budgets."""
     names = quota_fingerprints(rules)
     return [name for rule, name in zip(rules, names, strict=True) if name is not None and limit_of(rule) is not None]
 
 
 def breaker_fingerprints(rules: Collection[PolicyRule]) -> list[str]:
-    """Those of the rules that count denials."""
+    """The fingerprints of rules that count denials."""
     names = quota_fingerprints(rules)
     return [name for rule, name in zip(rules, names, strict=True) if name and isinstance(rule, DenialCounted)]
 
 
 def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
-    """What the rule counts; None if it counts nothing."""
+    """The limit by which the rule counts; None if it counts nothing."""
     match rule:
         case RateLimited():
             return rule.rate_limit
@@ -61,5 +61,5 @@ def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
 
 
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many of the rules count or look back: what one commit may have to look at for the policy, at most."""
+    """How many rules count or look back: the most that one commit may have to check for the policy."""
     return sum(limit_of(rule) is not None or isinstance(rule, Sequenced | DenialCounted) for rule in rules)

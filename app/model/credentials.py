@@ -1,7 +1,7 @@
-"""Values that look like credentials that others hand out: what the log keeps of them is that they were there.
+"""Values that look like credentials of other issuers: the log records only that there was one.
 
-The forms are those that issuers document, and that scanners of repositories (gitleaks, detect-secrets) look for. Forms
-that nothing tells apart from other texts, such as 40 letters and digits, are not among them.
+The forms are those that issuers document and that repository scanners (gitleaks, detect-secrets) search for. Forms that
+cannot be told from ordinary strings, such as 40 letters and digits, are not among them.
 """
 
 import string
@@ -12,7 +12,7 @@ import re2
 REDACTED = "[REDACTED]"
 _SIGN = "[A-Za-z0-9_-]"
 _KINDS = (
-    rf"sk-{_SIGN}{{16,}}",  # OpenAI, Anthropic, and who has copied them
+    rf"sk-{_SIGN}{{16,}}",  # OpenAI, Anthropic, and others in the same style
     r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}",  # Stripe
     r"whsec_[A-Za-z0-9+/=]{16,}",
     r"gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub
@@ -35,12 +35,12 @@ _KINDS = (
     r"AGE-SECRET-KEY-1[A-Z0-9]{40,}",
     rf"[0-9]{{8,10}}:AA{_SIGN}{{33}}",
     rf"eyJ{_SIGN}{{8,}}\.eyJ{_SIGN}{{8,}}(?:\.{_SIGN}*)?",  # a JWT, signed or not
-    rf"eyJ{_SIGN}{{8,}}\.{_SIGN}*\.{_SIGN}+\.{_SIGN}+\.{_SIGN}+",  # one that is encrypted
+    rf"eyJ{_SIGN}{{8,}}\.{_SIGN}*\.{_SIGN}+\.{_SIGN}+\.{_SIGN}+",  # an encrypted JWT
 )
-# To its end, or to the end of the text that it stands in; a line's end may be escaped, however often.
+# To its end, or to the end of the enclosing string; a line's end may be escaped, any number of times.
 _PEM = r"-----BEGIN [A-Z0-9 ]+-----(?:(?:[^\"\\-]|-[^\"\\-]|\\[^\"])*-----END [A-Z0-9 ]+-----|(?:[^\"\\]|\\[^\"])*)"
 _BEFORE = r"(?:\b|\\[bfnrt]|\\u[0-9a-f]{4})"
-"""Where a credential begins: where a word does, or after an escape of JSON."""
+"""Where a credential can begin: at the start of a word, or after a JSON escape."""
 
 _WITH_CONTEXT = (
     rf"(?i)({_BEFORE}bearer[ \t]+|authorization[\"'\\]*[ \t]*[:=][ \t]*[\"'\\]*[a-z]+[ \t]+)[A-Za-z0-9._~+/-]{{16,}}=*",
@@ -59,18 +59,18 @@ _pem, _token, _userinfo = map(_compiled, (_PEM, *_WITH_CONTEXT))
 _any_of_them = _compiled("|".join((_known.pattern, _PEM, *_WITH_CONTEXT))).search
 
 RUN = 16
-"""Signs of those that keys are made of that stand in a row in every credential but the password of a URL."""
+"""Substrings one of which occurs in every credential except the password of a URL."""
 
 SIGNS = frozenset(string.ascii_letters + string.digits + "+/.-_")
 
 
 def holds_credentials(text: bytes) -> bool:
-    """Whether a JSON text, or any other, holds one."""
+    """Whether the string, JSON or not, holds a credential."""
     return _any_of_them(text) is not None
 
 
 def without_credentials(text: str) -> str:
-    """`text`, which may be JSON and stays it, with every credential in it replaced."""
+    """`text` with every credential in it replaced; if it is JSON, it stays JSON."""
     text = _known.sub(rf"\1{REDACTED}", _pem.sub(REDACTED, text))
     text = _token.sub(rf"\1{REDACTED}", text)
     return str(_userinfo.sub(rf"\1{REDACTED}@", text))

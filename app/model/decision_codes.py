@@ -1,4 +1,4 @@
-"""What a decision means to a program: a code, and what may be done next. Both follow from what the entry holds."""
+"""A decision for programs: a code, and what may be done next. Both follow from the fields of the entry."""
 
 from enum import StrEnum
 
@@ -6,19 +6,19 @@ from app.model.decisions import Outcome, Result
 
 DEFAULT_DENY = "No policy matches this call: default deny"
 AGENT_IS = "Agent is "
-"""The status follows: why an agent that is not active is denied."""
+"""Followed by the status: why an agent that is not active is denied."""
 NO_APPROVAL_ROOM = "Too many approvals wait for people already"
-"""As `commit_decision` says it."""
+"""Exactly as `commit_decision` words it."""
 TOO_MANY_SESSIONS = "Sequence rules look back on "
-"""How the commit begins to say that a sequence could not be held against those that come after."""
+"""How the commit begins the reason when the session's history has no room for the call."""
 _LIMIT_REASONS = ("Rate limit reached: ", "Budget spent: ", "This limit counts ")
-"""How reasons of full limits begin; a rule that cannot tell what to count says something else."""
+"""How the reasons of full limits begin; a rule that cannot tell what to count has other reasons."""
 _UNJUDGED = tuple(f'this rule\'s "{word}" {what}' for word in ("when", "unless") for what in ("reads it", "can judge"))
-"""How reasons end where nobody can say whether a rule applies to the call."""
+"""How a reason ends if nobody can tell whether the rule applies to the call."""
 
 
 class DecisionCode(StrEnum):
-    """Why it was decided so, for programs. The list may grow; a code keeps its meaning."""
+    """Why it was decided this way, for programs. Codes may be added; their meanings do not change."""
 
     ALLOWED = "allowed"
     APPROVAL_REQUIRED = "approval_required"
@@ -80,7 +80,7 @@ def code_of(outcome: Outcome) -> DecisionCode:
 
 
 def code_from(result: Result, rule_type: str | None, reason: str) -> DecisionCode:
-    """The same, from what an audit entry holds."""
+    """The same, from the fields of an audit entry."""
     if result is Result.ALLOWED:
         return DecisionCode.ALLOWED
     if result is Result.ESCALATED:
@@ -97,7 +97,7 @@ def code_from(result: Result, rule_type: str | None, reason: str) -> DecisionCod
 
 
 def next_action(code: DecisionCode, *, waiting_helps: bool) -> NextAction:
-    """What could lead to another answer. waiting_helps: the decision says after how long."""
+    """What could lead to another answer. waiting_helps: the decision says how long to wait."""
     if waiting_helps and code is not DecisionCode.APPROVAL_REQUIRED:
         return NextAction.RETRY
     return _NEXT.get(code, NextAction.NONE)

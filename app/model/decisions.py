@@ -1,4 +1,4 @@
-"""Decisions: what is asked, the plan `pdp.decide` makes of it, and the answer the commit gives."""
+"""Decisions: the request, the plan `pdp.decide` makes of it, and the answer of the commit."""
 
 from enum import StrEnum
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec import Struct
 from app.model.fields import Count, Timestamp, Uuid
 
 FOREVER_US = 1 << 53
-"""Later than any time: the largest integer that a Lua number holds exactly."""
+"""Later than any time: the largest integer that a Lua number represents exactly."""
 
 
 class Result(StrEnum):
@@ -20,10 +20,10 @@ class Result(StrEnum):
 
 
 class Idempotency(Struct, frozen=True):
-    """What makes a request the same as one before: the SHA-256 of its Idempotency-Key, and a MAC of what it asks.
+    """Identifies a repeated request: the SHA-256 of its Idempotency-Key, and a MAC of its body.
 
-    body_digest: under the newest secret; without one the SHA-256, of which short questions can be guessed.
-    former_digests: the same under older secrets, which requests before it may have been kept with.
+    body_digest: under the newest secret; without a secret the SHA-256, from which short bodies can be guessed.
+    former_digests: the same under older secrets, which earlier requests may have been stored with.
     """
 
     key_digest: str
@@ -34,14 +34,14 @@ class Idempotency(Struct, frozen=True):
 class AuthorizeRequest(Struct, frozen=True):
     """One tool call to judge.
 
-    agent_id: its id; its alias as long as nobody has looked whose that is.
+    agent_id: its id; the alias, until that has been resolved.
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
-    idempotency: None = every time it is sent it is another call.
+    idempotency: None = each time it is sent, it is another call.
     context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
-    size: bytes that parameters and context have at most, as JSON.
-    body: the request as it came, from which an approval is bound to the call exactly.
-    session: what `session` of the context is instead of what the request says; "" = what it says.
+    size: the greatest size of parameters and context as JSON, in bytes.
+    body: the request as received; an approval is bound to exactly this call.
+    session: the session to use instead of the `session` in the context; "" = use the context's.
     """
 
     agent_id: str
@@ -78,13 +78,13 @@ class Outcome(Struct, frozen=True):
 
 
 class Quota(Struct, frozen=True):
-    """One rate limit, or one budget, applied in one decision.
+    """One rate limit or budget applied in one decision.
 
-    fingerprint: names the bucket within its policy; it survives edits that leave tools and window as they are.
-    max_calls: admitted calls that the window may hold; of a budget, millionths.
+    fingerprint: names the bucket within its policy; it survives edits that leave tools and window unchanged.
+    max_calls: how many admitted calls the window may hold; for a budget, millionths.
     when_full: the outcome if the quota has no room.
-    amount: millionths that the call takes of a budget; None = one call of a rate limit.
-    bucket: of a rule that has a bucket for each value of something: names this call's, within the rule; "" = the one.
+    amount: millionths that the call takes from a budget; None = one call of a rate limit.
+    bucket: for a rule with a bucket per value, names this call's bucket within the rule; "" = the only one.
     refundable: whether what the call takes is given back if it is reported as not executed.
     """
 
@@ -99,10 +99,10 @@ class Quota(Struct, frozen=True):
 
 
 class HistoryCheck(Struct, frozen=True):
-    """What a sequence rule asks of the session's past, looked up in one decision; it takes nothing.
+    """A sequence rule's look-up in the session's past for one decision; it takes nothing.
 
-    forbids: it fails once one of the marks is there; otherwise until one is.
-    marks: names of the marks. window_us: for how long each counts. session: whose marks, by its digest.
+    forbids: it fails once one of the marks exists; otherwise until one does.
+    marks: names of the marks. window_us: how long each counts. session: the digest of the session they belong to.
     when_full: the outcome if it fails.
     """
 
@@ -115,12 +115,12 @@ class HistoryCheck(Struct, frozen=True):
 
 
 class DenialCount(Struct, frozen=True):
-    """A denial breaker that counts a call if it is denied; one that escalates is full like a quota, and takes nothing.
+    """A denial breaker that counts a call if it is denied; one that escalates acts like a quota that takes nothing.
 
     fingerprint: names the rule within its policy, as a quota's does.
-    max_denials: denied calls of the agent that the window may hold. when_full: the outcome while it is full.
-    suspends: whether the denial that fills it suspends the agent; then it is never found full.
-    since: the revision of the agent that made it active; what was denied before does not count.
+    max_denials: how many denied calls of the agent fill it. when_full: the outcome while it is full.
+    suspends: whether the denial that fills it suspends the agent; such a breaker is never found full.
+    since: the revision that made the agent active; earlier denials do not count.
     """
 
     policy_id: str
@@ -133,15 +133,15 @@ class DenialCount(Struct, frozen=True):
 
 
 Check = Quota | HistoryCheck | DenialCount
-"""What the store is asked about a call."""
+"""What only the store can answer about a call."""
 
 
 class Mark(Struct, frozen=True):
     """What an allowed call of a tool leaves in its session.
 
-    name: stands for a pattern. shared_us: for how long it counts, at most, for rules of the workspace that forbid; 0 =
-    no rule names it. own_us: the same for rules of the agent's that require.
-    soft: only shadow policies ask for it, so that a call without room for it is allowed, and leaves it not.
+    name: identifies a pattern. shared_us: the longest time for which the workspace's forbidding rules look back on it;
+    0 = none does. own_us: the same for the agent's own requiring rules.
+    soft: only shadow policies use it, so a call without room for it is allowed and does not leave it.
     """
 
     name: str
@@ -151,11 +151,11 @@ class Mark(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """The version tokens that a plan was made from: each is replaced when what it stands for changes.
+    """The version tokens a plan was made from; each is replaced when the thing it stands for changes.
 
-    agent: of the agent and its own policies. workspace: of the policies for every agent, and of the marks that rules
-    of the workspace ask of every agent's calls; "" = there are none.
-    groups: of each group's policies, by the group's digest, in the order of the agent's groups.
+    agent: for the agent and its own policies. workspace: for the policies of every agent and the shared marks that
+    rules of the workspace demand; "" = there are none.
+    groups: for each group's policies, by the group's digest, in the order of the agent's groups.
     """
 
     agent: str
@@ -175,7 +175,7 @@ class ShadowOutcome(Struct, frozen=True, rename="camel"):
 
     policy_id: The shadow policy that makes the difference.
     result: The result that there would have been.
-    rule: Its rule that decides, or lets others decide.
+    rule: The rule of it that decides, or that leaves the decision to others.
     """
 
     policy_id: Uuid
@@ -184,11 +184,11 @@ class ShadowOutcome(Struct, frozen=True, rename="camel"):
 
 
 class ShadowPlan(Struct, frozen=True):
-    """What a plan would be if the shadow policies were enforced beside the others.
+    """What a plan would be if the shadow policies were enforced, too.
 
-    quotas: as a plan has them; the first without room decides. Only shadow policies' own are ever taken.
-    outcomes: what is decided if all have room, and then if each is the first that has none.
-    own: for each quota whether it is a shadow policy's own.
+    quotas: as in a plan; the first without room decides. Only those of shadow policies are ever taken.
+    outcomes: the outcome if all have room, then the outcome for each quota if it is the first without room.
+    own: for each quota, whether it belongs to a shadow policy.
     """
 
     quotas: tuple[Check | SessionRoom, ...]
@@ -199,14 +199,14 @@ class ShadowPlan(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """The outcome of `decide` with its quotas still open.
 
-    The first quota without room decides; if all have room, `outcome` does. The quotas are taken only
-    if `outcome` is allowed and all have room. What was read off the clock is true while the store's
-    time is in [holds_from_us, holds_until_us). A sequence rule stands among the quotas: it is full when it fails.
+    The first quota without room decides; if all have room, `outcome` does. The quotas are taken only if `outcome` is
+    allowed and all have room. Conditions on the clock were evaluated for store times in [holds_from_us,
+    holds_until_us). A sequence rule is among the quotas: it is full when it fails.
 
-    may_escalate: whether the outcome, or a quota that is full, asks for a person.
-    session, marks: what the call leaves in its session, by the session's digest, if it is allowed.
-    shadow: what shadow policies would make of it; None where they could not change the result.
-    breakers: what counts the call if it is denied; those that escalate stand among the quotas, too.
+    may_escalate: whether the outcome, or a full quota, asks for a person.
+    session, marks: what the call leaves in its session (by digest) if it is allowed.
+    shadow: what shadow policies would make of it; None if they could not change the result.
+    breakers: what counts the call if it is denied; breakers that escalate are among the quotas, too.
     """
 
     outcome: Outcome
@@ -224,8 +224,8 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
     """The approval of a call.
 
     id: Its id.
-    status: What has become of it.
-    expires_at: Until when it can be decided, or used once it is approved.
+    status: Its current state.
+    expires_at: When it can no longer be decided or, once approved, used.
     """
 
     id: Uuid
@@ -236,9 +236,9 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
 class Decision(Struct, frozen=True):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
-    repeated: it is the answer that an earlier request with the same Idempotency-Key got.
-    approval: the approval that people are asked for, or that made it allowed; None if it is no matter of approvals.
-    agent_message: what the policy that gave the result says to the agent; None if it says nothing.
+    repeated: it is the answer to an earlier request with the same Idempotency-Key.
+    approval: the approval that people are asked for, or that made it allowed; None if there is none.
+    agent_message: the message to the agent from the policy that gave the result; None if it has none.
     shadow: what would have been decided with the shadow policies, too; None if they could not change the result.
     """
 

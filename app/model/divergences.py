@@ -1,4 +1,4 @@
-"""Divergences: how often a shadow policy would have given another result than the one that was given."""
+"""Divergences: how often a shadow policy would have changed the result."""
 
 from msgspec import Struct
 
@@ -10,8 +10,8 @@ from app.model.policies import Policy
 class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):
     """Calls with one result that would have had another.
 
-    result: What was answered.
-    shadow_result: What would have been answered if the shadow policies had been enforced.
+    result: The actual result.
+    shadow_result: The result if the shadow policies had been enforced.
     count: How many calls.
     """
 
@@ -21,7 +21,7 @@ class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PolicyDivergence(Struct, frozen=True):
-    """A policy, and where it made a difference since its last change."""
+    """A policy, and the calls whose result it would have changed since its last change."""
 
     policy: Policy
     counts: tuple[DivergenceCount, ...]

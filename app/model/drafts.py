@@ -1,4 +1,4 @@
-"""Drafts: policies that are tried and stored nowhere."""
+"""Drafts: policies that are tried without being stored."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,17 +13,17 @@ _NEW = "draft "
 
 
 def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[PolicyEntry]) -> list[Policy]:
-    """The policies that would govern the agent: each draft in place of the one with its id, or beside them all.
+    """The policies that would govern the agent: each draft replaces the one with its id, or is added.
 
-    A draft without an id is the agent's own, unless it names a group of the agent's; a guardrail that governs every
-    agent governs this one alike. Drafts are at version 0. Raises FieldError if one cannot govern the agent.
+    A draft without an id is the agent's own, unless it names a group of the agent; a guardrail for the whole workspace
+    governs this agent as well. Drafts are at version 0. Raises FieldError if one cannot govern the agent.
     """
     held = {policy.id: policy for policy in policies}
     newest_ms = max((policy.created_ms for policy in held.values()), default=0)
     for index, draft in enumerate(drafts):
         where = f"policies[{index}]"
         if draft.id is not None and draft.id not in held:
-            raise FieldError(f"{where}.id", "is no policy that governs the agent; leave it out for one that is added")
+            raise FieldError(f"{where}.id", "is no policy that governs the agent; leave it out to add a policy")
         if draft.id is None and draft.agent_id not in (None, agent.id, agent.alias):
             raise FieldError(f"{where}.agentId", "is another agent; leave it out, or ask about that one")
         if draft.id is None and draft.group is not None and draft.group not in agent.groups:
@@ -57,5 +57,5 @@ def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[Polic
 
 
 def stored_id(policy_id: str | None) -> str | None:
-    """The policy's id; None of a draft that is none yet."""
+    """The policy's id; None for a draft without one."""
     return None if policy_id is None or policy_id.startswith(_NEW) else policy_id

@@ -1,4 +1,4 @@
-"""Which rules ask for a person, what they ask of people, and what of a call's context they look at."""
+"""Which rules ask for a person, their terms, and the parts of a call's context they read."""
 
 import hashlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _OF_CONTEXT = "context"
 class Escalation(Struct, frozen=True):
     """One rule that asks for a person.
 
-    fingerprint: of its policy and of the rule as it is; it is another once the rule has changed.
+    fingerprint: of its policy and of the rule's content; it changes whenever the rule does.
     """
 
     fingerprint: str
@@ -31,7 +31,7 @@ def escalation_of(policy_id: str, rule: PolicyRule) -> Escalation:
 
 
 def together(asked: tuple[Escalation, ...]) -> ApprovalTerms:
-    """What all of them ask: as many people as the strictest, for as long and as many calls as the shortest."""
+    """The combined terms: as many people as the strictest demands, for the shortest time and the fewest calls."""
     return ApprovalTerms(
         expires_seconds=min(each.terms.expires_seconds for each in asked),
         approvals=max(each.terms.approvals for each in asked),
@@ -41,7 +41,7 @@ def together(asked: tuple[Escalation, ...]) -> ApprovalTerms:
 
 
 def names_in_context(rule: Any) -> Iterator[str]:
-    """Every path of the context that a rule, as plain values, looks at; rather one too many than one too few."""
+    """Every context path that a rule, given as plain values, reads; possibly too many, never too few."""
     if isinstance(rule, dict):
         for name, inner in rule.items():
             if name == _OF_CONTEXT and isinstance(inner, dict):

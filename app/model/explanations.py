@@ -1,4 +1,4 @@
-"""Explanations: what would be answered, or was, and what every rule had to do with it."""
+"""Explanations: what would be or was answered, and each rule's part in it."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,9 +16,9 @@ Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
 
 
 class Part(StrEnum):
-    """What a rule, or a policy, has to do with an answer.
+    """The part of a rule or policy in an answer.
 
-    `unknown` stands only in explanations of the past: the log does not hold what the rule reads.
+    `unknown` occurs only in explanations of the past: the log does not hold what the rule reads.
     """
 
     PASSED = "passed"
@@ -30,10 +30,10 @@ class Part(StrEnum):
 
 
 class SeenValue(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A value of the call that a rule reads, as the log would keep it.
+    """A value of the call that a rule reads, as it would be logged.
 
-    name: Of parameters or of context: `parameters.amount`, `context.user`.
-    value: What was found there; left out where nothing was. Of several values a list.
+    name: Its path, such as `parameters.amount` or `context.user`.
+    value: The value found; left out if there is none, a list if there are several.
     """
 
     name: str
@@ -41,13 +41,13 @@ class SeenValue(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class QuotaLevel(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How full a rate limit or a budget is. The call itself is not counted.
+    """How full a rate limit or a budget is, not counting the call itself.
 
-    most: The calls, or the sum, that the window may hold.
-    taken: What of it is taken.
-    left: What is left of it.
-    window_seconds: The span that counts.
-    frees_in_seconds: When the oldest that counts will no longer count; null while nothing counts.
+    most: How many calls, or what sum, the window may hold.
+    taken: How much of it is taken.
+    left: How much of it is left.
+    window_seconds: The length of the window.
+    frees_in_seconds: When the oldest counted call leaves the window; null while nothing is counted.
     """
 
     most: float
@@ -61,7 +61,7 @@ class SeenMark(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether the call's session was allowed a call that a sequence rule looks back on.
 
     tool: The pattern that the rule names.
-    forbids: True of one that forbids this call, false of one that it requires.
+    forbids: True if the earlier call forbids this one, false if it is required.
     allowed_seconds_ago: When such a call was last allowed; null if none that counts was.
     """
 
@@ -71,17 +71,17 @@ class SeenMark(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one rule had to do with the answer.
+    """One rule's part in the answer.
 
     index: Its place in the policy's rules, from 0.
     type: The kind of rule.
     part: What came of it.
-    on_failure: What its failure gives.
+    on_failure: The result if it fails.
     pattern: The first of its tool patterns that covers the tool; null if none does.
-    reason: Why it failed, or abstained; null where there is nothing to say.
-    values: What it reads of the call.
-    quota: How full its bucket is; only of rate limits, budgets and denial breakers that count for this call.
-    session: What the call's session was allowed; only of sequence rules that look back for this call.
+    reason: Why it failed or abstained; null if there is nothing to say.
+    values: The values of the call that it reads.
+    quota: How full its bucket is; only for rate limits, budgets and denial breakers that count for this call.
+    session: What the call's session was allowed; only for sequence rules that look back for this call.
     """
 
     index: Count
@@ -96,15 +96,15 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one policy had to do with the answer: tiers in their order, then guardrails.
+    """One policy's part in the answer; tiers come in their order, then guardrails.
 
-    id: Its id; null of a draft that is none yet.
-    version: The version that was asked; null of a draft.
-    kind: A grant decides in its tier. A guardrail is asked on every call and never allows.
-    priority: Of grants: higher ones are asked first; those of equal priority are one tier.
-    mode: A shadow policy is shown as it would be if all were enforced; it changes no answer.
-    governs: Whose it is: the agent's own, a group's, or the whole workspace's.
-    group: The group's name; null if it is no group's.
+    id: Its id; null for a draft without one.
+    version: The version evaluated; null for a draft.
+    kind: A grant decides in its tier. A guardrail is evaluated on every call and never allows.
+    priority: For grants: higher ones are evaluated first; those of equal priority are one tier.
+    mode: A shadow policy is shown as if all were enforced; it changes no answer.
+    governs: Its owner: the agent, a group, or the whole workspace.
+    group: The group's name; null if no group owns it.
     part: failed if one of its rules failed; abstained if all of them did; off if it is not enabled.
     rules: Every rule, in order.
     """
@@ -122,9 +122,9 @@ class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ExplainedAgent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The agent as it was asked about.
+    """The agent that the explanation is about.
 
-    alias: What it is called besides; null if nothing.
+    alias: Its alias; null if it has none.
     status: Only an active agent is ever allowed anything.
     """
 
@@ -138,11 +138,11 @@ class ExplainedAgent(Struct, frozen=True, kw_only=True, rename="camel"):
 class ShadowExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     """What would be answered if the shadow policies were enforced, too.
 
-    changes: Whether that is another result; then the entry of such a call would say so.
-    policy_id: The shadow policy that makes the difference, if there is one; null of a draft that is none yet.
+    changes: Whether that is another result; if so, the entry of such a call would record it.
+    policy_id: The shadow policy that makes the difference, if there is one; null for a draft without an id.
     policy_name: Its name.
     result: What would be decided.
-    rule: Its rule that decides, or lets others decide.
+    rule: The rule of it that decides, or that leaves the decision to others.
     """
 
     changes: bool
@@ -157,19 +157,19 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
 
     allowed: True if and only if result is `allowed`.
     result: What would be decided.
-    policy_id: The policy that gives the result; null if none does, or a draft that is none yet.
+    policy_id: The policy that gives the result; null if none does, or if it is a draft without an id.
     policy_name: Its name; null where there is no policy.
     rule: The rule that decides; null where no rule does.
     reason: A sentence for people.
-    code: Why it would be decided so, for programs.
+    code: Why it would be decided this way, for programs.
     next_action: What could lead to another answer.
-    retry_after_seconds: When every rate limit that refuses has room again; null if none does.
-    at: The time that counts: of time windows, rate limits and budgets.
-    agent: Whom it is about.
-    policies: Every policy that governs the agent, and what it had to do with it.
-    approval: What the call would wait for, or use; only where it is a matter of approvals.
-    agent_message: What the policy that gives the result would say to the agent; only where it says something.
-    shadow: What would be answered with the shadow policies; only where these say anything about the call.
+    retry_after_seconds: When every full rate limit has room again; null if none is full.
+    at: The time used for time windows, rate limits and budgets.
+    agent: The agent it is about.
+    policies: Every policy that governs the agent, and its part in the answer.
+    approval: The approval that the call would wait for or use; left out if there is none.
+    agent_message: The message to the agent from the policy that gives the result; left out if it has none.
+    shadow: What would be answered with the shadow policies; only where they apply to the call.
     """
 
     allowed: bool
@@ -190,7 +190,7 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Why a decision of the log was made: its own words, and its policies of that time held against its call.
+    """Why a logged decision was made: what the entry says, and the policies of that time applied to its call.
 
     id: The decision's, and the entry's.
     result: What was decided.
@@ -198,13 +198,13 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_name: Its name then; null where there was no policy.
     rule: The rule that decided; null where no rule did.
     reason: The entry's sentence.
-    code: Why it was decided so, for programs.
+    code: Why it was decided this way, for programs.
     at: When it was decided.
     agent: The agent as it was then.
-    policies: Every policy that governed it then, and what it had to do with it.
-    unknown: What the log does not hold and a rule reads: names of values that are redacted or shortened. A rule that
-    reads one is `unknown`, and so may be what comes after it.
-    approval_id: The approval that was asked for, or used; left out where it was no matter of approvals.
+    policies: Every policy that governed it then, and its part in the answer.
+    unknown: Names of redacted or shortened values that a rule reads, so the log does not hold them. A rule that reads
+    one is `unknown`, and rules after it may be.
+    approval_id: The approval that was requested or used; left out if there was none.
     shadow: What would have been decided with the shadow policies; only where that was another result.
     """
 

@@ -1,4 +1,4 @@
-"""The log as a file: JSON lines or CSV, ended by a record without which it is not whole."""
+"""The log as a file: JSON lines or CSV, with a final record that shows it is complete."""
 
 import csv
 import io
@@ -34,24 +34,24 @@ COLUMNS = (
     "shadow",
     "suspendedBy",
 )
-"""The columns of a CSV file. New ones come last, so that a column keeps its number."""
+"""The columns of a CSV file. New ones are added last, so every column keeps its number."""
 
 END = "#end"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class Format(StrEnum):
-    """What a file can be."""
+    """The formats of a file."""
 
     NDJSON = "ndjson"
     CSV = "csv"
 
 
 class End(Struct, frozen=True, rename="camel"):
-    """The last record of a file: only with it is the file whole.
+    """The last record of a file; without it the file is incomplete.
 
-    entries: in the file. first_sequence: the oldest that the log still had. last_sequence: the newest it had when
-    the export began.
+    entries: how many are in the file. first_sequence: the oldest the log still had. last_sequence: the newest it had
+    when the export began.
     """
 
     entries: int
@@ -60,7 +60,7 @@ class End(Struct, frozen=True, rename="camel"):
 
 
 class Writer:
-    """Turns JSON lines into the bytes of a file, a piece at a time."""
+    """Turns JSON lines into the bytes of a file, chunk by chunk."""
 
     def __init__(self, kind: Format) -> None:
         self._is_csv = kind is Format.CSV
@@ -69,7 +69,7 @@ class Writer:
         return _rows([COLUMNS]) if self._is_csv else b""
 
     def body(self, lines: bytes) -> bytes:
-        """The piece for these entries."""
+        """The bytes of these entries."""
         return _rows([_cells(line) for line in lines.splitlines()]) if self._is_csv else lines
 
     def end(self, end: End) -> bytes:
@@ -80,7 +80,7 @@ class Writer:
 
 
 def harmless(cell: str) -> str:
-    """The text with an apostrophe before it if a spreadsheet would run it as a formula."""
+    """The string, preceded by an apostrophe if a spreadsheet would run it as a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
@@ -111,7 +111,7 @@ def _cells(line: bytes) -> list[str | float]:
 
 
 def _code(entry: AuditEntry) -> str:
-    """What happened; of a decision it follows from the rest."""
+    """What happened; a decision's code follows from its other fields."""
     if entry.result is None or not isinstance(entry.code, UnsetType):
         return _text(entry.code)
     return code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value

@@ -1,4 +1,4 @@
-"""Types of fields that mean the same wherever they stand in the API; the OpenAPI document shows their descriptions."""
+"""Field types with one meaning throughout the API; the OpenAPI document shows their descriptions."""
 
 from typing import Annotated
 
@@ -24,9 +24,9 @@ AgentMessage = Annotated[
     Meta(
         min_length=1,
         max_length=500,
-        description="A sentence for the agent, beside the reason, where the policy gives a result other than allowed.",
+        description="A message for the agent, sent with the reason if the policy gives a result other than allowed.",
     ),
 ]
 AgentDescription = Annotated[
-    VisibleLines, Meta(max_length=2000, description="What the agent is for; line breaks may stand in it.")
+    VisibleLines, Meta(max_length=2000, description="What the agent is for; may contain line breaks.")
 ]

@@ -1,4 +1,4 @@
-"""Identifiers: UUIDs in their canonical lower-case form; ours are of version 7, so they sort by time."""
+"""Identifiers: UUIDs in canonical lower-case form; new ones are version 7, so they sort by time."""
 
 import os
 import re
@@ -8,17 +8,17 @@ _AT_ONCE = 256
 _RANDOM_BYTES = 10
 _KEPT = int.from_bytes((b"\xff\xff\x3f" + b"\xff" * 7) * _AT_ONCE)
 _VARIANT = int.from_bytes((b"\x00\x00\x80" + bytes(7)) * _AT_ONCE)
-"""Of ten random bytes, two start the counter and eight end an id; the first two bits of these are 10, the variant."""
+"""Of ten random bytes, two start the counter and eight end an id, whose first two bits are 10 (the variant)."""
 
 
 class Ids:
     """Makes UUIDv7s (RFC 9562 §5.7): 48 bits of time in ms, a counter of 12 bits, 62 random bits.
 
-    Ids of one instance sort in the order in which they were made, also within a millisecond (§6.2, method 1: the
-    counter starts at a random number below 2048; past 4095 in one millisecond the order is lost, not the identity).
+    Ids of one instance sort in the order in which they were made, even within a millisecond (§6.2, method 1: the
+    counter starts at a random number below 2048; past 4095 in one millisecond the order is lost, uniqueness is not).
 
-    Random bytes are drawn from the system in blocks, because one system call an id is a tenth of a decision.
-    An instance belongs to one process: after a fork both halves would hand out the same ids.
+    Random bytes are drawn from the system in blocks, because one system call per id is a tenth of a decision. An
+    instance belongs to one process: after a fork, both processes would give out the same ids.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Ids:
         self._count = 0
 
     def new(self, now_ms: int) -> str:
-        """An id never handed out before, whose first 12 digits are `now_ms`, ms since the epoch."""
+        """An id never given out before, whose first 12 digits are `now_ms`, ms since the epoch."""
         if not self._drawn:
             self._draw()
         random = self._drawn.pop()
@@ -41,14 +41,14 @@ class Ids:
         return f"{self._time}{self._count:03x}-{random[4:8]}-{random[8:]}"
 
     def _draw(self) -> None:
-        """Draw the random parts of the next ids, all in a few steps."""
+        """Draw the random parts of the next ids in a few steps."""
         size = _AT_ONCE * _RANDOM_BYTES
         bits = int.from_bytes(os.urandom(size)) & _KEPT | _VARIANT
         self._drawn = bits.to_bytes(size).hex(" ", _RANDOM_BYTES).split(" ")
 
 
 def time_ms_of(uuid: str) -> int:
-    """When an id of ours was made, ms since the epoch; of any other UUID some number."""
+    """When one of these ids was made, ms since the epoch; meaningless for any other UUID."""
     return int(uuid[:8] + uuid[9:13], 16)
 
 

@@ -1,4 +1,4 @@
-"""API keys: who calls, and what they may do."""
+"""API keys: who is calling, and what they may do."""
 
 import hashlib
 import re
@@ -18,9 +18,8 @@ _raw_keys = re.compile(r"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
 class Scope(StrEnum):
     """What a key may do. `admin` may do everything; `read` may ask for decisions and read all but keys and the trail.
 
-    The others grant a part each: `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies`
-    reads and writes agents and policies. `approve` reads approvals and
-    decides them.
+    The others each grant a part: `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies`
+    reads and writes agents and policies, `approve` reads and decides approvals.
     """
 
     ADMIN = "admin"
@@ -32,7 +31,7 @@ class Scope(StrEnum):
 
 
 class SessionFrom(StrEnum):
-    """Where a call's session comes from if not from its context: `key` = all that a key asks is one session."""
+    """What defines a call's session, if not its context: `key` = all calls of a key are one session."""
 
     KEY = "key"
 
@@ -42,16 +41,16 @@ ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 
 
 def binds(scopes: Collection[Scope]) -> bool:
-    """Whether a key of these scopes can be bound to agents or to a session: nothing else in them asks for decisions."""
+    """Whether a key with these scopes can be bound to agents or a session: `authorize` alone, with no wider scope."""
     return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)
 
 
 class Caller(Struct, frozen=True):
     """The authenticated API key making a request.
 
-    agents: ids of the only agents for which it may ask for decisions; None = for all.
+    agents: ids of the only agents it may ask decisions for; None = all.
     session_from: None = `context.session` says which session a call belongs to.
-    asks_for_all: whether it may ask for decisions about every agent; the hot path looks no further then.
+    asks_for_all: whether it may ask for decisions about every agent; the hot path then checks no further.
     """
 
     workspace_id: str
@@ -65,7 +64,7 @@ class Caller(Struct, frozen=True):
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
 
     def has_any(self, scopes: Iterable[Scope]) -> bool:
-        """Whether one of the scopes was granted; `admin` stands for each."""
+        """Whether one of the scopes was granted; `admin` includes each."""
         return Scope.ADMIN in self.scopes or not self.scopes.isdisjoint(scopes)
 
     def may_ask_for(self, agent_id: str) -> bool:
@@ -76,9 +75,9 @@ class Caller(Struct, frozen=True):
 
 
 class ApiKey(Struct, frozen=True, kw_only=True):
-    """The record of a key. The raw key is not in it: only its SHA-256 is kept.
+    """The record of a key. It does not hold the raw key: only its SHA-256 is kept.
 
-    agents: ids of the only agents for which it may ask for decisions; none = all.
+    agents: ids of the only agents it may ask decisions for; none = all.
     session_from: None = `context.session` says which session a call belongs to.
     """
 
@@ -94,12 +93,12 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 
 
 def without_raw_keys(text: str) -> str:
-    """`text` with every raw key in it cut to its prefix: whoever put one there, it goes no further."""
+    """`text` with every raw key in it cut to its prefix, so that a key pasted there goes no further."""
     return _raw_keys.sub(r"\1...", text) if KEY_TYPE in text else text
 
 
 def new_raw_key() -> str:
-    """A key never handed out before: `svc_` and 128 random bits in hexadecimal."""
+    """A key never given out before: `svc_` and 128 random bits in hexadecimal."""
     return KEY_TYPE + secrets.token_hex(16)
 
 

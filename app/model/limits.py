@@ -1,4 +1,4 @@
-"""How many of a thing a workspace may have."""
+"""How many of each thing a workspace may have."""
 
 from msgspec import Struct
 
@@ -6,14 +6,14 @@ NO_LIMIT = 1 << 53
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The bounds of every workspace; checked by the scripts that write, so that no two creations pass them together.
+    """The limits of every workspace; the scripts that write check them, so concurrent creations cannot exceed them.
 
-    What is there already stays when a bound is lowered, and can be changed.
+    When a limit is lowered, existing things stay and can be changed.
 
-    rate_limits_per_agent: in all its policies, disabled ones too: the store takes those of a tier in one step.
-    rules_bytes_per_agent: the same for their JSON: they are read in one step, and compiled together.
-    …_per_group: the same for each group, and once more for the policies of the whole workspace.
-    policy_versions: how many versions of a policy are kept, the current one among them.
+    rate_limits_per_agent: in all its policies, disabled ones included: the store processes those of a tier in one step.
+    rules_bytes_per_agent: of the rules' JSON in all its policies, which is read and compiled together.
+    …_per_group: the same for each group, and also for the policies of the whole workspace.
+    policy_versions: how many versions of a policy are kept, including the current one.
     """
 
     agents: int = NO_LIMIT

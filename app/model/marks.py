@@ -1,8 +1,8 @@
-"""Marks: what allowed calls leave in their session, so that sequence rules can look back on them.
+"""Marks: what allowed calls leave in their session, for sequence rules to look back on.
 
-A mark stands for a pattern that some rule names, and says when a call that it covers was allowed last. Those that
-`forbiddenAfter` names belong to the session, whichever agent left them; those of `requiresBefore` to agent and session.
-What shadow policies name has marks of its own, soft ones: a call that finds no room for them is allowed without them.
+A mark stands for a pattern that some rule names, and records when a call it covers was last allowed. Patterns in
+`forbiddenAfter` mark the session, whichever agent made the call; those in `requiresBefore` mark agent and session.
+Patterns named by shadow policies have separate, soft marks: a call without room for them is allowed without them.
 """
 
 import hashlib
@@ -14,36 +14,37 @@ from app.model.rules import PolicyRule, Sequenced
 from app.model.sequences import CallSequence
 
 MAX_SESSIONS = 1_000
-"""Sessions in which an agent can have live marks of one pattern."""
+"""The most sessions in which an agent can have live marks of one pattern."""
 
 MAX_SHARED_MARKS = 1_000
-"""What all rules of a workspace can name in `forbiddenAfter`: patterns, each with its times; every agent's calls are
-held against them."""
+"""The most patterns, counted per look-back time, that the workspace's rules can name in `forbiddenAfter`: every agent's
+calls are checked against them.
+"""
 
 
 _SOFT = " "
-"""What comes before a pattern that a shadow policy names: no tool's name begins so."""
+"""The prefix of a pattern that a shadow policy names; no tool's name begins this way."""
 
 
 def soft(pattern: str) -> str:
-    """The pattern as shadow policies name it."""
+    """The pattern's name as a soft mark."""
     return _SOFT + pattern
 
 
 def marked_pattern(pattern: str) -> str:
-    """The pattern of tools that one of either kind stands for."""
+    """The tool pattern behind a mark's name, soft or not."""
     return pattern.removeprefix(_SOFT)
 
 
 def mark_name(pattern: str) -> str:
-    """What a pattern is called in the store."""
+    """The pattern's name in the store."""
     return hashlib.sha256(pattern.encode()).hexdigest()[:32]
 
 
 def shared_marks(policy: Policy | None) -> frozenset[str]:
-    """What a policy asks of every agent's calls while it is enabled, as `<seconds> <pattern>`; no policy asks nothing.
+    """The marks a policy demands of every agent's calls while enabled, as `<seconds> <pattern>`; none without a policy.
 
-    The workspace counts how many policies ask for each.
+    The workspace counts how many policies demand each.
     """
     if policy is None or not policy.enabled:
         return frozenset()
@@ -59,7 +60,7 @@ def longest_shared(marks: Iterable[str]) -> dict[str, int]:
 
 
 def own_marks(policies: Iterable[Policy]) -> dict[str, int]:
-    """What these policies ask of an agent's own calls: each pattern of `requiresBefore` with its longest time."""
+    """The marks these policies demand of an agent's own calls: each `requiresBefore` pattern with its longest time."""
     return _longest(
         (_spelling(policy)(pattern), each.seconds)
         for policy in policies

@@ -1,4 +1,4 @@
-"""What a text must mean: a file, a machine, a mailbox or a network among some. A value that exists is valid."""
+"""Constraints on what a string means: a file, host, mailbox or network within a given set. Every instance is valid."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated
@@ -16,7 +16,7 @@ _Several = Meta(min_length=1, max_length=100)
 
 
 class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
-    """A POSIX path that is one of some directories or lies below one; refused unless it is in one plain spelling.
+    """A POSIX path that is, or lies below, one of these directories; refused unless written in its canonical form.
 
     under: Absolute paths of the directories.
     """
@@ -31,7 +31,7 @@ class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
-    """A URL or host on one of some hosts; refused unless every reader of URLs finds the same host in it.
+    """A URL or host on one of these hosts; refused unless every URL parser finds the same host in it.
 
     among: Hosts; `*.corp.com` is every name below corp.com.
     """
@@ -43,7 +43,7 @@ class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"a
 
 
 class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
-    """One plain mail address in one of some domains.
+    """One plain mail address in one of these domains.
 
     among: Domains; `*.corp.com` is every domain below corp.com.
     """
@@ -55,7 +55,7 @@ class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, ren
 
 
 class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
-    """An IP address or network that lies wholly in one of some networks.
+    """An IP address or network that lies wholly in one of these networks.
 
     among: Networks such as 10.0.0.0/8.
     """

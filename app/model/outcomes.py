@@ -1,4 +1,4 @@
-"""What became of a call that was allowed: reported once, by the key that asked."""
+"""The outcome of an allowed call: reported once, with the key that asked."""
 
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ REPORT_MS = 24 * 3600 * 1000
 
 
 class CallStatus(StrEnum):
-    """`executed`, `failed` (it was tried), or `not_executed` (it was never tried): that alone gives limits back."""
+    """`executed`, `failed` (it was tried), or `not_executed` (it was never tried): only the last refunds limits."""
 
     EXECUTED = "executed"
     FAILED = "failed"
@@ -21,7 +21,7 @@ class CallStatus(StrEnum):
 
 
 class DecidedCall(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What of an entry of the log matters here; `result` is None where it is no decision."""
+    """The fields of a log entry needed here; `result` is None if it is no decision."""
 
     id: str
     agent_id: str
@@ -34,11 +34,11 @@ class DecidedCall(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CallOutcome(Struct, frozen=True, rename="camel"):
-    """What became of a call, as the log has it.
+    """The outcome of a call, as logged.
 
-    id: The entry of the log that says so.
+    id: The log entry that records it.
     decision_id: The decision that allowed the call.
-    status: What was reported.
+    status: The reported status.
     refunded: How many limits and budgets of rules with `refundable` have given back what the call took.
     timestamp: When it was reported, by the store's clock.
     """

@@ -1,4 +1,4 @@
-"""Regular expressions of policies: RE2's, bounded in length and memory, compiled once for all its users."""
+"""Regular expressions of policies: RE2, bounded in length and memory, each compiled once and shared."""
 
 from functools import lru_cache
 from typing import Any
@@ -8,21 +8,24 @@ import re2
 
 MAX_REGEX_LENGTH = 512
 REGEX_MEMORY_BYTES = 256 * 1024
-"""What one compiled pattern may take: `.{1000}` fits, `.{1000}.{1000}` does not."""
+"""The memory limit of one compiled pattern: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 MAX_SEARCH_STEPS = 1 << 29
-"""Bytes that are searched, times the pattern's instructions: as many take up to three seconds, 64 KiB never more."""
+"""The limit of bytes searched times the pattern's instructions, which takes up to three seconds; 64 KiB are always
+searched.
+"""
 
 _FEW_STEPS = 1 << 15
 _LATEST = 256
 
 
 class Pattern:
-    """A compiled pattern; whoever keeps it keeps it from being compiled again.
+    """A compiled pattern; a reference to it keeps it from being compiled again.
 
-    search: takes bytes of UTF-8, or a text; None if nothing in it matches. Linear time, whatever the pattern.
-    program_size: instructions. A byte of text costs no more steps, however the engine searches.
-    quick_bytes: so much is searched in no time. max_bytes: so much is searched at all; a search cannot be interrupted.
+    search: takes bytes of UTF-8, or a string; None if nothing in it matches. Linear time, whatever the pattern.
+    program_size: instructions. A byte of input costs no more steps, however the engine searches.
+    quick_bytes: input up to this size takes no noticeable time. max_bytes: longer input is not searched, as a search
+    cannot be interrupted.
     """
 
     __slots__ = ("__weakref__", "max_bytes", "program_size", "quick_bytes", "regexp", "search")
@@ -38,9 +41,9 @@ class Pattern:
 def compile_regex(text: str) -> Pattern:
     """The compiled pattern, shared by all users of the same string.
 
-    Raises ValueError with the engine's message, "pattern too large" among them: that bounds the time a byte of
-    input can take. Where the bound is reached in a search, the engine goes on with a slower automaton that
-    needs no memory, and the answer is the same.
+    Raises ValueError with the engine's message, "pattern too large" among them; the limit bounds the time per byte of
+    input. If a search reaches the memory limit, the engine continues with a slower automaton that needs no memory, and
+    the answer is the same.
     """
     pattern = _in_use.get(text) or _compiled(text)
     if isinstance(pattern, str):
@@ -56,7 +59,7 @@ _in_use: WeakValueDictionary[str, Pattern] = WeakValueDictionary()
 # large takes up to ten milliseconds. Both results are cached.
 @lru_cache(maxsize=_LATEST)
 def _compiled(text: str) -> Pattern | str:
-    """The pattern, or why there is none."""
+    """The pattern, or the error that compiling it raised."""
     try:
         return Pattern(re2.compile(text, _options()))
     except re2.error as error:

@@ -1,4 +1,4 @@
-"""Policies: whom each governs, what kind it is, and the order in which they are asked. `rules` has what they say."""
+"""Policies: whom each governs, its kind, and the order of evaluation. `rules` holds what they say."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -12,7 +12,7 @@ from app.model.text import FieldError
 
 MAX_PRIORITY = 1000
 SHADOW_BUCKET = "-shadow"
-"""How the names of the buckets end that a policy takes from in shadow mode; what it took as enforced is elsewhere."""
+"""The suffix of bucket names in shadow mode, kept apart from what the policy counts when enforced."""
 
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
 
@@ -34,11 +34,11 @@ class PolicyMode(StrEnum):
 class Policy(Struct, frozen=True, kw_only=True):
     """A prioritised list of rules for an agent, a group of agents or the whole workspace. Higher priorities come first.
 
-    agent_id, group: whom it governs, one of the two; a guardrail with neither governs every agent of the workspace.
-    key: what programs call it; no other policy of whom it governs has it.
-    mode: what it does while it is enabled; one that is not is off, whatever its mode.
-    agent_message: what an agent is told where it does not allow.
-    version: 1 on creation, one more with every change.
+    agent_id, group: its owner, one of the two; a guardrail with neither governs every agent of the workspace.
+    key: its name for programs, unique among its owner's policies.
+    mode: what it does while enabled; a disabled policy is off, whatever its mode.
+    agent_message: what an agent is told when the policy does not allow.
+    version: 1 on creation, incremented by every change.
     """
 
     id: str
@@ -68,12 +68,12 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 def off_in_shadow(policy: Policy) -> Policy:
-    """The policy as far as it changes answers: one in shadow mode is off."""
+    """The policy as it affects answers: one in shadow mode is disabled."""
     return replace(policy, enabled=False) if policy.in_shadow else policy
 
 
 def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless such a policy can govern whom it names."""
+    """Raise FieldError unless such a policy can have the owner it names."""
     if agent_id is not None and group is not None:
         raise FieldError("group", "a policy governs an agent or a group; leave out group or agent_id")
     if kind is PolicyKind.GRANT and agent_id is None and group is None:
@@ -82,7 +82,7 @@ def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> 
 
 
 def require_kind(kind: PolicyKind, mode: PolicyMode, rules: Iterable[PolicyRule]) -> None:
-    """Raise FieldError unless a policy of this kind, in this mode, can have all of these rules."""
+    """Raise FieldError unless a policy of this kind and mode can have all of these rules."""
     for index, rule in enumerate(rules):
         if isinstance(rule, DenialCounted) and kind is not PolicyKind.GUARDRAIL:
             message = 'only a guardrail has a denial_breaker; make it a policy of its own with "kind": "guardrail"'

@@ -1,4 +1,4 @@
-"""Keys of policies: what programs and files call one of an owner's policies, the same in every environment."""
+"""Policy keys: names that programs and files use for an owner's policies, the same in every environment."""
 
 import re
 from typing import Annotated, Any
@@ -13,15 +13,15 @@ _KEY = r"\.*[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*"
 _spelled_as_key = re.compile(_KEY).fullmatch
 KEY_RULES = f"1 to {MAX_KEY} of A-Z a-z 0-9 . _ @ : - and more than dots"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_KEY, "pattern": f"^{_KEY}$"}
-"""What the schema of a key, and of an id or a key, says; `require_key` is what decides."""
+"""The schema of a key, and of an id or key; `require_key` is authoritative."""
 
 _PATHS = frozenset({"lint", "schema.json"})
-"""What stands in paths where a key may."""
+"""Words used in API paths where a key may appear."""
 
 PolicyKey = Annotated[
     str,
     Meta(
-        description="A name for programs, which no other policy of the same agent, group or workspace has; never in "
+        description="A name for programs, unique among the policies of the same agent, group or workspace; never in "
         "the form of a UUID.",
         extra_json_schema=CALLED,
     ),
@@ -29,12 +29,12 @@ PolicyKey = Annotated[
 
 
 def require_key(field: str, text: str) -> None:
-    """Raise FieldError unless the text may be a policy's key."""
+    """Raise FieldError unless the text can be a policy's key."""
     if len(text) > MAX_KEY or not _spelled_as_key(text):
         raise FieldError(field, f"must be {KEY_RULES}")
     require_no_id(field, text)
     if text in _PATHS:
-        raise FieldError(field, "is a word of the API's own paths; choose another")
+        raise FieldError(field, "is reserved for the API's own paths; choose another")
 
 
 def is_key(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Sets of policies: all of an agent's, a group's or the workspace's, and what becomes of each when one is written."""
+"""Policy sets: all of an agent's, a group's or the workspace's policies, and the effect of writing one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -18,21 +18,21 @@ from app.model.written_rules import require_writable
 
 MAX_POLICIES = 500
 NO_VERSION = "0"
-"""Of a group or a workspace that has no policies."""
+"""The version of a group or workspace without policies."""
 _encode = msgspec.json.encode
 
 
 class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One policy of a set. Without `id` it is the one of this key; without that, the one of this name, or a new one.
+    """One policy of a set. It updates the policy with its `id`, else its key, else its name; otherwise it is new.
 
-    id: The policy that becomes this; it must be one of the set's owner.
-    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
+    id: The policy to update; it must belong to the set's owner.
+    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are asked first; policies of equal priority decide together.
+    priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
-    agent_id, group: As a policy shows them; another owner's is refused.
-    version, created_at, updated_at: As a policy shows them; not looked at.
+    agent_id, group: As in a policy; another owner's is refused.
+    version, created_at, updated_at: As in a policy; ignored.
     """
 
     name: DisplayName
@@ -71,7 +71,7 @@ Entries = Annotated[list[PolicyEntry], Meta(max_length=MAX_POLICIES)]
 
 
 class PolicyChange(Struct, frozen=True):
-    """What becomes of one policy: created where nothing was `before`, deleted where nothing is `after`."""
+    """The change to one policy: created if there is no `before`, deleted if there is no `after`."""
 
     before: Policy | None
     after: Policy | None
@@ -87,7 +87,7 @@ class PolicyChange(Struct, frozen=True):
 
     @property
     def policy(self) -> Policy:
-        """The policy as it becomes; as it was if it goes."""
+        """The policy after the change; as it was, if it is deleted."""
         policy = self.after or self.before
         if policy is None:
             raise ValueError("a change has a policy before it, or after it, or both")
@@ -95,9 +95,9 @@ class PolicyChange(Struct, frozen=True):
 
 
 class PolicySet(Struct, frozen=True):
-    """All policies of an owner in the order of evaluation, and the version at which they were all as they are here.
+    """All policies of an owner in evaluation order, and the version that identifies this state.
 
-    version: its owner's version token; of an agent it moves as well when the agent itself changes.
+    version: its owner's version token; an agent's also moves when the agent itself changes.
     """
 
     version: str
@@ -105,14 +105,14 @@ class PolicySet(Struct, frozen=True):
 
 
 class AppliedSet(Struct, frozen=True):
-    """A set that is current now, and what had to be changed for it."""
+    """The current set after a write, and the changes that were made."""
 
     applied: PolicySet
     changes: list[PolicyChange]
 
 
 class UnknownPolicy(FieldError):
-    """An entry names a policy by an id that none of the owner's has."""
+    """An entry's id belongs to none of the owner's policies."""
 
 
 class KeyTaken(FieldError):
@@ -120,36 +120,36 @@ class KeyTaken(FieldError):
 
 
 def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless each can be a policy of the agent, of the group or, with neither, of the workspace."""
+    """Raise FieldError unless each can be a policy of the agent, the group or, if neither is given, the workspace."""
     seen: set[str] = set()
     keys: set[str] = set()
     for index, entry in enumerate(entries):
         place = f"policies[{index}]"
         if entry.agent_id is not None and canonical_uuid(entry.agent_id) != agent_id:
-            raise FieldError(f"{place}.agentId", "is not whose policies these are; leave it out")
+            raise FieldError(f"{place}.agentId", "is not the owner of these policies; leave it out")
         if entry.group is not None and entry.group != group:
-            raise FieldError(f"{place}.group", "is not whose policies these are; leave it out")
+            raise FieldError(f"{place}.group", "is not the owner of these policies; leave it out")
         if agent_id is None and group is None and entry.kind is PolicyKind.GRANT:
-            message = "a policy for the whole workspace is a guardrail; a grant is one of an agent or a group"
+            message = "a policy for the whole workspace must be a guardrail; a grant belongs to an agent or a group"
             raise FieldError(f"{place}.kind", message)
         require_owner(entry.kind, agent_id, group)
         if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
-            raise FieldError(f"{place}.id", f"stands twice: another entry is {policy_id}, too")
+            raise FieldError(f"{place}.id", f"occurs twice: another entry is {policy_id}, too")
         seen.add(canonical_uuid(entry.id or "") or "")
         if entry.key is not None and entry.key in keys:
-            raise FieldError(f"{place}.key", f'stands twice: another entry is "{entry.key}", too')
+            raise FieldError(f"{place}.key", f'occurs twice: another entry is "{entry.key}", too')
         keys.add(entry.key or "")
 
 
 def settle(
     held: Sequence[Policy], entries: Sequence[PolicyEntry], agent_id: str | None, group: str | None, *, prune: bool
 ) -> list[PolicyChange]:
-    """What becomes of each policy: of the entries in their order, then of those that no entry means.
+    """The change to each policy: first the entries' in their order, then the policies without an entry.
 
-    An entry is the policy of its id; without one, the policy of its key; where there is none, a policy of its name that
-    has no key, or, for an entry without a key, has any: where several have that name, one that is as it should be
-    already, else the first in the order of evaluation. What no entry means goes with `prune` and else stays. A policy
-    that is new has no id yet. Raises UnknownPolicy, KeyTaken.
+    An entry means the policy with its id; without one, the policy with its key; without that, a policy with its name
+    that has no key or, if the entry has no key, any policy with its name: if several match, one that needs no change,
+    else the first in evaluation order. Policies without an entry stay, or are deleted with `prune`. A new policy has no
+    id yet. Raises UnknownPolicy, KeyTaken.
     """
     left = {policy.id: policy for policy in evaluation_order(held)}
     found = _matched(left, entries)
@@ -163,7 +163,7 @@ def settle(
 
 
 def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
-    """Every policy that there is after the changes, as entries of a set; those that there were say so by their ids."""
+    """Every policy after the changes, as entries of a set; existing ones carry their ids."""
     return [entry_of(change.after) for change in changes if change.after is not None]
 
 
@@ -174,13 +174,15 @@ def entry_of(policy: Policy) -> PolicyEntry:
 
 
 def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
-    """The policy that each entry means, taken out of those that are left; None where it means a new one."""
+    """The policy that each entry means, removed from those left; None for a new one."""
     found: list[Policy | None] = [None] * len(entries)
     for index, entry in enumerate(entries):
         if entry.id is not None:
             found[index] = left.pop(canonical_uuid(entry.id) or "", None)
             if found[index] is None:
-                raise UnknownPolicy(f"policies[{index}].id", "is no policy's here; leave it out to make a new one")
+                raise UnknownPolicy(
+                    f"policies[{index}].id", "is the id of no policy here; leave it out to create a new one"
+                )
     by_key = {policy.key: policy for policy in left.values() if policy.key is not None}
     for index, entry in enumerate(entries):
         if entry.id is None and entry.key is not None and entry.key in by_key:
@@ -190,7 +192,7 @@ def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Po
 
 
 def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], found: list[Policy | None]) -> None:
-    """The same for entries that neither an id nor a key led to a policy."""
+    """The same by name, for entries matched neither by id nor by key."""
     named: dict[str, list[Policy]] = {}
     for policy in left.values():
         named.setdefault(policy.name, []).append(policy)
@@ -206,7 +208,7 @@ def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], found:
 
 
 def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy]) -> None:
-    """Raise KeyTaken if an entry, which names another policy by its id, has the key of one that stays."""
+    """Raise KeyTaken if an entry that names another policy by id has the key of one that stays."""
     taken = {policy.key for policy in staying}
     for index, entry in enumerate(entries):
         if entry.key is not None and entry.key in taken:
@@ -218,12 +220,12 @@ def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
 
 
 def _became(policy: Policy, entry: PolicyEntry) -> Policy:
-    """The policy as the entry has it; itself if it is so already."""
+    """The policy that the entry describes; the existing one if nothing differs."""
     wanted = replace(policy, **_fields_of(entry))
-    # Not compared as Python compares them: to it, 1 is true.
+    # Not compared with ==: in Python, 1 == True.
     return policy if _encode(wanted) == _encode(policy) else wanted
 
 
 def _fields_of(entry: PolicyEntry) -> dict[str, Any]:
-    """What the entry says of its policy."""
+    """The entry's fields of its policy."""
     return {name: getattr(entry, name) for name in _SET} | {"rules": tuple(entry.rules)}

@@ -1,4 +1,4 @@
-"""Limits over a sliding window: so many calls, or so much of an argument; each value of `per` has one of its own."""
+"""Limits over a sliding window, by calls or by an argument's sum; each value of `per` has a bucket of its own."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -10,10 +10,10 @@ from app.model.constraints import require_name
 from app.model.text import FieldError
 
 MAX_LIVE = 10_000
-"""Live buckets of one rule that one agent may have, and live entries of one budget's bucket."""
+"""The most live buckets that one agent may have under one rule, and the most live entries in one budget's bucket."""
 
 MAX_REFUNDABLE = 10_000
-"""Calls that a window may hold where one of them can be given back: it has to be found."""
+"""The most calls in a window whose calls can be given back: each must be found again."""
 
 MICRO = 1_000_000
 MAX_AMOUNT = 1_000_000_000
@@ -25,7 +25,7 @@ Per = Annotated[
     Meta(
         min_length=1,
         max_length=3,
-        description="A limit for each value of these: tool, key, agent, or paths.",
+        description="Counts separately for each value of these: tool, key, agent, or paths.",
         extra_json_schema={"uniqueItems": True},
     ),
 ]
@@ -34,12 +34,12 @@ Per = Annotated[
 class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """At most `max_calls` admitted calls in any span of `window_seconds`.
 
-    The window ends now; it does not start on the minute. Only admitted calls count,
-    so a client that keeps retrying while denied does not extend its own penalty.
+    The window ends now; it does not start on the minute. Only admitted calls count, so a client that keeps retrying
+    while denied does not extend its own penalty.
 
-    max_calls: Admitted calls that any span may hold, 1 to 1,000,000.
+    max_calls: The most admitted calls in any span, 1 to 1,000,000.
     window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now and does not start on the minute.
-    refundable: A call that its caller reports as not executed counts no more; only with up to 10,000 calls.
+    refundable: A call reported as not executed no longer counts; only with up to 10,000 calls.
     """
 
     max_calls: Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -56,10 +56,10 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`.
 
-    parameter: The amount's name; with `[*]` the sum of all elements.
-    max: The sum that any span may hold, up to 1,000,000,000 with six decimal places.
+    parameter: The name of the amount; with `[*]` the sum of all elements.
+    max: The largest sum in any span, up to 1,000,000,000 with six decimal places.
     window_seconds: The span, 1 to 2,678,400 seconds (31 days); it ends now.
-    refundable: What a call took that its caller reports as not executed is given back.
+    refundable: What a call took is given back if the call is reported as not executed.
     """
 
     parameter: Annotated[str, Meta(min_length=1, max_length=255)]
@@ -80,16 +80,16 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
 
 def micros_of(value: float) -> int | None:
-    """The whole number or double in millionths; None where it is no multiple of one.
+    """The number in millionths; None if it is not a multiple of one millionth.
 
-    Exact: a double means the shortest decimal that reads as it.
+    Exact: a double stands for the shortest decimal that parses to it.
     """
     exact = Decimal(repr(value)) * MICRO
     return int(exact) if exact == exact.to_integral_value() else None
 
 
 def require_per(field: str, per: Iterable[str] | UnsetType) -> None:
-    """Raise FieldError unless each entry names something that a call has one value of, once."""
+    """Raise FieldError unless each entry names a single value of the call, and names it once."""
     if isinstance(per, UnsetType):
         return
     seen: set[str] = set()
@@ -104,4 +104,4 @@ def require_per(field: str, per: Iterable[str] | UnsetType) -> None:
         if holder is not None:
             require_name(place, name.removeprefix(holder))
             if "[*]" in name:
-                raise FieldError(place, "`[*]` stands for many values; a limit is for one")
+                raise FieldError(place, "`[*]` stands for many values; `per` needs one")

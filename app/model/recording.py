@@ -1,4 +1,4 @@
-"""What the log keeps of the values of a call: no secrets, and of long texts their beginning."""
+"""What the log keeps of a call's values: no secrets, and only the beginning of long strings."""
 
 from typing import Any
 
@@ -13,19 +13,20 @@ from app.model.text_redaction import may_name_secrets, redacted_text, without_na
 LONG_TEXT_BYTES = 2 * 1024
 KEPT_CHARACTERS = 256
 _LOOKED_AT = 4 * 1024
-_MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # a byte alone is looked for in a quarter of the time
+_MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # searching for a single byte takes a quarter of the time
 _seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=<" else chr(code)) for code in range(256))
-"""Signs of keys look alike, and so do those that only texts have which name something: `name=value`, JSON in a text."""
+"""Substrings that hint at a credential, or at a string that names a secret itself: `name=value`, embedded JSON."""
 
 _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
 
 def recorded(value: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes:
-    """JSON of the value as the log may keep it; what is redacted is redacted first.
+    """The value as JSON for the log, secrets redacted before long strings are cut.
 
-    In place of a text of more than 2 KiB stands an object: `beginning`, its first 256 characters; `length`, how many
-    it has; and with a secret `hmac`, the MAC of all of it, by which the text can be recognised and not guessed.
+    A string of more than 2 KiB is replaced by an object: `beginning`, its first 256 characters; `length`, its number of
+    characters; and, if there is a secret, `hmac`, a MAC of the whole string that identifies it without making it
+    guessable.
     """
     made = _encode(redactor.redacted(value))
     if _is_plain(made) and len(made) <= LONG_TEXT_BYTES:
@@ -45,7 +46,7 @@ def recorded(value: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes
 
 
 def _is_plain(made: bytes) -> bool:
-    """Whether this JSON can hold neither a credential nor a text that names a secret; found in half a microsecond."""
+    """Whether this JSON certainly holds no credential and no string that names a secret; takes half a microsecond."""
     seen = made.translate(_seen)
     return not (
         _MARK in seen
@@ -60,7 +61,7 @@ def _is_long(text: str) -> bool:
 
 
 def _shortened(text: str, redactor: Redactor, signer: Signer) -> dict[str, Any]:
-    # Before it is cut to what is kept: half a key is still most of a key.
+    # Redact before cutting: half a key is still most of a key.
     shown = without_credentials(without_named_values(redactor.is_secret, text[:_LOOKED_AT]))
     beginning = without_raw_keys(shown)[:KEPT_CHARACTERS]
     mac = signer.mac(Purpose.LONG_TEXT, text.encode())

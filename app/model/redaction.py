@@ -1,4 +1,4 @@
-"""Which parameter names name a secret, and the copy of the parameters that the log may keep."""
+"""Decides which parameter names denote secrets, and makes the copy of the parameters that may be logged."""
 
 import re
 import unicodedata
@@ -15,13 +15,13 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
 _LONGEST_NAME = 512
-"""A name beyond it is not looked at, and taken for a secret's: it would take longer than all the rest of its call."""
+"""Longer names are not examined but treated as secret: examining one would take longer than the rest of its call."""
 
 _words = re.compile(r"""[\w .#\[\]="'-]{1,64}""").fullmatch
-"""What a text that is a name looks like, or one that finds a field of a form: `#password`."""
+"""The form of a string that is a name, or that selects a form field, such as `#password`."""
 
 _PLAIN, _SECRET, _NAMING, _VALUE = range(4)
-"""What a name in an object says: nothing, a secret, that its value is a name, that its value is the named thing's."""
+"""What a name in an object tells: nothing, a secret, that its value is a name, or that its value is the named one's."""
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
@@ -34,29 +34,29 @@ Texts = Callable[[str], Any]
 
 
 class Redactor:
-    """Knows secrets by the whole words of a name: `accessToken` and `access_token` hold `token`, `max_tokens` does not.
+    """Recognises secrets by whole words of a name: `accessToken` and `access_token` hold `token`, but not `max_tokens`.
 
-    words: such as `password` or `api_key`. How a name joins its words does not matter: `api_key` is found in
+    words: such as `password` or `api_key`. It does not matter how a name joins its words: `api_key` is found in
     `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
         self.letters = _search(_any_of(map(re.escape, secrets)))
-        # The name's words come with a mark between them, which may stand anywhere in a secret but must end it.
+        # The name's words are joined by a mark, which may occur anywhere in a secret but must follow it.
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
         self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
         self._roles: dict[str, int] = {}
 
     def is_secret(self, name: str) -> bool:
-        """Whether values under this name may not be stored. A dotted name is secret if any part of it is."""
+        """Whether values under this name must not be stored. A dotted name is secret if any part of it is."""
         return self._role(name) == _SECRET
 
     def _role(self, name: str) -> int:
         role = self._roles.get(name)
         if role is None:
             role = self._role_of(name)
-            # Names come from callers, so what is remembered of them is bounded.
+            # Callers choose the names, so the cache is bounded.
             if len(self._roles) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
                 self._roles[name] = role
         return role
@@ -65,15 +65,15 @@ class Redactor:
         if len(name) > _LONGEST_NAME:
             return _SECRET
         if not name.isascii():
-            name = unicodedata.normalize("NFKC", name)  # of the letters that look like others those that mean them
+            name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
         if self._holds_secret(name):
             return _SECRET
         last = (_parts(name) or [""])[-1]
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
     def _holds_secret(self, name: str) -> bool:
-        """Whether some words in a row, written together, are a secret. In linear time, since callers choose names."""
-        # Most names end here. How other letters than these are lowered may depend on their neighbours.
+        """Whether some consecutive words, joined, are a secret. Linear time, since callers choose names."""
+        # Most names end here. Other characters may be lower-cased depending on their neighbours.
         if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
             return False
         return self._whole_words("-".join(_parts(name))) is not None
@@ -81,10 +81,10 @@ class Redactor:
     def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it holds none.
 
-        So is the value in an object that has its name in another field, `{"name": "Authorization", "value": …}`, and
-        the second of two in a list. texts: what to make of every text that is left.
+        The same applies to an object that has the name in another field, `{"name": "Authorization", "value": …}`, and
+        to the second of two list elements. texts: applied to every remaining string.
         """
-        # Most calls hold nothing but plain names and values, and are told without a step for each.
+        # Most calls hold only plain names and values; one search settles those.
         if (
             texts is None
             and _ALL_PLAIN.issuperset(map(self._roles.get, value))
@@ -95,7 +95,7 @@ class Redactor:
         return result
 
     def walk(self, value: Any, texts: Texts | None) -> Any:
-        """What `redacted` says, of any value."""
+        """`redacted` for any value."""
         if type(value) is dict:
             return self._walk_object(value, texts)
         if type(value) is list:
@@ -137,7 +137,7 @@ class Redactor:
         return kept if kept is not value and any(map(is_not, kept, value)) else value
 
     def _after_options(self, words: list[Any]) -> set[int]:
-        """Places in a command's words that follow an option which names a secret: `--password`, `hunter2`."""
+        """Indexes of a command's words that follow an option naming a secret: `--password`, `hunter2`."""
         return {
             at
             for at, word in enumerate(words[:-1], 1)
@@ -145,7 +145,7 @@ class Redactor:
         }
 
     def _is_named_secret(self, text: str) -> bool:
-        if REDACTED in text:  # its secret is gone, and what is left of it names nothing
+        if REDACTED in text:  # its secret is gone, and the remainder names nothing
             return False
         return _words(text) is not None and self._role(text) == _SECRET
 

@@ -1,4 +1,4 @@
-"""Replays: a draft of policies over the log as it was, and what it would have changed."""
+"""Replays: a draft of policies applied to the log, and what it would have changed."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from app.model.policies import Policy
 from app.model.policy_sets import Entries, require_entries, settle
 
 NEW = "new "
-"""How the ids begin that new policies of a draft have while it is replayed."""
+"""The prefix of the ids that a draft's new policies have during its replay."""
 
 _YOUNGEST_MS = 1 << 52
 
 
 class ReplayTask(Struct, frozen=True, kw_only=True):
-    """What is to be replayed.
+    """What to replay.
 
-    agent_id, group: whose calls, and whose own policies the draft replaces; neither: those of the whole workspace.
-    policies: None = as they were at the time of each call. from_ms, to_ms: both inclusive.
+    agent_id, group: the calls to replay, and the owner whose policies the draft replaces; neither: the whole workspace.
+    policies: None = the policies at the time of each call. from_ms, to_ms: both inclusive.
     """
 
     workspace_id: str
@@ -32,7 +32,7 @@ class ReplayTask(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> tuple[str, str]:
-        """Whose policies the draft replaces, as `history.owner_of` says it."""
+        """The owner whose policies the draft replaces, in the form of `history.owner_of`."""
         if self.agent_id is not None:
             return "agent", self.agent_id
         return ("workspace", "") if self.group is None else ("group", self.group)
@@ -41,8 +41,8 @@ class ReplayTask(Struct, frozen=True, kw_only=True):
 class Decider(Struct, frozen=True, kw_only=True, rename="camel"):
     """The policy and rule that gave a result; all null for a default deny.
 
-    policy_id: The policy; null where the draft makes it.
-    policy_name: Its name in the draft, or where the draft does not have it, as it was then.
+    policy_id: The policy; null for one that the draft adds.
+    policy_name: Its name in the draft or, if the draft does not have it, at the time of the call.
     rule: The rule that decided.
     """
 
@@ -52,11 +52,11 @@ class Decider(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FlipSample(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One entry of the log of which a draft gives another result.
+    """One logged decision whose result the draft changes.
 
     timestamp: When it was decided.
-    reason: As it was recorded.
-    new_reason: What the draft says.
+    reason: The recorded reason.
+    new_reason: The draft's reason.
     """
 
     id: Id
@@ -67,13 +67,13 @@ class FlipSample(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Flip(Struct, kw_only=True, rename="camel"):
-    """Calls of a tool that got one result and would get another, decided by the same rules.
+    """Calls of a tool whose result changes in the same way, decided by the same rules.
 
     tool_name: The tool that they call.
-    was: What was decided.
-    becomes: What the draft decides.
-    by: Who decided it.
-    now_by: Who decides it in the draft.
+    was: The recorded result.
+    becomes: The draft's result.
+    by: The policy and rule that decided.
+    now_by: The policy and rule that decide in the draft.
     count: How many calls.
     samples: Some of them.
     """
@@ -88,12 +88,12 @@ class Flip(Struct, kw_only=True, rename="camel"):
 
 
 class Unjudged(Struct, kw_only=True, rename="camel"):
-    """Calls of which nobody can say what the draft would have decided. They are in no other number.
+    """Calls for which the draft's result cannot be determined. No other number includes them.
 
     hidden: A rule reads what the log redacts or shortens.
     limits: Whether a limit had room depends on a call that cannot be judged, or on less than a millisecond.
-    edited: What governs the agent was changed in the same millisecond, by an older release.
-    unknown: What governed the agent then is not kept.
+    edited: An older release changed what governs the agent in the same millisecond.
+    unknown: The policies of that time are no longer kept.
     unreadable: The entry itself cannot be read.
     """
 
@@ -111,18 +111,18 @@ class Unjudged(Struct, kw_only=True, rename="camel"):
 class ReplayReport(Struct, kw_only=True, rename="camel"):
     """What a draft would have changed.
 
-    from_: The span of the log begins here.
-    to: And ends here; both inclusive.
-    judged: Calls of which it is certain what the draft decides.
-    unchanged: Those with the same result.
-    flipped: Those with another.
+    from_: The start of the replayed span, inclusive.
+    to: The end of the replayed span, inclusive.
+    judged: Calls for which the draft's result is certain.
+    unchanged: Judged calls with the same result.
+    flipped: Judged calls with another result.
     flips: Calls that flip, in groups; `denied` to `allowed` first, then the largest.
-    not_listed: Calls that flip and are in none of the groups, because those would be too many.
-    unjudged: Calls of which nobody can say.
-    approved: Calls that people had approved and that the draft asks people about, too: taken as approved.
+    not_listed: Calls that flip but are in no group, because there would be too many groups.
+    unjudged: Calls for which the draft's result cannot be determined.
+    approved: Calls that people had approved and that the draft escalates, too; counted as approved.
     inactive: Calls of an agent that was not active; no policy changes that.
     trips: How often a denial breaker would have suspended an agent.
-    warmed_up: Entries before the span, with which the limits' windows were filled.
+    warmed_up: Entries before the span that were read to fill the limits' windows.
     """
 
     from_: Timestamp = field(name="from")
@@ -142,9 +142,9 @@ class ReplayReport(Struct, kw_only=True, rename="camel"):
 class ReplayProgress(Struct, frozen=True, kw_only=True, rename="camel"):
     """How far a replay has come.
 
-    entries: Entries that were looked at.
-    done: How much of the log, in sequence numbers.
-    of: Of how many.
+    entries: Entries read so far.
+    done: How much of the log was read, in sequence numbers.
+    of: How much there is to read, in sequence numbers.
     """
 
     entries: Count
@@ -153,12 +153,12 @@ class ReplayProgress(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ReplayLine(Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """One line of the answer; each has one of these.
+    """One line of the answer; each has one of these fields.
 
     progress: How far it has come; about once a second.
     flip: A sample of a flip, as soon as it is found.
-    report: The whole result; the last line of an answer that is whole.
-    error: Why there will be no result; then it is the last line.
+    report: The whole result; the last line of a complete answer.
+    error: Why there is no result; then it is the last line.
     """
 
     progress: ReplayProgress | UnsetType = UNSET
@@ -168,10 +168,10 @@ class ReplayLine(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 def drafted(task: ReplayTask, held: Sequence[Policy]) -> list[Policy]:
-    """The draft as policies, as if it were applied and all others went. held: the owner's own, as they are now.
+    """The draft as policies, as if it were applied with all others deleted. held: the owner's current policies.
 
-    One that replaces another keeps its id, and so its limits and its age; a new one is younger than all of them.
-    Raises FieldError.
+    One that replaces another keeps its id, and so its limits and its age; a new one is younger than all of them. Raises
+    FieldError.
     """
     entries = task.policies or []
     require_entries(entries, task.agent_id, task.group)

@@ -1,4 +1,4 @@
-"""How much work a value is for a schema at worst, known before it begins: the library cannot be interrupted."""
+"""The most work that validating a value can take, estimated beforehand, because the library cannot be interrupted."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -7,10 +7,10 @@ from typing import Any
 from app.model.patterns import compile_regex
 
 MAX_CHECKS = 1 << 18
-"""Places of a schema held against values: as many take up to ten milliseconds."""
+"""The most checks of schema places against values; they take up to ten milliseconds."""
 
 MAX_SEARCH_STEPS = 1 << 20
-"""Bytes that are searched, times the instructions of the pattern: as many take up to thirty milliseconds."""
+"""The most bytes searched times pattern instructions; they take up to thirty milliseconds."""
 
 _LITTLE = 1 << 14
 _UNKNOWN_PATTERN = 4_096
@@ -22,11 +22,11 @@ _OF_EACH_MEMBER = ("additionalProperties", "unevaluatedProperties")
 _OF_EACH_ITEM = ("items", "contains", "unevaluatedItems")
 
 _Held = tuple[Any, Any]
-"""A schema, and the value that it is held against."""
+"""A schema and the value to validate."""
 
 
 class SchemaWork:
-    """What a schema can ask for at worst. parts: its places, those behind each `$ref` counted again."""
+    """The work a schema can cause. parts: its places, counting the target of each `$ref` again."""
 
     __slots__ = ("_parts", "_root", "_sizes", "_sizes_in_all", "_tells_all")
 
@@ -38,7 +38,7 @@ class SchemaWork:
         self._tells_all = not _keywords(root).isdisjoint(("anyOf", "oneOf"))
 
     def is_too_much(self, value: Any) -> bool:
-        """Whether a validation may take more checks or steps than there may be."""
+        """Whether a validation may exceed the limit of checks or of steps."""
         values, characters = extent(value)
         if values * self._parts <= _LITTLE and 4 * characters * self._sizes_in_all <= _LITTLE:
             return False
@@ -59,15 +59,15 @@ class SchemaWork:
         return checks < 0 or steps < 0
 
     def tells_little(self, value: Any) -> bool:
-        """Whether saying where a value does not fit is little work, too.
+        """Whether finding where a value does not fit is little work, too.
 
-        The library makes an error of every branch that does not fit, each with a copy of the value.
+        The library creates an error, with a copy of the value, for every branch that does not fit.
         """
         values, characters = extent(value)
         return not self._tells_all or (values + characters // 8) * self._parts <= _LITTLE
 
     def _inside(self, node: dict[str, Any], held: Any) -> Iterator[_Held]:
-        """What else is held against what."""
+        """The pairs of schema and value that remain to be checked inside this pair."""
         if isinstance(node.get("$ref"), str):
             yield place(self._root, node["$ref"]), held
         for keyword in _OF_THE_SAME:
@@ -87,7 +87,7 @@ class SchemaWork:
 
 
 def _named(node: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """What the keyword holds by name; a `$ref` may lead to what is no schema, where it can hold anything."""
+    """What the keyword holds by name; a `$ref` may lead to something that is no schema, where it can hold anything."""
     found = node.get(keyword)
     return found if type(found) is dict else {}
 
@@ -104,7 +104,7 @@ def _each(node: dict[str, Any], keywords: Iterable[str], values: Iterable[Any]) 
 
 
 def _searches(node: dict[str, Any], held: Any) -> Iterator[tuple[str, str]]:
-    """The patterns of this place, and the texts in which each is looked for."""
+    """The patterns of this place, and the strings searched for each."""
     if type(held) is str and isinstance(node.get("pattern"), str):
         yield node["pattern"], held
     elif type(held) is dict:
@@ -113,7 +113,7 @@ def _searches(node: dict[str, Any], held: Any) -> Iterator[tuple[str, str]]:
 
 
 def _comparisons(node: dict[str, Any], held: Any) -> int:
-    """Checks for which a value that holds others is looked through as a whole."""
+    """The checks that examine a container value as a whole."""
     if type(held) not in (dict, list):
         return 0
     hashed = _CHECKS_TO_HASH * extent(held)[0] if type(held) is list and node.get("uniqueItems") else 0
@@ -121,7 +121,7 @@ def _comparisons(node: dict[str, Any], held: Any) -> int:
 
 
 def extent(value: Any) -> tuple[int, int]:
-    """How many values there are in it, itself among them, and how many characters in their texts and names."""
+    """How many values it contains, including itself, and how many characters are in their strings and names."""
     values, characters, left = 0, 0, [value]
     while left:
         each = left.pop()
@@ -137,7 +137,7 @@ def extent(value: Any) -> tuple[int, int]:
 
 
 def place(root: Any, reference: str) -> Any:
-    """What a `$ref` leads to. Raises KeyError."""
+    """The target of a `$ref`. Raises KeyError."""
     value = root
     for step in reference.removeprefix("#/").split("/"):
         if not isinstance(value, dict):
@@ -147,7 +147,7 @@ def place(root: Any, reference: str) -> Any:
 
 
 def _keywords(root: Any) -> set[str]:
-    """Every name in it, wherever it stands."""
+    """Every name in it, at any depth."""
     return {name for node in _objects(root) for name in node}
 
 
@@ -168,7 +168,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _size(pattern: str) -> int:
-    """Its instructions as RE2 counts them; the two engines are much alike, and so are their programs."""
+    """Its size in RE2's instructions; the two engines are similar, and so are their programs."""
     try:
         return compile_regex(pattern).program_size
     except ValueError:

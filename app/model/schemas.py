@@ -1,8 +1,8 @@
-"""JSON Schemas of 2020-12 over the parameters of a call: compiled, bounded, and without a word to the network.
+"""JSON Schemas of 2020-12 for the parameters of a call: compiled, bounded, and never fetched from the network.
 
-Patterns are those of Rust's `regex`, linear in the text. `$ref` leads to a place in the same schema and never round in
-a circle, so what a schema asks of a value is bounded by its size. `format` asks for nothing. The library keeps the
-interpreter's lock from begin to end, so what could take it long is not begun.
+Patterns are those of Rust's `regex`, linear in the input. `$ref` leads to a place in the same schema and never in a
+circle, so the work a schema demands is bounded by its size. `format` is not checked. The library holds the
+interpreter's lock from beginning to end, so a validation that could take long is not started.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from app.model.schema_work import SchemaWork, place
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
 MAX_SCHEMA_PARTS = 10_000
-"""Objects and lists of a schema, those behind each `$ref` counted again."""
+"""The most objects and lists in a schema, counting the target of each `$ref` again."""
 
 _PATTERN_BYTES = 256 * 1024
 _LATEST = 256
@@ -38,11 +38,11 @@ class SchemaError(ValueError):
 
 
 class TooMuchWork(Exception):
-    """To hold this value against the schema could take longer than everybody else may be kept waiting."""
+    """Validating this value could hold up everybody else for too long."""
 
 
 class Schema:
-    """A compiled schema. parts: how many places of it a value may have to be held against."""
+    """A compiled schema. parts: how many of its places a value may have to be checked against."""
 
     __slots__ = ("_validator", "_work", "parts")
 
@@ -57,7 +57,7 @@ class Schema:
         self._work = SchemaWork(schema, parts)
 
     def first_failure(self, value: Any) -> tuple[str, str] | None:
-        """Where the value does not fit (names with dots between; "" = as a whole) and which keyword says so.
+        """Where the value does not fit (dotted path; "" = the value as a whole), and the keyword that says so.
 
         The keyword is "schema" where finding the place would be too much work. Raises TooMuchWork.
         """
@@ -75,16 +75,16 @@ class Schema:
 
 
 def _told(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
-    """Place and keyword of an error."""
+    """Place and keyword of a validation error."""
     keyword = next((step for step in reversed(error.schema_path) if isinstance(step, str)), _NO_KEYWORD)
     return ".".join(map(str, error.instance_path)), keyword
 
 
 def compile_schema(schema: dict[str, Any]) -> Schema:
-    """The compiled schema, shared by all who have the same. Raises SchemaError."""
+    """The compiled schema, shared by equal schemas. Raises SchemaError."""
     text = msgspec.json.encode(schema)
     if len(text) > MAX_SCHEMA_BYTES:
-        raise SchemaError((), f"has {len(text)} bytes as JSON; at most {MAX_SCHEMA_BYTES} are taken")
+        raise SchemaError((), f"has {len(text)} bytes as JSON; at most {MAX_SCHEMA_BYTES} are accepted")
     return _compiled(text)
 
 
@@ -102,13 +102,13 @@ def _compiled(text: bytes) -> Schema:
 
 
 def _expanded(root: Any, value: Any, path: tuple[str, ...], behind: tuple[str, ...]) -> int:
-    """How many parts it has with every `$ref` followed. behind: the places that led here. Raises SchemaError."""
+    """How many parts it has with every `$ref` followed. behind: the references that led here. Raises SchemaError."""
     if len(path) > MAX_SCHEMA_DEPTH * (1 + len(behind)) or len(behind) > MAX_SCHEMA_DEPTH:
         raise SchemaError((), f"is nested more than {MAX_SCHEMA_DEPTH} levels deep")
     count = 1
     for name, inner in _inside(value):
         if name in _REFUSED and isinstance(value, dict) and isinstance(inner, str):
-            raise SchemaError((*path, name), f"is not taken; `$ref` with `{_LOCAL}…` leads to a place in the schema")
+            raise SchemaError((*path, name), f"is not accepted; `$ref` with `{_LOCAL}…` leads to a place in the schema")
         if name == "$ref" and isinstance(inner, str):
             if inner in behind:
                 raise SchemaError((*path, name), "leads round in a circle; a schema must not contain itself")
@@ -116,7 +116,7 @@ def _expanded(root: Any, value: Any, path: tuple[str, ...], behind: tuple[str, .
         elif isinstance(inner, _NESTED) and not (name == "$defs" and not path):
             count += _expanded(root, inner, (*path, name), behind)
         if count > MAX_SCHEMA_PARTS:
-            raise SchemaError((), f"has more than {MAX_SCHEMA_PARTS} parts, those behind each `$ref` counted again")
+            raise SchemaError((), f"has more than {MAX_SCHEMA_PARTS} parts, counting the target of each `$ref` again")
     return count
 
 
@@ -128,7 +128,7 @@ def _inside(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _target(root: Any, reference: str, path: tuple[str, ...]) -> Any:
-    """What a `$ref` leads to."""
+    """The target of a `$ref`."""
     if not reference.startswith(_LOCAL):
         raise SchemaError(path, f"must begin with `{_LOCAL}`: nothing is fetched from elsewhere")
     try:

@@ -1,4 +1,4 @@
-"""What a session must have been allowed before a call, and what it must not."""
+"""Sequence conditions: calls that a session must have been allowed before, and calls that it must not."""
 
 from typing import Annotated
 
@@ -8,18 +8,18 @@ from app.model.text import FieldError, require_tool_name
 from app.model.tool_patterns import ToolPattern, require_patterns
 
 MARK_SECONDS = 2_678_400
-"""31 days: how long an allowed call counts where the rule does not say."""
+"""31 days: how long an allowed call counts if the rule does not say."""
 
 MAX_SESSION_LENGTH = 128
 _Patterns = Annotated[list[ToolPattern], Meta(min_length=1, max_length=100)]
 
 
 class CallSequence(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a session must have been allowed before the call, and what it must not; at least one of the two.
+    """Calls that the session must have been allowed before, and calls that it must not; at least one of the two.
 
-    forbidden_after: The rule fails once a call of one of these tools was allowed in the session, to whatever agent.
+    forbidden_after: The rule fails once a call of one of these tools was allowed in the session, to whichever agent.
     requires_before: The rule fails until a call of one of these tools was allowed to this agent in the session.
-    within_seconds: For how long an allowed call counts, 1 to 2,678,400 seconds; 31 days if left out.
+    within_seconds: How long an allowed call counts, 1 to 2,678,400 seconds; 31 days if left out.
     """
 
     forbidden_after: _Patterns | UnsetType = UNSET
@@ -46,5 +46,5 @@ class CallSequence(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
     @property
     def seconds(self) -> int:
-        """For how long an allowed call counts."""
+        """How long an allowed call counts."""
         return MARK_SECONDS if self.within_seconds is UNSET else self.within_seconds

@@ -1,4 +1,4 @@
-"""MACs under `REMIT_SECRET`: what the store holds of a text that it must not be able to guess or to forge."""
+"""MACs under `REMIT_SECRET`, for data whose content the store must not be able to guess or forge."""
 
 import hmac
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ _CONTEXT = "remit/1/"
 
 
 class Purpose(StrEnum):
-    """What a MAC is for. Each has keys of its own, so one purpose's MAC is never another's."""
+    """What a MAC is for. Each purpose has separate keys, so its MACs are never valid for another."""
 
     LONG_TEXT = "long text"
     CALL = "call"
@@ -17,10 +17,10 @@ class Purpose(StrEnum):
 
 
 class Signer:
-    """HMAC-SHA-256 under keys that are derived from each secret for each purpose (RFC 5869, expanding alone).
+    """HMAC-SHA-256 under keys derived from each secret for each purpose (RFC 5869, expand only).
 
-    secrets: newest first. The first one signs; any of them is believed, so a secret can be replaced while what it
-    signed is still about. None at all: nothing can be signed, and nothing is believed.
+    secrets: newest first. The first one signs; all are accepted, so a secret can be replaced while its signatures are
+    still in use. Without any, nothing can be signed and nothing is accepted.
     """
 
     def __init__(self, secrets: Iterable[bytes]) -> None:
@@ -36,11 +36,11 @@ class Signer:
         return hmac.digest(keys[0], message, "sha256").hex() if keys else None
 
     def macs(self, purpose: Purpose, message: bytes) -> list[str]:
-        """What `mac` gives with each of the secrets, newest first; none without a secret."""
+        """The MACs of `mac` under each secret, newest first; empty without a secret."""
         return [hmac.digest(key, message, "sha256").hex() for key in self._keys[purpose]]
 
     def made(self, mac: str, purpose: Purpose, message: bytes) -> bool:
-        """Whether one of the secrets gave this MAC to the message, for this purpose."""
+        """Whether one of the secrets made this MAC of the message for this purpose."""
         return any(
             hmac.compare_digest(hmac.digest(key, message, "sha256").hex().encode(), mac.encode())
             for key in self._keys[purpose]
@@ -48,4 +48,4 @@ class Signer:
 
 
 UNSIGNED = Signer(())
-"""Of a service without a secret."""
+"""The signer of a service without a secret."""

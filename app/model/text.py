@@ -1,4 +1,4 @@
-"""Which text may be a name: what a person can see, and nothing that hides."""
+"""Which strings can be names: visible characters only, nothing hidden."""
 
 from typing import Annotated
 
@@ -12,13 +12,13 @@ _HIDDEN_IN_LINES = (
     r"\u200B-\u200F\u2028-\u202E\u2060-\u206F\u2800\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB"
 )
 HIDDEN = r"\u0009\u000A" + _HIDDEN_IN_LINES
-"""Invisible characters, as a character class of a pattern; some rarer ones are refused as well."""
+"""Invisible characters, as a character class of a pattern; some rarer ones are rejected as well."""
 
 VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
-"""What the schema of a name says; `require_visible` is what decides."""
+"""The schema of a name; `require_visible` is authoritative."""
 
 NOT_IN_TOOLS = HIDDEN + r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000"
-"""`HIDDEN` and every space: a tool's name has only single ones, each between two other characters."""
+"""`HIDDEN` and every space: a tool's name has only single spaces, each between two other characters."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE)]
 ToolName = Annotated[
@@ -29,7 +29,7 @@ ToolName = Annotated[
         extra_json_schema={"pattern": f"^[^{NOT_IN_TOOLS}]( ?[^{NOT_IN_TOOLS}])*$"},
     ),
 ]
-"""What the schema of a tool's name says; `require_tool_name` is what decides."""
+"""The schema of a tool's name; `require_tool_name` is authoritative."""
 
 VisibleLines = Annotated[str, Meta(extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"})]
 
@@ -38,7 +38,7 @@ HOLDS_A_KEY = "holds an API key; leave it out, and revoke it if it is in use"
 
 
 class FieldError(ValueError):
-    """A value decoded but may not stand at `field`, a path below the struct that raised it."""
+    """A value was decoded but is not allowed at `field`, a path below the struct that raised it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -49,8 +49,8 @@ class FieldError(ValueError):
 def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     """Raise FieldError if `text` holds a control, bidirectional, zero-width or unassigned character, or an API key.
 
-    Rejected, never stripped: a name that two systems read differently is how a denylist is passed by, and a key
-    would be kept for all who may read the log. With `lines`, line feeds and tabs may stand in it.
+    Rejected, never stripped: a name that two systems read differently can bypass a denylist, and a key would be shown
+    to everyone who may read the log. With `lines`, line feeds and tabs are allowed.
     """
     if KEY_TYPE in text and without_raw_keys(text) != text:
         raise FieldError(field, HOLDS_A_KEY)
@@ -63,9 +63,10 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
 
 
 def require_tool_name(field: str, text: str) -> None:
-    """Raise FieldError unless every character of a tool's name can be seen and told from others by how it looks.
+    """Raise FieldError unless every character of a tool's name is visible and unambiguous.
 
-    Besides what `require_visible` refuses: spaces of any kind but a single one between two other characters.
+    In addition to what `require_visible` rejects, spaces are rejected, except a single one between two other
+    characters.
     """
     require_visible(field, text)
     if text.isascii() and " " not in text:

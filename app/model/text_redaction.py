@@ -1,4 +1,4 @@
-"""Secrets that are named inside of a text: JSON in it, settings, options, headers."""
+"""Secrets that are named inside a string: embedded JSON, settings, options, headers."""
 
 import json
 import re
@@ -15,16 +15,16 @@ _json_value = re.compile(
     rf"""[{{\[](?!REDACTED\]).*|\\+["'].*?(?:\\+["']|$)|(?:{_QUOTED}|{re.escape(REDACTED)}|[^\s,;"'}}\])]++)++""",
     re.DOTALL,
 )
-"""The value of a member of JSON that is cut. Where it is an object or an array, all that follows may belong to it."""
+"""The value of a JSON member that was cut off. In an object or array, everything that follows may belong to it."""
 
 _NAMED_VALUES = (
-    # `"name": value`, in JSON that is cut or stands within other text, and in what is written alike
+    # `"name": value`, in JSON that is cut or embedded in other text, and in similar notations
     (re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*(?::|=>)\s*+"""), _json_value),
     # `NAME=value`, `--name=value`, `?name=value&…`
     (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
     # `--name value`
     (re.compile(r"""(?<![\w.-])(?P<name>--[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
-    # `name = value`, `name := value` and `name => value`, as settings and programs have it
+    # `name = value`, `name := value` and `name => value`, as in settings and programs
     (
         re.compile(
             r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?:?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
@@ -35,7 +35,7 @@ _NAMED_VALUES = (
     ),
     # `<name>value</name>`
     (re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"), re.compile(r"[^<]++")),
-    # `Name: value` on a line of its own or in quotes, as a header stands in a command
+    # `Name: value` on a line of its own or in quotes, like a header in a command
     (
         re.compile(r"""(?:^[ \t]*+|["'])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE),
         re.compile(r"""[^\s"'][^\n"']*+"""),
@@ -46,14 +46,14 @@ _between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))
 
 
 def may_name_secrets(made: bytes, redactor: Redactor) -> bool:
-    """Whether a text in this JSON may name a secret."""
+    """Whether a string in this JSON may name a secret."""
     if b"\\\\u" in made or not made.isascii():
         return True
     return redactor.letters(made.translate(_lowered, _between_words)) is not None
 
 
 def redacted_text(redactor: Redactor, text: str) -> str:
-    """`text` with the values of what names a secret in it replaced; a text that is JSON stays JSON."""
+    """`text` with the values of the secrets it names replaced; a string that is JSON stays JSON."""
     if text.lstrip()[:1] in {"{", "[", '"'}:
         try:
             value = json.loads(text)
@@ -68,7 +68,7 @@ def redacted_text(redactor: Redactor, text: str) -> str:
 
 
 def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
-    """`text` without the values that stand behind the names of secrets, whether it is JSON or not."""
+    """`text` without the values that follow the names of secrets, whether or not it is JSON."""
     for named, value in _NAMED_VALUES:
         kept: list[str] = []
         at = 0

@@ -21,7 +21,7 @@ def rfc3339(time_ms: int) -> str:
 def parse_time_ms(text: str) -> int:
     """Milliseconds since the epoch of an ISO 8601 time; without an offset it is UTC.
 
-    Digits finer than a millisecond are dropped. Raises ValueError with a sentence that shows the wanted form.
+    Digits finer than a millisecond are dropped. Raises ValueError with a sentence that shows the expected form.
     """
     if text.isascii() and len(text) <= _MAX_LENGTH:
         try:
@@ -36,10 +36,10 @@ def parse_time_ms(text: str) -> int:
 
 
 def parse_moment_ms(text: str, now_ms: int, *, end: bool = False) -> int:
-    """Milliseconds since the epoch of what `parse_time_ms` takes, a date, or a word or span of time that people use.
+    """Milliseconds since the epoch of what `parse_time_ms` accepts, a date, or a common word or span of time.
 
-    `now`; `today`, `yesterday` and dates, which are UTC and mean their first millisecond, with `end` their last;
-    `-24h`: so long before now. Raises ValueError with a sentence that shows all forms.
+    `now`; `today`, `yesterday` and dates, which are UTC and mean their first millisecond, or their last with `end`;
+    `-24h`: 24 hours before now. Raises ValueError with a sentence that shows all forms.
     """
     if text == "now":
         return now_ms

@@ -13,11 +13,10 @@ from app.model.text import ToolName
 
 
 class ToolStatus(StrEnum):
-    """What becomes of calls of a tool.
+    """The result of a tool's calls.
 
-    `allowed`: every one, as things stand. `denied`: no call will be allowed, whatever its parameters, context and time,
-    until policies change; nor is a person asked. `escalated`: none is allowed without a person. `conditional`: it
-    depends.
+    `allowed`: every call, at present. `denied`: no call, whatever its parameters, context and time, until policies
+    change; nor is a person asked. `escalated`: no call without a person. `conditional`: it depends on the call.
     """
 
     ALLOWED = "allowed"
@@ -27,15 +26,15 @@ class ToolStatus(StrEnum):
 
 
 class ToolCondition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one rule asks of the calls of a tool.
+    """What one rule requires of a tool's calls.
 
     policy_id: Its policy.
     policy_name: The policy's name.
     rule: The rule's place and type.
-    effect: What its failure gives: the call is denied, or a person is asked.
-    text: What it asks, in words.
-    holds: Whether it is so now for every call: true, or false for none; null where it depends on the call.
-    quota: How full its bucket is; only of limits that all calls of the tool by this agent share.
+    effect: What happens if it fails: the call is denied, or a person is asked.
+    text: What it requires, in words.
+    holds: Whether it holds now: true for every call, false for none; null if it depends on the call.
+    quota: How full its bucket is; only for limits that all calls of the tool by this agent share.
     """
 
     policy_id: Uuid
@@ -48,16 +47,16 @@ class ToolCondition(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What becomes of an agent's calls of one tool.
+    """The result of an agent's calls of one tool.
 
-    name: What calls have as their tool_name.
-    catalogued: Whether the catalogue has it; else only the log does, or it was asked for by its name.
-    status: What becomes of them.
-    reason: Why every call is denied; null where not every one is.
-    conditions: What the rules ask that can have a say, first the guardrails.
-    parameter_schema: A JSON Schema that the parameters of every call fit which is not denied. A gateway can put it
-    beside the tool's own.
-    schema_is_exact: Whether it refuses the parameters of every call that is denied for its parameters.
+    name: The tool_name of its calls.
+    catalogued: Whether it is in the catalogue; if not, it was seen in the log, or asked for by name.
+    status: The result of its calls.
+    reason: Why every call is denied; null if not every call is.
+    conditions: What the rules that may affect the result require, guardrails first.
+    parameter_schema: A JSON Schema that accepts the parameters of every call that is not denied. A gateway can combine
+    it with the tool's own.
+    schema_is_exact: Whether it rejects the parameters of every call that is denied for its parameters.
     """
 
     name: ToolName
@@ -74,10 +73,10 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
 class AgentTools(Struct, frozen=True, kw_only=True, rename="camel"):
     """What an agent may call.
 
-    agent: Whom it is about.
-    at: The time that counts: of time windows and limits.
-    total: How many tools are known of.
-    tools: In the order of their names.
+    agent: The agent it is about.
+    at: The time used for time windows and limits.
+    total: How many tools are known.
+    tools: The tools, sorted by name.
     """
 
     agent: ExplainedAgent

@@ -19,9 +19,9 @@ ToolPattern = Annotated[
 
 
 def require_patterns(field: str, patterns: Sequence[str]) -> None:
-    """Raise FieldError at the first of these, the elements of `field`, that has a star where none can be."""
+    """Raise FieldError at the first of these patterns, the elements of `field`, with a star in the wrong place."""
     if "*" not in "".join(patterns):
-        return  # a thousand plain names need no look at each
+        return  # a thousand plain names need no check each
     for index, pattern in enumerate(patterns):
         if "*" in pattern[:-1]:
             message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'

@@ -1,4 +1,4 @@
-"""Webhooks: what a workspace wants to hear of, and where."""
+"""Webhooks: which events a workspace wants to receive, and where."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ _is_given_secret = re.compile(r"whsec_[A-Za-z0-9+/]{32,88}={0,2}").fullmatch
 
 
 class WebhookEvent(StrEnum):
-    """What a webhook can be told of."""
+    """The events a webhook can receive."""
 
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_DECIDED = "approval.decided"
@@ -33,11 +33,11 @@ OF_LOG = frozenset(
         WebhookEvent.DECISION_DENIED,
     }
 )
-"""Those of which the audit log tells; the others are in the trail of changes, or are notices."""
+"""The events that come from the audit log; the others come from the trail of changes, or are notices."""
 
 
 class WebhookFormat(StrEnum):
-    """How an event is written: as JSON of our own, or as a message for Slack."""
+    """How an event is written: as Remit's own JSON, or as a message for Slack."""
 
     STANDARD = "standard"
     SLACK = "slack"
@@ -46,8 +46,8 @@ class WebhookFormat(StrEnum):
 class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which denials are sent.
 
-    rule_types: Only those that rules of these types decided; all if left out.
-    sample: What share of them, above 0 and up to 1, chosen by the entry's id; all if left out.
+    rule_types: Only those decided by rules of these types; all if left out.
+    sample: The share of them to send, above 0 and up to 1, chosen by the entry's id; all if left out.
     """
 
     rule_types: Annotated[
@@ -59,7 +59,7 @@ class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 class WebhookSecret(Struct, frozen=True, rename="camel"):
     """One of the secrets that sign.
 
-    number: which one, from 1; given: the secret itself; None = it is derived from REMIT_SECRET and kept nowhere.
+    number: its number, from 1. given: the secret itself; None = it is derived from REMIT_SECRET and stored nowhere.
     until_ms: when it stops signing; None = never.
     """
 
@@ -84,16 +84,16 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
     @property
     def shown_url(self) -> str:
-        """The address for those who may not post to it: what follows the host is often a secret."""
+        """The URL for readers who may not post to it: whatever follows the host is often a secret."""
         origin = "/".join(self.url.split("/", 3)[:3])
         return f"{origin}/… (sha256 {hashlib.sha256(self.url.encode()).hexdigest()[:8]})"
 
 
 class WebhookState(Struct, frozen=True, kw_only=True):
-    """How far sending is.
+    """How far sending has come.
 
-    waiting, parked: events that failed and are tried again, and those that were given up. delivered, lost: since the
-    webhook was made. last_error: of the last attempt that failed.
+    waiting, parked: failed events that will be retried, and those that were given up. delivered, lost: counts since the
+    webhook was created. last_error: of the last failed attempt.
     """
 
     waiting: int = 0
@@ -104,6 +104,6 @@ class WebhookState(Struct, frozen=True, kw_only=True):
 
 
 def require_secret(secret: str) -> None:
-    """Raise FieldError unless it is one of Standard Webhooks: whsec_ and 24 to 64 bytes in base64."""
+    """Raise FieldError unless it is a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64."""
     if not _is_given_secret(secret):
-        raise FieldError("secret", "must be whsec_ and 24 to 64 bytes in base64; leave it out, and one is made")
+        raise FieldError("secret", "must be whsec_ and 24 to 64 bytes in base64; leave it out to have one generated")

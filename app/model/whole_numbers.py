@@ -1,13 +1,13 @@
-"""Whole numbers however they are written: 5.0 is one in JSON, whatever its reader makes of it."""
+"""Whole numbers in either notation: in JSON 5.0 is one, whatever the parser makes of it."""
 
 from typing import Any
 
 _EXACT = 1 << 53
-"""Up to here a float holds every whole number."""
+"""The largest number up to which a float represents every whole number."""
 
 
 def with_whole_numbers(value: Any) -> Any:
-    """The value with every float that is a whole number made an integer."""
+    """The value with every float that is a whole number converted to an integer."""
     if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
         return int(value)
     if type(value) is list:

@@ -1,6 +1,6 @@
-"""What rules must be besides valid when they are written now.
+"""What rules must satisfy, besides being valid, when they are written.
 
-What was stored before there were these bounds is still read, and means what it meant.
+Rules stored before these checks existed are still read, and mean what they meant.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -15,21 +15,21 @@ from app.model.rules import ParameterSchema, PolicyRule, constraints_of
 from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 
 _SCHEMA_PATTERNS = 8
-"""What a schema counts for among patterns."""
+"""How many patterns a schema counts as."""
 
 
 def require_writable(rules: Iterable[PolicyRule]) -> None:
-    """Raise FieldError at the first name that cannot be seen or that names no values, and at the first API key."""
+    """Raise FieldError at the first name that is invisible or names no values, and at the first API key."""
     for index, rule in enumerate(rules):
         place = f"rules[{index}]"
         together = "".join(rule.tools)
-        # A thousand plain names need no look at each.
+        # A thousand plain names need no check each.
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
         for where, of, name, _ in constraints_of(rule):
             require_name(".".join(filter(None, (place, where, of, name))), name)
-        # Rules are shown to all who may read them: no key may stand in an enum, a pattern, a schema or anywhere else.
+        # Everyone who may read rules sees them: no key may be in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()
         if without_raw_keys(written) != written:
             for path, text in _texts(place, msgspec.to_builtins(rule)):
@@ -38,7 +38,7 @@ def require_writable(rules: Iterable[PolicyRule]) -> None:
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in a value, names among them, with where it stands."""
+    """Every string in a value, including names, with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
@@ -51,7 +51,7 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def pattern_count(rules: Collection[PolicyRule]) -> int:
-    """How many patterns there are to be compiled."""
+    """How many patterns must be compiled."""
     schemas = sum(isinstance(rule, ParameterSchema) for rule in rules)
     return schemas * _SCHEMA_PATTERNS + sum(
         (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)

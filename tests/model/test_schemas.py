@@ -51,7 +51,7 @@ def test_numbers_are_exact():
         ({"$ref": "file:///etc/passwd"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "#"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "#/$defs/a"}, ("$ref",), "leads to no place"),
-        ({"$id": "https://example.com/x"}, ("$id",), "is not taken"),
+        ({"$id": "https://example.com/x"}, ("$id",), "is not accepted"),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, ("$schema",), "must be https"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, ("$ref", "$ref"), "round in a circle"),
         ({"properties": {"a": {"$ref": "#/properties/a"}}}, ("properties", "a", "$ref", "$ref"), "round in a circle"),

@@ -30,13 +30,13 @@ LOOSER = {
     "bounds that exclude each other": "nothing can satisfy it",
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",
     "a limit for many values": "stands for many values",
-    "a schema in the file": "is no JSON Schema of 2020-12|must be https://json-schema.org|is not taken|leads to no",
+    "a schema in the file": "is no JSON Schema of 2020-12|must be https://json-schema.org|is not accepted|leads to no",
     "addresses, networks, hosts": "is no IP address or network|is no host name|is no domain",
     "paths": "is no absolute path",
     "letters that are not read alike": "are not read alike|has the invisible character|has the space",
     "six decimal places": "more than six decimal places",
-    "whose an entry is": "is not whose policies these are",
-    "an id that stands twice": "stands twice",
+    "whose an entry is": "is not the owner of these policies",
+    "an id that occurs twice": "occurs twice",
     "an alias in the form of an id": "looks like a UUID",
 }
 """What only the service refuses: by what it says."""
