@@ -1,5 +1,6 @@
 """Query parameters as the OpenAPI document describes them; `queries` is what reads them."""
 
+from enum import Enum
 from typing import Any
 
 from msgspec import Struct
@@ -27,9 +28,53 @@ class Parameter(Struct, frozen=True):
     also: str | None = None
 
 
+def _one_of(name: str, kind: type[Enum], sentence: str, default: str | None = None) -> Parameter:
+    """One of the values that a kind of thing has."""
+    schema: dict[str, Any] = {"type": "string", "enum": [each.value for each in kind]}
+    return Parameter(name, schema if default is None else {**schema, "default": default}, sentence)
+
+
+def _flag(name: str, sentence: str) -> Parameter:
+    """`true` or, if it is left out, `false`."""
+    return Parameter(name, {"type": "string", "enum": ["true", "false"], "default": "false"}, sentence)
+
+
+def _span(things: str) -> tuple[Parameter, Parameter]:
+    """From one time to another."""
+    return (
+        Parameter("from", _TIME, f"Only {things} at or after this time; without an offset it is UTC."),
+        Parameter("to", _TIME, f"Only {things} at or before this time; without an offset it is UTC."),
+    )
+
+
+def _cursor(schema: dict[str, Any], thing: str) -> Parameter:
+    """Where a page begins, as the one before it says."""
+    sentence = f"X-Next-Cursor of the page before: pages chained by it neither repeat nor skip {thing}."
+    return Parameter("cursor", schema, sentence)
+
+
+def _page_limit(sentence: str) -> Parameter:
+    """How long a page is."""
+    return Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, sentence)
+
+
+def _if_match(example: str, sentence: str) -> Parameter:
+    """The version that a change is made to."""
+    return Parameter("If-Match", {"type": "string", "pattern": _TAGS, "example": example}, sentence)
+
+
+def _last_event_id(pattern: str) -> Parameter:
+    """Where a stream goes on."""
+    return Parameter(
+        "Last-Event-ID", {"type": "string", "pattern": pattern}, "The id of the last event that was received."
+    )
+
+
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}
 _ID = {"type": "string", "format": "uuid"}
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_TAG = r'(W/)?"[!#-+\--~]*"'
+_TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
 _TIME = {"type": "string", "format": "date-time"}
 
 AGENT_ID = Parameter(
@@ -38,15 +83,11 @@ AGENT_ID = Parameter(
 AGENT_FILTERS = (
     Parameter("alias", {"type": "string", **CALLED}, "Only the agent with this alias."),
     Parameter("name", _TEXT, "Only agents with this name."),
-    Parameter("status", {"type": "string", "enum": [each.value for each in AgentStatus]}, "Only agents in this state."),
+    _one_of("status", AgentStatus, "Only agents in this state."),
 )
 GROUP = Parameter("group", {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, **VISIBLE}, "Only a group's own.")
-KIND = Parameter("kind", {"type": "string", "enum": [each.value for each in PolicyKind]}, "Only those of this kind.")
-STRICT = Parameter(
-    "strict",
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
-    "A warning is an error (400), and nothing is written.",
-)
+KIND = _one_of("kind", PolicyKind, "Only those of this kind.")
+STRICT = _flag("strict", "A warning is an error (400), and nothing is written.")
 KEY = Parameter("key", {"type": "string", **CALLED_POLICY}, "Only policies with this key.")
 OF_AGENT = Parameter(
     "agent_id", {"type": "string", **CALLED}, "The agent whose policy this is, which a key leaves open.", also="agentId"
@@ -57,16 +98,12 @@ OFFSET = Parameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}, "Skip so many first."
 )
 TOOL = Parameter("tool", _TEXT, "Only this tool, whether anybody knows of it or not.")
-FORCE = Parameter(
-    "force",
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
-    "Revoke it even if it is the last valid key with the scope `admin`.",
-)
+FORCE = _flag("force", "Revoke it even if it is the last valid key with the scope `admin`.")
 FILTERS = (
     AGENT_ID,
     Parameter("action", _TEXT, "Only entries with this action."),
     Parameter("tool_name", _TEXT, "Only entries for this tool.", also="toolName"),
-    Parameter("result", {"type": "string", "enum": [each.value for each in Result]}, "Only entries with this result."),
+    _one_of("result", Result, "Only entries with this result."),
     Parameter("id", _ID, "Only the entry with this id."),
     Parameter("key_id", _ID, "Only entries of calls with this API key.", also="keyId"),
     Parameter("policy_id", _ID, "Only entries that this policy decided.", also="policyId"),
@@ -76,17 +113,12 @@ FILTERS = (
         {"type": "string", "anyOf": [{"format": "uuid"}, {"const": ANY_SHADOW}]},
         "Only entries where the shadow policy with this id, or any, would have given another result.",
     ),
-    Parameter("from", _TIME, "Only entries at or after this time; without an offset it is UTC."),
-    Parameter("to", _TIME, "Only entries at or before this time; without an offset it is UTC."),
+    *_span("entries"),
 )
 PAGE = (
-    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many entries."),
+    _page_limit("At most so many entries."),
     Parameter("offset", OFFSET.schema, "Skip so many entries first."),
-    Parameter(
-        "cursor",
-        {"type": "integer", "minimum": 1, "maximum": 10**15},
-        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an entry.",
-    ),
+    _cursor({"type": "integer", "minimum": 1, "maximum": 10**15}, "an entry"),
 )
 CHANGE_FILTERS = (
     Parameter(
@@ -107,44 +139,32 @@ CHANGE_FILTERS = (
         "Only changes of the thing with this id.",
         also="resourceId",
     ),
-    Parameter("from", _TIME, "Only changes at or after this time; without an offset it is UTC."),
-    Parameter("to", _TIME, "Only changes at or before this time; without an offset it is UTC."),
-    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many changes."),
+    *_span("changes"),
+    _page_limit("At most so many changes."),
     Parameter(
         "cursor",
         {"type": "string", "pattern": "^[1-9][0-9]{0,14}-[0-9]{1,15}$"},
         "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.",
     ),
 )
-_TAG = r'(W/)?"[!#-+\--~]*"'
-_TAGS = rf"^(\*|{_TAG}( *, *{_TAG})*)$"
-IF_MATCH = Parameter(
-    "If-Match",
-    {"type": "string", "pattern": _TAGS, "example": '"3"'},
+IF_MATCH = _if_match(
+    '"3"',
     "The version to be changed, as its ETag showed it, or several, comma-separated. At any other version nothing is "
     "changed and the answer is 412. `*` or left out: at any.",
 )
-IF_MATCH_SET = Parameter(
-    "If-Match",
-    {"type": "string", "pattern": _TAGS, "example": '"5f0c2a9e4d0281931f2e9b107d428c11"'},
+IF_MATCH_SET = _if_match(
+    '"5f0c2a9e4d0281931f2e9b107d428c11"',
     "The version of these policies as their ETag showed it. At any other nothing is changed and the answer is 412. "
     "`*` or left out: at any.",
 )
-PRUNE = Parameter(
-    "prune",
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
-    "Delete the policies that the body does not have; else they stay as they are.",
-)
-IF_MATCH_CATALOG = Parameter(
-    "If-Match",
-    {"type": "string", "pattern": _TAGS, "example": '"5f0c2a9e4d0281931f2e9b107d428c11"'},
+PRUNE = _flag("prune", "Delete the policies that the body does not have; else they stay as they are.")
+IF_MATCH_CATALOG = _if_match(
+    '"5f0c2a9e4d0281931f2e9b107d428c11"',
     "The version of the catalogue as its ETag showed it. At any other nothing is changed and the answer is 412. "
     "`*` or left out: at any.",
 )
-PRUNE_TOOLS = Parameter(
-    "prune",
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
-    "Take the tools that the body does not have out of the catalogue; else they stay as they are.",
+PRUNE_TOOLS = _flag(
+    "prune", "Take the tools that the body does not have out of the catalogue; else they stay as they are."
 )
 CHANGE_REASON = Parameter(
     HEADER,
@@ -183,27 +203,13 @@ CHECKPOINT = Parameter(
     {"type": "string", "format": "checkpoint"},
     "The line of an earlier verification: begin there, and require the log to be as it was.",
 )
-EXPORT_FORMAT = Parameter(
-    "format",
-    {"type": "string", "enum": [each.value for each in Format], "default": Format.NDJSON.value},
-    "What to make of the entries.",
-)
-LAST_EVENT_ID = Parameter(
-    "Last-Event-ID",
-    {"type": "string", "pattern": "^[0-9]{1,15}$"},
-    "The id of the last event that was received.",
-)
+EXPORT_FORMAT = _one_of("format", Format, "What to make of the entries.", default=Format.NDJSON.value)
+LAST_EVENT_ID = _last_event_id("^[0-9]{1,15}$")
 APPROVAL_FILTERS = (
-    Parameter(
-        "status", {"type": "string", "enum": [each.value for each in ApprovalStatus]}, "Only those in this state."
-    ),
+    _one_of("status", ApprovalStatus, "Only those in this state."),
     AGENT_ID,
-    Parameter("limit", {**LIMIT.schema, "default": DEFAULT_LIMIT}, "At most so many."),
-    Parameter(
-        "cursor",
-        {"type": "string", "format": "uuid"},
-        "X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval.",
-    ),
+    _page_limit("At most so many."),
+    _cursor({"type": "string", "format": "uuid"}, "an approval"),
 )
 WAIT = Parameter(
     "wait",
@@ -215,8 +221,4 @@ IF_MATCH_APPROVAL = Parameter(
     IF_MATCH.schema,
     "The version that the person has seen, as its ETag showed it; 409 if it is another now.",
 )
-LAST_APPROVAL_EVENT_ID = Parameter(
-    "Last-Event-ID",
-    {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}$"},
-    "The id of the last event that was received.",
-)
+LAST_APPROVAL_EVENT_ID = _last_event_id("^[0-9]{1,15}-[0-9]{1,15}$")

@@ -1,5 +1,7 @@
 """Approvals: listed, followed, waited for, given and refused."""
 
+from typing import Any
+
 from app.errors import AgentNotFound, ApprovalChanged, ApprovalDecided, ApprovalNotFound, OwnApproval, TooManyStreams
 from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.openapi.operation import ADMIN, READ, Operation
@@ -13,6 +15,24 @@ from app.http.openapi.parameters import (
 )
 from app.model.approvals import Approval
 from app.model.keys import Scope
+
+
+def _said(verb: str, summary: str, scope: Scope, *, body: type = ApprovalNote, **rest: Any) -> Operation:
+    """What is said of one approval, which ends its wait."""
+    return Operation(
+        "POST",
+        f"/v1/approvals/{{approval_id}}/{verb}",
+        summary,
+        scope,
+        "Approvals",
+        body=body,
+        answer=Approval,
+        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+        headers=ETAG,
+        request_headers=(IF_MATCH_APPROVAL,),
+        **rest,
+    )
+
 
 APPROVALS = (
     Operation(
@@ -53,45 +73,21 @@ APPROVALS = (
         errors=(ApprovalNotFound,),
         headers=ETAG,
     ),
-    Operation(
-        "POST",
-        "/v1/approvals/{approval_id}/approve",
+    _said(
+        "approve",
         "Let the call through",
         ADMIN,
-        "Approvals",
         body=ApproveCall,
-        answer=Approval,
-        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
-        headers=ETAG,
-        request_headers=(IF_MATCH_APPROVAL,),
         description=(
             "The agent asks the same question again and is allowed, if its policies still ask for no more than this. "
             "Never by the key that asked. Where the rule wants several people, each uses a key of their own."
         ),
     ),
-    Operation(
-        "POST",
-        "/v1/approvals/{approval_id}/deny",
-        "Refuse the call",
-        ADMIN,
-        "Approvals",
-        body=ApprovalNote,
-        answer=Approval,
-        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
-        headers=ETAG,
-        request_headers=(IF_MATCH_APPROVAL,),
-    ),
-    Operation(
-        "POST",
-        "/v1/approvals/{approval_id}/cancel",
+    _said("deny", "Refuse the call", ADMIN),
+    _said(
+        "cancel",
         "Take back what was asked",
         READ,
-        "Approvals",
-        body=ApprovalNote,
-        answer=Approval,
-        errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
-        headers=ETAG,
-        request_headers=(IF_MATCH_APPROVAL,),
         description="Only by the key that asked.",
         further_scopes=(Scope.AUTHORIZE,),
     ),

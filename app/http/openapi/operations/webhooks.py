@@ -1,12 +1,31 @@
 """Webhooks and the events that wait for them."""
 
-from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
+from typing import Any
+
+from app.errors import AppError, LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.http.openapi.operation import ADMIN, Operation
 from app.http.openapi.parameters import ETAG, IF_MATCH
 from app.views.webhooks import WebhookView
 from app.webhooks.delivery import Attempt
 from app.webhooks.tries import UnsentView
+
+
+def _of_one(
+    method: str,
+    below: str,
+    summary: str,
+    *,
+    changes: bool = False,
+    errors: tuple[type[AppError], ...] = (),
+    **rest: Any,
+) -> Operation:
+    """An operation on one webhook, or on what is below it. changes: one version of it, if that is the current one."""
+    if changes:
+        errors, rest = (*errors, VersionConflict), {**rest, "request_headers": (IF_MATCH,)}
+    path = f"/v1/webhooks/{{webhook_id}}{below}"
+    return Operation(method, path, summary, ADMIN, "Webhooks", errors=(WebhookNotFound, *errors), **rest)
+
 
 WEBHOOKS = (
     Operation(
@@ -33,81 +52,50 @@ WEBHOOKS = (
         "Webhooks",
         answer=list[WebhookView],
     ),
-    Operation(
-        "GET",
-        "/v1/webhooks/{webhook_id}",
-        "Read a webhook, and how far it is",
-        ADMIN,
-        "Webhooks",
-        answer=WebhookView,
-        errors=(WebhookNotFound,),
-        headers=ETAG,
-    ),
-    Operation(
+    _of_one("GET", "", "Read a webhook, and how far it is", answer=WebhookView, headers=ETAG),
+    _of_one(
         "PATCH",
-        "/v1/webhooks/{webhook_id}",
+        "",
         "Change a webhook",
-        ADMIN,
-        "Webhooks",
         body=UpdateWebhook,
         answer=WebhookView,
-        errors=(WebhookNotFound, VersionConflict),
         headers=ETAG,
-        request_headers=(IF_MATCH,),
+        changes=True,
         description="Only the fields that are given change; `{}` changes nothing.",
     ),
-    Operation(
+    _of_one(
         "DELETE",
-        "/v1/webhooks/{webhook_id}",
+        "",
         "Delete a webhook",
-        ADMIN,
-        "Webhooks",
         status=204,
-        errors=(WebhookNotFound, VersionConflict),
-        request_headers=(IF_MATCH,),
+        changes=True,
         description="What waits for it is not sent any more.",
     ),
-    Operation(
+    _of_one(
         "POST",
-        "/v1/webhooks/{webhook_id}/rotate-secret",
+        "/rotate-secret",
         "Give a webhook another secret",
-        ADMIN,
-        "Webhooks",
         body=RotateSecret,
         answer=WebhookView,
-        errors=(WebhookNotFound, VersionConflict),
         headers=ETAG,
-        request_headers=(IF_MATCH,),
+        changes=True,
         description="Until the overlap has passed each event carries a signature by each.",
     ),
-    Operation(
+    _of_one(
         "POST",
-        "/v1/webhooks/{webhook_id}/test",
+        "/test",
         "Send one event at once",
-        ADMIN,
-        "Webhooks",
         body=SendTest,
         answer=Attempt,
-        errors=(WebhookNotFound,),
         description="Its type is `webhook.test`. It is sent once, and not again.",
     ),
-    Operation(
-        "GET",
-        "/v1/webhooks/{webhook_id}/events",
-        "List events that could not be delivered",
-        ADMIN,
-        "Webhooks",
-        answer=list[UnsentView],
-        errors=(WebhookNotFound,),
-    ),
-    Operation(
+    _of_one("GET", "/events", "List events that could not be delivered", answer=list[UnsentView]),
+    _of_one(
         "POST",
-        "/v1/webhooks/{webhook_id}/retry",
+        "/retry",
         "Try parked events again",
-        ADMIN,
-        "Webhooks",
         body=RetryEvents,
         answer=Retried,
-        errors=(WebhookNotFound, WebhookEventNotFound),
+        errors=(WebhookEventNotFound,),
     ),
 )
