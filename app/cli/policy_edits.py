@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
-_LOWEST, _HIGHEST = 0, 1_000_000
+_LOWEST, _HIGHEST = 0, 1_000
 FILE = click.File("rb")
 MODE = click.option(
     "--mode", type=click.Choice(["enforce", "shadow"]), help="Whether it decides, or only records where it would have."
@@ -94,9 +94,9 @@ def update_policy(
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
     from msgspec.structs import asdict, replace
 
-    from app.cli.policy_file import PolicyChanges, changed_policy, read_file
+    from app.cli.policy_file import PolicyChanges, read_file
     from app.cli.policy_lint import bearable
-    from app.model.policies import PolicyMode
+    from app.model.policies import PolicyMode, with_changes
 
     options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
     given = PolicyChanges() if file is None else read_file(file, PolicyChanges)
@@ -105,7 +105,7 @@ def update_policy(
     async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
         held = await find_policy(services, workspace_id, policy, agent, group)
-        warnings = await bearable(services, workspace_id, changed_policy(held, given), strict=strict)
+        warnings = await bearable(services, workspace_id, with_changes(held, asdict(given)), strict=strict)
         return await services.policies.update(workspace_id, held.id, **asdict(given), reason=reason), warnings
 
     changed, warnings = with_services(update)

@@ -5,14 +5,15 @@ from typing import BinaryIO, TypeVar
 import click
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from app.model.fields import AgentMessage, DisplayName
 from app.model.policies import Policy, PolicyKind, PolicyMode, Priority
-from app.model.policy_keys import PolicyKey, require_key
+from app.model.policy_keys import PolicyKey
 from app.model.policy_sets import PolicyEntry, require_entries, settle
 from app.model.rules import Rules
-from app.model.text import FieldError, require_visible
+from app.model.text import FieldError
+from app.model.written_policies import require_written
 from app.validation_messages import explain
 
 
@@ -29,11 +30,7 @@ class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     agent_message: AgentMessage | None = None
 
     def __post_init__(self) -> None:
-        require_visible("name", self.name)
-        if self.key is not None:
-            require_key("key", self.key)
-        if self.agent_message is not None:
-            require_visible("agentMessage", self.agent_message, lines=True)
+        require_written(self)
 
 
 class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -49,12 +46,7 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     agent_message: AgentMessage | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if self.name is not UNSET:
-            require_visible("name", self.name)
-        if self.key is not UNSET and self.key is not None:
-            require_key("key", self.key)
-        if self.agent_message is not UNSET and self.agent_message is not None:
-            require_visible("agentMessage", self.agent_message, lines=True)
+        require_written(self)
 
 
 T = TypeVar("T", PolicyFile, PolicyChanges)
@@ -83,10 +75,3 @@ def new_policy(file: str, given: PolicyFile, agent_id: str | None, group: str | 
         raise click.ClickException(f"{file}: $.{error.field.removeprefix('policies[0].')}: {message}") from None
     [change] = settle([], [entry], agent_id, group, prune=False)
     return change.policy
-
-
-def changed_policy(held: Policy, given: PolicyChanges) -> Policy:
-    """The changed policy."""
-    changes = {name: value for name, value in asdict(given).items() if value is not UNSET}
-    changed = replace(held, **changes)
-    return replace(changed, rules=tuple(changed.rules))

@@ -1,10 +1,10 @@
 """Policies: whom each governs, its kind, and the order of evaluation. `rules` holds what they say."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
 from app.model.rules import DenialCounted, PolicyRule
@@ -70,6 +70,12 @@ class Policy(Struct, frozen=True, kw_only=True):
 def off_in_shadow(policy: Policy) -> Policy:
     """The policy as it affects answers: one in shadow mode is disabled."""
     return replace(policy, enabled=False) if policy.in_shadow else policy
+
+
+def with_changes(policy: Policy, given: Mapping[str, Any]) -> Policy:
+    """The policy with the fields that are given; those that are UNSET stay as they are."""
+    changed = replace(policy, **{name: value for name, value in given.items() if value is not UNSET})
+    return replace(changed, rules=tuple(changed.rules))
 
 
 def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> None:

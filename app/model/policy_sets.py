@@ -11,10 +11,10 @@ from app.model.agents import GroupName
 from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
 from app.model.ids import canonical_uuid
 from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, evaluation_order, require_kind, require_owner
-from app.model.policy_keys import PolicyKey, require_key
+from app.model.policy_keys import PolicyKey
 from app.model.rules import Rules
-from app.model.text import FieldError, require_visible
-from app.model.written_rules import require_writable
+from app.model.text import FieldError
+from app.model.written_policies import require_written
 
 MAX_POLICIES = 500
 NO_VERSION = "0"
@@ -51,13 +51,8 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     updated_at: UpdatedAt | None = None
 
     def __post_init__(self) -> None:
-        require_visible("name", self.name)
-        require_writable(self.rules)
+        require_written(self)
         require_kind(self.kind, self.mode, self.rules)
-        if self.key is not None:
-            require_key("key", self.key)
-        if self.agent_message is not None:
-            require_visible("agentMessage", self.agent_message, lines=True)
         for field, given in (("id", self.id), ("agentId", self.agent_id)):
             if given is not None and canonical_uuid(given) is None:
                 raise FieldError(field, "must be a UUID")

@@ -2,9 +2,9 @@
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from app.errors import Invalid, PolicyNotFound
 from app.fair_pool import FairPool
@@ -13,7 +13,7 @@ from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.limits import Limits
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner
+from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner, with_changes
 from app.model.rules import PolicyRule
 from app.model.text import FieldError
 from app.model.versions import Versions
@@ -160,20 +160,16 @@ class Policies:
         Raises PolicyNotFound, VersionConflict, LimitReached, PolicyKeyTaken; Invalid if no policy of its owner can have
         this kind.
         """
-        wanted = UNSET if rules is UNSET else tuple(rules)
-        fields = {"kind": kind, "name": name, "rules": wanted, "priority": priority, "enabled": enabled, "key": key} | {
-            "mode": mode,
-            "agent_message": agent_message,
-        }
-        given = {name: value for name, value in fields.items() if value is not UNSET}
-        if not given:
+        given: dict[str, Any] = {"kind": kind, "name": name, "rules": rules, "priority": priority, "enabled": enabled}
+        given |= {"key": key, "mode": mode, "agent_message": agent_message}
+        if all(value is UNSET for value in given.values()):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             return policy
         return await self.change(
             workspace_id,
             policy_id,
-            lambda held: replace(held, **given),
+            lambda held: with_changes(held, given),
             if_match=if_match,
             actor_id=actor_id,
             reason=reason,

@@ -11,6 +11,7 @@ from tenants import Tenant
 
 from app.cli.changes import RESOURCES
 from app.model.changes import ResourceType
+from app.model.policies import MAX_PRIORITY
 
 pytestmark = pytest.mark.slow
 
@@ -151,6 +152,24 @@ def test_a_wrong_policy_is_refused_with_the_place(remit, text, sentence):
     ran = remit("policies", "create", "somebody", "-f", "-", stdin=text)
     assert ran.returncode == 1
     assert sentence in ran.stderr.replace("<stdin>", "-")
+
+
+def test_a_wrong_change_of_a_policy_is_refused_as_the_api_refuses_it(remit, tenant):
+    """A key in a rule, a name that cannot be seen, a priority beyond the highest: nothing is written."""
+    done(remit("agents", "create", "careful"))
+    made = done(remit("policies", "create", "careful", "-f", "-", "-q", stdin=json.dumps(REFUNDS))).strip()
+    key = "svc_" + "5eed" * 8
+    for change, options, place in (
+        ({"rules": [{**REFUNDS["rules"][1], "parameters": {"id": {"enum": [key]}}}]}, (), "$.rules[0].parameters.id"),
+        ({"name": "a\u202eb"}, (), "$.name"),
+        ({}, ("--priority", str(MAX_PRIORITY + 1)), "--priority"),
+    ):
+        ran = remit("policies", "update", made, "--file", "-", *options, stdin=json.dumps(change))
+        assert ran.returncode in {1, 2}
+        assert place in ran.stderr
+        assert key not in ran.stderr
+    assert tenant.admin.get(f"/v1/policies/{made}").json()["version"] == 1
+    done(remit("policies", "update", made, "--priority", str(MAX_PRIORITY)))
 
 
 def test_authorize_asks_the_service_with_a_key(remit, tenant):

@@ -6,7 +6,7 @@ from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from app.http.authentication import requires
 from app.http.bodies import Body
@@ -21,12 +21,12 @@ from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import AgentMessage, DisplayName
 from app.model.keys import Caller, Scope
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner
-from app.model.policy_keys import MAX_KEY, PolicyKey, require_key
+from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner, with_changes
+from app.model.policy_keys import MAX_KEY, PolicyKey
 from app.model.rules import Rules
 from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
-from app.model.written_rules import require_writable
+from app.model.written_policies import require_written
 from app.replica import Services
 from app.views.policies import PolicyView, WrittenPolicyView
 
@@ -57,12 +57,7 @@ class CreatePolicy(Body, frozen=True):
     agent_message: AgentMessage | None = None
 
     def __post_init__(self) -> None:
-        require_visible("name", self.name)
-        require_writable(self.rules)
-        if self.key is not None:
-            require_key("key", self.key)
-        if self.agent_message is not None:
-            require_visible("agent_message", self.agent_message, lines=True)
+        require_written(self, "agent_message")
         if self.agent_id is not None and called_agent(self.agent_id) is None:
             raise FieldError("agent_id", WANTED)
         if self.group is not None:
@@ -93,14 +88,7 @@ class UpdatePolicy(Body, frozen=True):
     agent_message: AgentMessage | None | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if self.name is not UNSET:
-            require_visible("name", self.name)
-        if self.rules is not UNSET:
-            require_writable(self.rules)
-        if self.key is not UNSET and self.key is not None:
-            require_key("key", self.key)
-        if self.agent_message is not UNSET and self.agent_message is not None:
-            require_visible("agent_message", self.agent_message, lines=True)
+        require_written(self, "agent_message")
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -192,29 +180,14 @@ async def update_policy(
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     held = await services.policies.get(caller.workspace_id, known)
-    draft = replace(
-        held,
-        kind=held.kind if data.kind is UNSET else data.kind,
-        name=held.name if data.name is UNSET else data.name,
-        rules=held.rules if data.rules is UNSET else tuple(data.rules),
-        priority=held.priority if data.priority is UNSET else data.priority,
-        enabled=held.enabled if data.enabled is UNSET else data.enabled,
-        mode=held.mode if data.mode is UNSET else data.mode,
-    )
+    draft = with_changes(held, asdict(data))
     warnings = []
     if data != UpdatePolicy():
         warnings = await warnings_to_bear(services, caller, draft, strict=strict)
     policy = await services.policies.update(
         caller.workspace_id,
         known,
-        kind=data.kind,
-        name=data.name,
-        rules=data.rules,
-        priority=data.priority,
-        enabled=data.enabled,
-        mode=data.mode,
-        key=data.key,
-        agent_message=data.agent_message,
+        **asdict(data),
         if_match=if_match,
         actor_id=caller.key_id,
         reason=reason,

@@ -1,0 +1,38 @@
+"""What the fields of a policy must be besides valid when they are written now, by whichever door."""
+
+from typing import Protocol
+
+from msgspec import UNSET, UnsetType
+
+from app.model.policy_keys import require_key
+from app.model.rules import PolicyRule
+from app.model.text import require_visible
+from app.model.written_rules import require_writable
+
+
+class Written(Protocol):
+    """A whole policy, or what is to change of one."""
+
+    @property
+    def name(self) -> str | UnsetType: ...
+
+    @property
+    def rules(self) -> list[PolicyRule] | UnsetType: ...
+
+    @property
+    def key(self) -> str | UnsetType | None: ...
+
+    @property
+    def agent_message(self) -> str | UnsetType | None: ...
+
+
+def require_written(given: Written, message_field: str = "agentMessage") -> None:
+    """Raise FieldError at the first field that may not be written so. message_field: how it is spelled there."""
+    if given.name is not UNSET:
+        require_visible("name", given.name)
+    if given.rules is not UNSET:
+        require_writable(given.rules)
+    if given.key is not UNSET and given.key is not None:
+        require_key("key", given.key)
+    if given.agent_message is not UNSET and given.agent_message is not None:
+        require_visible(message_field, given.agent_message, lines=True)
