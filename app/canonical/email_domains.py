@@ -26,6 +26,11 @@ def canonical_email_domain(text: str) -> str:
     if domain.endswith("."):
         raise Ambiguous("ends with a dot")
     name = canonical_domain(domain)
-    if "." not in name or name.rpartition(".")[2].isdigit():
+    if not is_mail_domain(name):
         raise Ambiguous("has no domain name behind its @")
     return name
+
+
+def is_mail_domain(canonical: str) -> bool:
+    """Whether a canonical domain can stand behind an @ here: it has a dot, and is no address."""
+    return "." in canonical and not canonical.rpartition(".")[2].isdigit()

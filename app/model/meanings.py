@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from app.canonical.addresses import canonical_network
 from app.canonical.ambiguous import Ambiguous
+from app.canonical.email_domains import is_mail_domain
 from app.canonical.hosts import canonical_domain, canonical_pattern
 from app.canonical.paths import canonical_path
 from app.model.text import FieldError
@@ -27,7 +28,7 @@ class PathConstraint(Struct, frozen=True, forbid_unknown_fields=True):
         _require_each("under", self.under, canonical_path)
         for index, text in enumerate(self.under):
             if canonical_path(text) != (text.rstrip("/") or "/"):
-                raise FieldError(f"under[{index}]", f"write it as {canonical_path(text)}")
+                raise FieldError(f"under[{index}]", f"write it as {canonical_path(text)}, the way it is read")
 
 
 class HostConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):
@@ -52,6 +53,14 @@ class EmailDomainConstraint(Struct, frozen=True, forbid_unknown_fields=True, ren
 
     def __post_init__(self) -> None:
         _require_each("in", self.among, lambda text: canonical_domain(text.removeprefix("*.")))
+
+    def require_mailboxes(self) -> None:
+        """Raise FieldError at the first in which there is no mailbox; policies from before may have some."""
+        for index, text in enumerate(self.among):
+            below, domain = text.startswith("*."), canonical_domain(text.removeprefix("*."))
+            if not is_mail_domain(f"any.{domain}" if below else domain):
+                message = f'"{text[:80]}" has no mailboxes; write a domain such as corp.com or *.corp.com'
+                raise FieldError(f"in[{index}]", message)
 
 
 class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"among": "in"}):

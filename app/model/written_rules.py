@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from app.model.constraints import require_name
 from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.meanings import EmailDomainConstraint
 from app.model.rules import ParameterSchema, PolicyRule, constraints_of
 from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 
@@ -27,14 +28,24 @@ def require_writable(rules: Iterable[PolicyRule]) -> None:
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
-        for where, of, name, _ in constraints_of(rule):
-            require_name(".".join(filter(None, (place, where, of, name))), name)
+        for where, of, name, constraint in constraints_of(rule):
+            field = ".".join(filter(None, (place, where, of, name)))
+            require_name(field, name)
+            if constraint.email_domain is not UNSET:
+                _require_mailboxes(f"{field}.emailDomain", constraint.email_domain)
         # Everyone who may read rules sees them: no key may be in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()
         if without_raw_keys(written) != written:
             for path, text in _texts(place, msgspec.to_builtins(rule)):
                 if without_raw_keys(text) != text:
                     raise FieldError(path, HOLDS_A_KEY)
+
+
+def _require_mailboxes(place: str, wanted: EmailDomainConstraint) -> None:
+    try:
+        wanted.require_mailboxes()
+    except FieldError as error:
+        raise FieldError(f"{place}.{error.field}", error.message) from None
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:

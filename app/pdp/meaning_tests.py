@@ -8,7 +8,7 @@ from msgspec import UNSET
 from app.canonical.addresses import canonical_network, within
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.email_domains import canonical_email_domain
-from app.canonical.hosts import canonical_host, canonical_pattern, host_matcher
+from app.canonical.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
 from app.canonical.paths import canonical_path, under
 from app.model.constraints import Constraint
 from app.pdp.clauses import Test, Unjudged, clipped
@@ -24,7 +24,7 @@ def meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _meaning_test("host", canonical_host, _matcher(hosts), _unless(secret, hosts))
     if constraint.email_domain is not UNSET:
         domains = constraint.email_domain.among
-        yield _meaning_test("mail address", canonical_email_domain, _matcher(domains), _unless(secret, domains))
+        yield _meaning_test("mail address", canonical_email_domain, _domain_matcher(domains), _unless(secret, domains))
     if constraint.cidr is not UNSET:
         networks = constraint.cidr.among
         yield _meaning_test(
@@ -34,6 +34,14 @@ def meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
 
 def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     return host_matcher([canonical_pattern(pattern) for pattern in patterns])
+
+
+def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Also of addresses, which stand in policies of earlier releases: no mailbox is in one."""
+    stars = ("*." if pattern.startswith("*.") else "" for pattern in patterns)
+    return host_matcher(
+        [star + canonical_domain(pattern.removeprefix("*.")) for star, pattern in zip(stars, patterns, strict=True)]
+    )
 
 
 def _meaning_test(kind: str, read: Callable[[str], Any], is_wanted: Callable[[Any], bool], wanted: str) -> Test:

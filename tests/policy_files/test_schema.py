@@ -31,7 +31,7 @@ LOOSER = {
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",
     "a limit for many values": "stands for many values",
     "a schema in the file": "is no JSON Schema of 2020-12|must be https://json-schema.org|is not accepted|leads to no",
-    "addresses, networks, hosts": "is no IP address or network|is no host name|is no domain",
+    "addresses, networks, hosts": "is no IP address or network|is no host name|is no domain|has no mailboxes",
     "paths": "is no absolute path",
     "letters that are not read alike": "are not read alike|has the invisible character|has the space",
     "six decimal places": "more than six decimal places",
