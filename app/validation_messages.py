@@ -35,7 +35,7 @@ def explain(error: msgspec.ValidationError, kind: type, value: Any) -> Detail:
     if field := _FIELD.match(said):
         path, holder = f"{spot.path}.{visible(field['name'])}", _chosen(spot.info, spot.value)
         if field["fault"] == "contains unknown":
-            return Detail(path, f"is not a field here; there are {', '.join(_field_names(holder))}")
+            return Detail(path, f"is not a field here; {_all_of(_field_names(holder))}")
         return Detail(path, f"is missing; it must be {_wanted(_field_info(holder, field['name']))}")
     return Detail(spot.path, f"must be {_wanted(spot.info)}, not {_given(spot.value)}")
 
@@ -88,6 +88,8 @@ def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
 
 def _chosen(info: Any, value: Any) -> Any:
     """The member of a union that `value` is meant to be; `info` itself if it is no union or nothing says which."""
+    if isinstance(info, inspect.UnionType) and isinstance(value, list):
+        return next((each for each in map(_bare, info.types) if isinstance(each, inspect.ListType)), info)
     if isinstance(info, inspect.UnionType) and isinstance(value, dict):
         for member in _structs(info):
             if member.tag_field is None or value.get(member.tag_field) == member.tag:
@@ -129,7 +131,7 @@ def _info(kind: type) -> Any:
     return inspect.type_info(kind)
 
 
-_WANTED: dict[type, str] = {inspect.FloatType: "a number", inspect.BoolType: "true or false", inspect.NoneType: "null"}
+_WANTED: dict[type, str] = {inspect.BoolType: "true or false", inspect.NoneType: "null"}
 
 
 def _wanted(info: Any) -> str:
@@ -138,6 +140,8 @@ def _wanted(info: Any) -> str:
             return f"text{_span(least, most, 'character')}"
         case inspect.IntType(ge=least, le=most):
             return "a whole number" + (f" from {least} to {most}" if least is not None else "")
+        case inspect.FloatType(ge=least, le=most):
+            return "a number" + (f" from {least} to {most}" if least is not None else "")
         case inspect.EnumType(cls=choices):
             return f"one of {', '.join(member.value for member in choices)}"
         case inspect.LiteralType(values=values):
@@ -148,11 +152,17 @@ def _wanted(info: Any) -> str:
             return f"an object{_span(least, most, 'field')}"
         case inspect.UnionType(types=types):
             members = list(dict.fromkeys(_wanted(member) for member in types))
-            if "a number" in members and "a whole number" in members:
-                members.remove("a whole number")
+            numbers = {each for each in members if each.startswith("a number")}
+            members = [each for each in members if each.replace("a whole number", "a number") not in numbers - {each}]
             return ", ".join(members[:-1]) + (" or " if members[:-1] else "") + members[-1]
+        case inspect.StructType(tag_field=None, fields=fields) if wanted := [each for each in fields if each.required]:
+            return f"an object with {', '.join(f'`{each.encode_name}`' for each in wanted)}"
         case _:
             return _WANTED.get(type(_bare(info)), "an object")
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return f"there is only `{names[0]}`" if len(names) == 1 else f"there are {', '.join(names)}"
 
 
 def _span(least: int | None, most: int | None, unit: str) -> str:

@@ -18,11 +18,13 @@ def canonical_network(text: str) -> Network:
     that stand for one of IPv4.
     """
     if not _plain(text):
-        raise Ambiguous("is no IP address or network")
+        raise Ambiguous("is no IP address or network, such as 10.0.0.1 or 10.0.0.0/8")
     try:
         network = ipaddress.ip_network(text)
     except ValueError:
-        raise Ambiguous("is no IP address or network in its usual spelling") from None
+        raise Ambiguous(
+            "is no IP address or network in its usual spelling: 10.0.0.1, or 10.0.0.0/8 without bits behind the 8"
+        ) from None
     if isinstance(network, ipaddress.IPv6Network) and ("." in text or stands_for_ipv4(network.network_address)):
         raise Ambiguous("is an IPv6 address that stands for one of IPv4")
     return network

@@ -93,6 +93,8 @@ def canonical_pattern(text: str) -> str:
             raise Ambiguous("has `*.` before an address")
         return f"*.{domain}"
     host = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if not set("/@").isdisjoint(host) or (host.count(":") == 1):
+        raise Ambiguous("is more than a host: leave out scheme, user, port and path")
     return _address(host, version=6) if ":" in host else canonical_domain(host)
 
 

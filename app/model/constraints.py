@@ -175,7 +175,7 @@ def _require_constraint(constraint: Constraint) -> None:
     if not given:
         raise FieldError("", "needs at least one field, such as regex, enum, min, max or required")
     if constraint.absent is not UNSET and (not constraint.absent or len(given) > 1):
-        raise FieldError("absent", "is true, so no other field may be given; use `required: true` to demand a value")
+        raise FieldError("absent", "must be true, and the only field; use `required: true` to demand a value")
     for name, text in (("regex", constraint.regex), ("notRegex", constraint.not_regex)):
         if isinstance(text, str):
             try:
@@ -198,4 +198,4 @@ def _require_order(lower: str, least: Any, upper: str, most: Any) -> None:
     exclusive = (lower, upper) in _EXCLUSIVE
     if least is not UNSET and most is not UNSET and (least > most or (exclusive and least == most)):
         relation = "is not below" if exclusive else "is above"
-        raise FieldError("", f"{lower} {least} {relation} {upper} {most}; nothing can satisfy it")
+        raise FieldError("", f"`{lower}` {least} {relation} `{upper}` {most}; nothing can satisfy it")

@@ -101,6 +101,8 @@ def require_per(field: str, per: Iterable[str] | UnsetType) -> None:
         holder = next((each for each in _HOLDERS if name.startswith(each)), None)
         if holder is None and name not in _WORDS:
             raise FieldError(place, f'"{name}" is none of tool, key, agent, parameters.<path> and context.<path>')
+        if name == holder:
+            raise FieldError(place, f'names no value; write a path behind the dot, as in "{holder}user"')
         if holder is not None:
             require_name(place, name.removeprefix(holder))
             if "[*]" in name:

@@ -98,7 +98,10 @@ def _compiled(text: bytes) -> Schema:
         return Schema(schema, parts)
     except jsonschema_rs.ValidationError as error:
         path = tuple(map(str, error.instance_path))
-        raise SchemaError(path, f"is no JSON Schema of 2020-12: {error.message[:300]}") from None
+        message = f"is no JSON Schema of 2020-12: {error.message[:300]}"
+        if error.message.endswith('is not a "regex"'):
+            message += "; patterns are those of Rust's regex, without look-around and back-references"
+        raise SchemaError(path, message) from None
 
 
 def _expanded(root: Any, value: Any, path: tuple[str, ...], behind: tuple[str, ...]) -> int:

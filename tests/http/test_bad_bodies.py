@@ -111,7 +111,7 @@ POLICIES = {
     "missing field of a later type": (
         {"rules": [{"type": "rate_limit", "tools": ["*"]}]},
         "$.rules[0].rateLimit",
-        "is missing; it must be an object",
+        "is missing; it must be an object with `maxCalls`, `windowSeconds`",
     ),
     "star inside a pattern": (
         {"rules": [{**DENY, "tools": ["ok", "a*b"]}]},
@@ -151,7 +151,7 @@ POLICIES = {
     "min above max": (
         {"rules": constraint(min=5, max=1)},
         "$.rules[0].parameters.amount",
-        "min 5 is above max 1; nothing can satisfy it",
+        "`min` 5 is above `max` 1; nothing can satisfy it",
     ),
     "min as text": ({"rules": constraint(min="5")}, "$.rules[0].parameters.amount.min", 'must be a number, not "5"'),
     "empty enum": (
@@ -284,9 +284,9 @@ OTHERS = {
         "$.description",
         "must be text of up to 2000 characters or null, not text of 2001 characters",
     ),
-    "agent that is a list": ("/v1/agents", [], "$", "must be an object, not an empty list"),
-    "agent that is null": ("/v1/agents", None, "$", "must be an object, not null"),
-    "agent that is text": ("/v1/agents", "name", "$", 'must be an object, not "name"'),
+    "agent that is a list": ("/v1/agents", [], "$", "must be an object with `name`, not an empty list"),
+    "agent that is null": ("/v1/agents", None, "$", "must be an object with `name`, not null"),
+    "agent that is text": ("/v1/agents", "name", "$", 'must be an object with `name`, not "name"'),
     "policy without agent": (
         "/v1/policies",
         {"name": "p", "rules": [DENY]},
