@@ -12,6 +12,7 @@ import shutil
 import sys
 
 import pytest
+from consoles import Consoles
 from fake_store import FakeClient
 from profiles import register_profiles
 from servers import PATIENT, Replica, Store, store_binaries
@@ -124,6 +125,14 @@ async def client(request):
         opened = open_client(request.getfixturevalue(f"{request.param}_store").url, 250)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(scope="session")
+def console():
+    """Runs `remit`: `console(words, env)`, with `cwd` and `stdin` where they matter."""
+    consoles = Consoles()
+    yield consoles.run
+    consoles.close()
 
 
 @pytest.fixture

@@ -34,7 +34,9 @@ async def test_whole_segments_are_sealed_at_once_and_the_rest_waits(writer, comp
     await writer.append(40, timeMs=now_ms)
     assert await compactor.sweep()
     assert await sealed_sequence(writer) == 32
-    assert not await compactor.sweep()
+    while await compactor.sweep():  # as long as there is something to seal in any workspace
+        pass
+    assert await sealed_sequence(writer) == 32
 
 
 @pytest.mark.parametrize(("age_ms", "sealed"), [(9_000, 0), (11_000, 3), (-11_000, 3)], ids=["young", "old", "future"])

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from servers import clean_env
@@ -34,15 +32,13 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant, replica):
+def remit(tenant, replica, console):
     """Runs the console in the workspace of a tenant."""
 
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"], "REMIT_URL": replica.base_url} | env
-        command = [sys.executable, "-m", "app.cli", *words]
-        if words[0] not in {"authorize", "decisions"}:
-            command += ["-w", tenant.id]
-        return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, check=False)
+        of_workspace = [] if words[0] in {"authorize", "decisions"} else ["-w", tenant.id]
+        return console([*words, *of_workspace], env, stdin=stdin)
 
     return run
 

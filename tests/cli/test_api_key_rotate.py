@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import httpx
 import pytest
@@ -13,13 +11,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def remit(replica):
+def remit(replica, console):
     """Runs the console on the store of the shared replica."""
 
     def run(*arguments):
         environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
-        command = [sys.executable, "-m", "app.cli", "key", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return console(["key", *arguments], environment)
 
     return run
 

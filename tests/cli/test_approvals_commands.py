@@ -142,7 +142,7 @@ def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, 
 @pytest.mark.parametrize(
     ("verb", "becomes"), [("approve", "approved"), ("deny", "denied"), ("cancel", "cancelled")], ids=lambda each: each
 )
-def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, verb, becomes):
+def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, console, verb, becomes):
     """Said twice, the second time is an error that scripts can tell by the exit code."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK)
@@ -150,8 +150,7 @@ def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica,
 
     def remit(approval_id, *words):
         env = clean_env() | {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
-        command = [sys.executable, "-m", "app.cli", "approvals", verb, approval_id, *words]
-        return subprocess.run(command, env=env, capture_output=True, text=True)
+        return console(["approvals", verb, approval_id, *words], env)
 
     first, second = (ask(tenant, agent["id"], amount)["approval"]["id"] for amount in (1, 2))
     assert remit(first, "--note", "seen").stdout == f"approval {first} is {becomes}\n"

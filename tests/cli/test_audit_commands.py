@@ -33,13 +33,12 @@ async def writer(redis_store, workspace_id):
 
 
 @pytest.fixture
-def remit(redis_store, writer, workspace_id):
+def remit(redis_store, writer, workspace_id, console):
     """Runs `remit audit` on the workspace."""
 
     def run(command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
-        words = [sys.executable, "-m", "app.cli", "audit", command, "-w", workspace_id, *map(str, arguments)]
         env = clean_env() | {"REMIT_REDIS_URL": redis_store.url}
-        return subprocess.run(words, env=env, input=stdin, capture_output=True, text=True, check=False)
+        return console(["audit", command, "-w", workspace_id, *arguments], env, stdin=stdin)
 
     return run
 

@@ -1,8 +1,6 @@
 """`remit catalog`: what a server lists goes in, and comes out as the API has it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from servers import clean_env
@@ -21,13 +19,12 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant):
+def remit(tenant, console):
     """Runs `remit` in the tenant's workspace."""
 
     def run(*words, stdin=None):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
-        command = [sys.executable, "-m", "app.cli", *words, "-w", tenant.id]
-        return subprocess.run(command, env=env, capture_output=True, text=True, input=stdin)
+        return console([*words, "-w", tenant.id], env, stdin=stdin)
 
     return run
 

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -31,13 +30,12 @@ COMMANDS = dict(commands(main))
 
 
 @pytest.fixture(scope="module")
-def remit(replica):
+def remit(replica, console):
     """Runs the console on the store of the shared replica."""
 
     def run(*arguments: str, **env: str) -> subprocess.CompletedProcess:
         environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
-        command = [sys.executable, "-m", "app.cli", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return console(arguments, environment)
 
     return run
 

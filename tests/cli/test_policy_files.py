@@ -1,8 +1,6 @@
 """`remit policy export`, `diff` and `apply` as a person and a pipeline run them."""
 
 import json
-import subprocess
-import sys
 
 import httpx
 import pytest
@@ -43,15 +41,14 @@ def tenant(store, replica):
 
 
 @pytest.fixture(params=["store", "service"])
-def remit(request, tenant, replica, tmp_path):
+def remit(request, tenant, replica, tmp_path, console):
     """Runs the console on the workspace of a tenant: on the store itself, or on the service over HTTP."""
     key = tenant.new_key(["policies", "audit"])["key"]
     where = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": key} if request.param == "service" else {}
 
     def run(*words, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | where | env
-        command = [sys.executable, "-m", "app.cli", "policy", *map(str, words), "-w", tenant.id]
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
 
     run.is_remote = request.param == "service"
     return run
@@ -236,12 +233,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path):
+def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path, console):
     """Before any store is asked: there is none here."""
     (tmp_path / "p.yaml").write_text(text)
-    command = [sys.executable, "-m", "app.cli", "policy", "apply", "p.yaml"]
     env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-    ran = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = console(["policy", "apply", "p.yaml"], env, cwd=tmp_path)
     assert ran.returncode == 1
     assert ran.stderr.startswith(f"Error: p.yaml{message}")
 
@@ -270,11 +266,9 @@ def test_a_service_that_refuses_is_heard(remit, folder):
         assert "No service answers" in remit("diff", "policies", REMIT_URL="http://127.0.0.1:1").stderr
 
 
-def test_the_schema_is_that_of_the_service(replica):
+def test_the_schema_is_that_of_the_service(replica, console):
     """Printed without a store, served without a key."""
-    command = [sys.executable, "-m", "app.cli", "policy", "schema"]
-    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    ran = console(["policy", "schema"], clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"})
     served = httpx.get(f"{replica.base_url}/v1/policies/schema.json")
     assert (served.status_code, served.headers["Content-Type"]) == (200, "application/schema+json")
     assert json.loads(done(ran)) == served.json()

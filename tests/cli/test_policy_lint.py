@@ -1,8 +1,6 @@
 """Warnings of `remit policies`: what is stored, and what is to be."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from servers import clean_env
@@ -28,12 +26,11 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant, replica):
+def remit(tenant, replica, console):
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
-        command = [sys.executable, "-m", "app.cli", "policies", *words, "-w", tenant.id]
         text = None if stdin is None else json.dumps(stdin)
-        return subprocess.run(command, env=env, input=text, capture_output=True, text=True, check=False)
+        return console(["policies", *words, "-w", tenant.id], env, stdin=text)
 
     return run
 

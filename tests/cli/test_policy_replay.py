@@ -1,8 +1,6 @@
 """`remit policy replay` as a person and a pipeline run it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from servers import clean_env
@@ -25,11 +23,10 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant, replica, tmp_path):
+def remit(tenant, replica, tmp_path, console):
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
-        command = [sys.executable, "-m", "app.cli", "policy", *words, "-w", tenant.id]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=tmp_path)
+        return console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
 
     return run
 

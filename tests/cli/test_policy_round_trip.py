@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,23 +75,26 @@ def calls():
     return found[:CALLS]
 
 
-def remit(tenant, replica, folder, *words):
-    env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
-    command = [sys.executable, "-m", "app.cli", "policy", *words, "-w", tenant.id]
-    ran = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout
+@pytest.fixture
+def remit(console, tmp_path):
+    def run(tenant, *words):
+        env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
+        ran = console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return ran.stdout
+
+    return run
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-def test_the_copy_answers_as_the_original(two, replica, tmp_path, form):
+def test_the_copy_answers_as_the_original(two, remit, tmp_path, form):
     """Result, rule and reason of some hundred calls of every agent, with full quotas among them."""
     first, second = two
     fill(first)
-    remit(first, replica, tmp_path, "export", "out", *(["--json"] if form == "json" else []))
-    remit(second, replica, tmp_path, "apply", "--create-agents", "out")
-    remit(first, replica, tmp_path, "export", "again", *(["--json"] if form == "json" else []))
-    remit(second, replica, tmp_path, "export", "copied", *(["--json"] if form == "json" else []))
+    remit(first, "export", "out", *(["--json"] if form == "json" else []))
+    remit(second, "apply", "--create-agents", "out")
+    remit(first, "export", "again", *(["--json"] if form == "json" else []))
+    remit(second, "export", "copied", *(["--json"] if form == "json" else []))
 
     def texts(name):
         return {path.name: path.read_text() for path in (tmp_path / name).rglob("*") if path.is_file()}

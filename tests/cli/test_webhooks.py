@@ -1,8 +1,6 @@
 """`remit webhooks` for scripts: what --json prints is what the API answers."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from asking import SECRET
@@ -28,14 +26,13 @@ def receiver():
 
 
 @pytest.fixture
-def remit(tenant):
+def remit(tenant, console):
     """Runs `remit webhooks` in the tenant's workspace."""
 
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url, "REMIT_SECRET": SECRET}
         env |= {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
-        command = [sys.executable, "-m", "app.cli", "webhooks", *words, "-w", tenant.id]
-        return subprocess.run(command, env=env, capture_output=True, text=True)
+        return console(["webhooks", *words, "-w", tenant.id], env)
 
     return run
 

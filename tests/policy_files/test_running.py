@@ -1,8 +1,6 @@
 """`*.test.yaml`: calls judged without a store, and what is said where they come out otherwise."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -135,11 +133,10 @@ def test_time_and_context_are_those_of_the_call(run, tmp_path):
     assert not later.passed
 
 
-def test_the_examples_pass_their_tests():
+def test_the_examples_pass_their_tests(console):
     """As `remit policy test examples` runs them: no store, no service."""
-    command = [sys.executable, "-m", "app.cli", "policy", "test", "--json", "examples"]
     env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-    ran = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = console(["policy", "test", "--json", "examples"], env, cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (0, "")
     outcomes = json.loads(ran.stdout)
     assert len(outcomes) >= 20
@@ -242,13 +239,12 @@ def test_a_call_before_that_is_not_allowed_fails_the_test(tmp_path):
 
 
 @pytest.fixture
-def remit(tmp_path):
+def remit(tmp_path, console):
     """The console, in a folder, with no store to be reached."""
 
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-        command = [sys.executable, "-m", "app.cli", "policy", *words]
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return console(["policy", *words], env, cwd=tmp_path)
 
     return run
 
