@@ -40,7 +40,7 @@ def test_a_file_that_was_exported_says_whose_policies_it_has(remit, tenant, tmp_
     assert same.stdout.startswith("1 call judged from ")
     assert same.stdout.endswith(": nothing flips\n")
 
-    assert "leave --agent and --group out" in remit("replay", "bot.yaml", "--agent", "bot").stderr
+    assert "leave out --agent and --group" in remit("replay", "bot.yaml", "--agent", "bot").stderr
     (tmp_path / "draft.json").write_text(json.dumps([{"name": "none", "rules": [DENIED]}]))
     flipped = remit("replay", "draft.json", "--agent", "bot", "--json", "--exit-code")
     assert flipped.returncode == 3, flipped.stderr
