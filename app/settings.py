@@ -166,7 +166,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
         "authorization,credential,credentials,cookie,otp,pin,cvv,ssn,"
         "pwd,pgpassword,idtoken,accesstoken,authtoken,clientsecret,cookies,jwt,auth,"
-        "passcode,bearer,cvc,card_number,mnemonic,seed_phrase,signing_key,encryption_key,ssh_key,db_pass"
+        "passcode,bearer,cvc,card_number,mnemonic,seed_phrase,signing_key,encryption_key,ssh_key,db_pass,"
+        "user_pass,userpass,smtp_pass,mail_pass,ftp_pass,admin_pass,root_pass,database_pass,key_pass,rootpw,pw,psw,"
+        "creds,contraseña,account_key,service_key,client_key,master_key,session_key,totp,mfa_code,verification_code,"
+        "security_code,security_answer,access_code,recovery_code,recovery_codes,backup_code,backup_codes,code_verifier,"
+        "amz_signature,goog_signature,phpsessid,jsessionid,requirepass"
     )
     """Comma-separated words. A parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import re2
 
+from app.model.command_secrets import hidden_words
 from app.model.credentials import REDACTED
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
@@ -20,14 +21,26 @@ _LONGEST_NAME = 512
 _words = re.compile(r"""[\w .#\[\]="'-]{1,64}""").fullmatch
 """The form of a string that is a name, or that selects a form field, such as `#password`."""
 
-_PLAIN, _SECRET, _NAMING, _VALUE = range(4)
-"""What a name in an object tells: nothing, a secret, that its value is a name, or that its value is the named one's."""
+_PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
+"""What a name in an object tells: nothing, a secret, that its value is a name, or that its value is the named one's; a
+secret if its value is a string; that the object is a JSON Web Key."""
+
+_PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
+_OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_HEADERS = frozenset(
+    spelled
+    for name in ("Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "X-Auth-Token")
+    for spelled in (name, name.lower(), name.upper())
+)
+_IN_TEXTS = ("pass", "identified", "kty")
+"""What may name a secret in a text without being one of the words."""
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
     | {"label", "element", "selector", "locator", "placeholder", "type"}
 )
 _VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content"})
+_SPECIAL = {"pass": _PASS, "kty": _KEY_KIND}
 _ALL_PLAIN = frozenset({_PLAIN})
 _NESTED = frozenset({dict, list})
 Texts = Callable[[str], Any]
@@ -42,7 +55,7 @@ class Redactor:
 
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
-        self.letters = _search(_any_of(map(re.escape, secrets)))
+        self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
         # The name's words are joined by a mark, which may occur anywhere in a secret but must follow it.
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
         self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
@@ -68,6 +81,8 @@ class Redactor:
             name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
         if self._holds_secret(name):
             return _SECRET
+        if (special := _SPECIAL.get(name.lower())) is not None:
+            return special
         last = (_parts(name) or [""])[-1]
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
@@ -103,17 +118,18 @@ class Redactor:
         return texts(value) if texts is not None and type(value) is str else value
 
     def _walk_object(self, value: dict[str, Any], texts: Texts | None) -> dict[str, Any]:
-        changed, names_secret, recall = None, False, self._roles.get
+        changed, names_secret, is_key, recall = None, False, False, self._roles.get
         for name, inner in value.items():
             role = recall(name)
             if role is None:
                 role = self._role(name)
-            if role == _SECRET:
+            if role == _SECRET or (role == _PASS and type(inner) is str and inner.lower() not in _PASSED):
                 kept: Any = REDACTED
             elif type(inner) in _NESTED:
                 kept = self.walk(inner, texts)
             elif type(inner) is str and (role or texts is not None):
                 names_secret = names_secret or (role == _NAMING and self._is_named_secret(inner))
+                is_key = is_key or role == _KEY_KIND
                 kept = inner if texts is None else texts(inner)
             else:
                 continue
@@ -123,26 +139,30 @@ class Redactor:
         if names_secret:
             changed = dict(value) if changed is None else changed
             changed.update((name, REDACTED) for name in value if self._role(name) == _VALUE)
+        if is_key:
+            changed = dict(value) if changed is None else changed
+            changed.update((name, REDACTED) for name in value if name in _OF_PRIVATE_KEYS)
         return value if changed is None else changed
 
     def _walk_list(self, value: list[Any], texts: Texts | None) -> list[Any]:
-        if len(value) == 2 and type(value[0]) is str and self._is_one_word(value[0]):  # noqa: PLR2004 - a pair
-            return [value[0], REDACTED]
         kinds = set(map(type, value))
         if str not in kinds and _NESTED.isdisjoint(kinds):
             return value
         kept = value if texts is None and _NESTED.isdisjoint(kinds) else [self.walk(inner, texts) for inner in value]
-        if str in kinds and (named := self._after_options(value)):
-            kept = [REDACTED if at in named else inner for at, inner in enumerate(kept)]
+        if str in kinds and (hidden := self._hidden(value)):
+            kept = [hidden.get(at, inner) for at, inner in enumerate(kept)]
         return kept if kept is not value and any(map(is_not, kept, value)) else value
 
-    def _after_options(self, words: list[Any]) -> set[int]:
-        """Indexes of a command's words that follow an option naming a secret: `--password`, `hunter2`."""
-        return {
-            at
-            for at, word in enumerate(words[:-1], 1)
-            if type(word) is str and word[:1] == "-" and self._is_one_word(word)
-        }
+    def _hidden(self, values: list[Any]) -> dict[int, str]:
+        """What stands for those values that follow their name: of a pair, a header, an option (`--password`, `-p`)."""
+        if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
+            return {1: REDACTED}
+        words = [word if type(word) is str else "" for word in values]
+        named = [] if _HEADERS.isdisjoint(words) else [at for at, word in enumerate(words) if word in _HEADERS]
+        options = [at for at, word in enumerate(words) if word[:1] == "-"]
+        named += [at for at in options if self._is_one_word(words[at])]
+        hidden = {at + 1: REDACTED for at in named if at + 1 < len(words)}
+        return hidden | hidden_words(words, options) if options and self.is_secret("password") else hidden
 
     def _is_named_secret(self, text: str) -> bool:
         if REDACTED in text:  # its secret is gone, and the remainder names nothing

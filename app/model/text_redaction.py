@@ -6,11 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 
+from app.model.command_secrets import may_run_commands, without_option_values
 from app.model.credentials import REDACTED
 from app.model.redaction import Redactor
 
 _QUOTED = r""""(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?"""
-_word = re.compile(rf"""(?:{_QUOTED}|[^\s&;"'|]++)++""", re.DOTALL)
+_SCHEME = r"(?:(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]++)?"
+_word = re.compile(rf"""{_SCHEME}(?:\([^()\n]{{0,256}}+\)|(?:{_QUOTED}|[^\s&;"'|]++)++)""", re.DOTALL)
+_quoted = re.compile(_QUOTED, re.DOTALL)
+_rest_of_line = re.compile(r"\S[^\n]*+")
+_until_quote = re.compile(r"""[^\s"'][^\n"']*+""")
+_HEADER = r"(?P<name>(?i:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token))"
 _json_value = re.compile(
     rf"""[{{\[](?!REDACTED\]).*|\\+["'].*?(?:\\+["']|$)|(?:{_QUOTED}|{re.escape(REDACTED)}|[^\s,;"'}}\])]++)++""",
     re.DOTALL,
@@ -22,25 +28,52 @@ _NAMED_VALUES = (
     (re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*(?::|=>)\s*+"""), _json_value),
     # `NAME=value`, `--name=value`, `?name=value&…`
     (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
-    # `--name value`
-    (re.compile(r"""(?<![\w.-])(?P<name>--[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
+    # `--name value`, `-name value`
+    (re.compile(r"""(?<![\w.-])(?P<name>-{1,2}[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
+    # `/name:value`, and where it is a password for sure `name:value`
+    (re.compile(r"""(?<![\w./-])(?:/(?P<name>[A-Za-z][\w-]{0,63}+):(?!/))"""), _word),
+    (re.compile(r"""(?<![\w.-])(?P<name>(?i:password|passwd|pwd|passphrase)):(?!//)"""), _word),
     # `name = value`, `name := value` and `name => value`, as in settings and programs
     (
         re.compile(
-            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?:?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
+            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?(?:\$env)?[:$@]?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
             r"(?::=|=>|=(?!=))[ \t]++",
             re.MULTILINE,
         ),
         re.compile(rf"""(?:{_QUOTED}|[^\s"'][^\n"']*+)""", re.DOTALL),
     ),
+    # The same within a line, and `name: 'value'`, and `PASSWORD 'value'` as SQL has it
+    (
+        re.compile(
+            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+)(?:[ \t]*+(?::=|=>|=(?!=)|:)[ \t]*+|[ \t]++)(?=["'])"""
+        ),
+        _quoted,
+    ),
+    # `config set name value`
+    (re.compile(r"\bconfig(?:ure)?[ \t]++set[ \t]++(?P<name>[\w./:-]{1,64}+)[ \t]++", re.IGNORECASE), _word),
     # `<name>value</name>`
     (re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"), re.compile(r"[^<]++")),
-    # `Name: value` on a line of its own or in quotes, like a header in a command
+    # `Name: value` on a line of its own, in quotes like a header in a command, or within a line
+    (re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE), _rest_of_line),
+    (re.compile(r"""["'](?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
+    (re.compile(rf"(?<![\w.-]){_HEADER}:[ \t]*+"), _until_quote),
+    (re.compile(r"""(?<=[\s({\[,;])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]++"""), _word),
+    # `name: NAME` and on the next line `value: value`
     (
-        re.compile(r"""(?:^[ \t]*+|["'])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE),
-        re.compile(r"""[^\s"'][^\n"']*+"""),
+        re.compile(r"""\bname:[ \t]*+["']?+(?P<name>[\w.-]{1,64}+)["']?+[ \t]*+\r?+\n[ \t]*+value:[ \t]*+"""),
+        _rest_of_line,
     ),
+    # `login ann password value`
+    (re.compile(r"\blogin\s++\S++\s++(?P<name>password)\s++"), _word),
 )
+_ALWAYS = (
+    (re.compile(r"\bidentified\s++(?:with\s++\S++\s++)?(?:by|as)\s++(?:password\s++)?", re.IGNORECASE), _word),
+    (re.compile(r"\bpassword\s++for\s++\S++\s*+=\s*+", re.IGNORECASE), _word),
+    (re.compile(r"\bpass:"), _word),
+    (re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]+)\b)""", re.IGNORECASE), _word),
+)
+"""What names a secret by its place and not by its name alone."""
+
 _lowered = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
 _between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))
 
@@ -49,7 +82,7 @@ def may_name_secrets(made: bytes, redactor: Redactor) -> bool:
     """Whether a string in this JSON may name a secret."""
     if b"\\\\u" in made or not made.isascii():
         return True
-    return redactor.letters(made.translate(_lowered, _between_words)) is not None
+    return redactor.letters(made.translate(_lowered, _between_words)) is not None or may_run_commands(made)
 
 
 def redacted_text(redactor: Redactor, text: str) -> str:
@@ -68,12 +101,15 @@ def redacted_text(redactor: Redactor, text: str) -> str:
 
 
 def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
-    """`text` without the values that follow the names of secrets, whether or not it is JSON."""
-    for named, value in _NAMED_VALUES:
+    """`text` without the values that stand behind the names of secrets, whether it is JSON or not."""
+    if is_secret("password"):
+        text = without_option_values(text)
+    for named, value in (*_NAMED_VALUES, *_ALWAYS):
         kept: list[str] = []
         at = 0
         for match in named.finditer(text):
-            if match.start() >= at and is_secret(match["name"]) and (found := value.match(text, match.end())):
+            name = match["name"] if named.groups else "password"
+            if match.start() >= at and is_secret(name) and (found := value.match(text, match.end())):
                 kept += text[at : match.end()], REDACTED
                 at = found.end()
         text = "".join(kept) + text[at:]

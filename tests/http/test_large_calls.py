@@ -16,6 +16,7 @@ from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.api.authorize_body import MAX_CALL_BYTES, MAX_RECORDED_BYTES, decode_tool_call
 from app.http.bodies import MAX_BODY_BYTES
 from app.main import create_app
+from app.model.recording import QUICK_BYTES
 from app.model.signer import Purpose, Signer
 from app.settings import Settings
 from app.throttling.large_calls import LargeCalls
@@ -145,7 +146,7 @@ def test_the_same_key_for_another_large_body_is_409(writer):
 
 
 async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
-    """And a small one in the loop, where that is faster."""
+    """And a small one in the loop, where that is faster; less is small where secrets must be looked for."""
     threads = []
 
     def decode(*args):
@@ -162,7 +163,10 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
             for size in (1_000, IN_THE_LOOP_BYTES, IN_THE_LOOP_BYTES + 1, MAX_CALL_BYTES):
                 answer = await client.post("/v1/authorize", content=body_of(tenant, size)[0])
                 assert answer.status_code == 200
-    assert threads == [True, True, False, False]
+            for size in (QUICK_BYTES, QUICK_BYTES + 100):
+                body = body_of(tenant, size)[0].replace(b"xxxxxxxx", b"password", 1)
+                assert (await client.post("/v1/authorize", content=body)).status_code == 200
+    assert threads == [True, True, False, False, True, False]
 
 
 def test_a_workspace_has_its_share_and_others_have_theirs():

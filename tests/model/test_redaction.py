@@ -29,6 +29,7 @@ SECRET_NAMES = [
         "mnemonic",
     ),
     *("seed_phrase", "signingKey", "encryption_key", "ssh_key", "SSHKey", "db_pass", "dbpass"),
+    *("smtp_pass", "userPass", "creds", "contraseña", "AccountKey", "mfaCode", "recovery_codes", "X-Amz-Signature"),
     *("passwords", "secrets", "app-secrets", "dbPasswords", "apiKeys", "API_KEYS"),
     *(
         "pwd",
@@ -46,6 +47,7 @@ SECRET_NAMES = [
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
     *("authorized", "author", "cookiecutter", "passport", "compass", "hairpin", "mapIn", "tokens_per_second"),
+    *("session_id", "signature", "connection_string", "boarding_pass", "code", "public_key", "keyboard"),
     *("session", "bypass", "key", "api", "keyapi", "", "_", "…", "sso", "credent", "passwordless"),
 ]
 

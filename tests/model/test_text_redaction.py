@@ -41,6 +41,22 @@ CREDENTIALS = {
     "bearer": "Bearer " + "hunter2hunter2hunter2",
     "a header": "authorization: Token " + "hunter2hunter2hunter2",
     "a URL": "postgres://ann:hunter2@db.corp.com/shop",
+    "a URL's password with an at sign": "https://ann:a@hunter2@db.corp.com/shop",
+    "a database's password with a slash": "mysql+pymysql://ann:a/hunter2@db.corp.com/shop",
+    "a URL's token": "https://" + "hunter2hunter2hunter2@corp.com/x.git",
+    "a DSN": "ann:hunter2@tcp(db:3306)/shop",
+    "Oracle": "jdbc:oracle:thin:ann/hunter2@//db:1521/x",
+    "a signed URL": "https://corp.com/a?sv=1&sig=hunter2hunter2%3D&se=1",
+    "basic": "Basic " + "aHVudGVyMjpodW50ZXIyhunter2",
+    "Slack's webhook": "https://hooks.slack.com/services/" + "T0/B0/hunter2hunter2hunter2",
+    "Google, refresh": "1//0" + "hunter2" * 5,
+    "Azure": "a8Z8Q~" + "hunter2" * 5,
+    "Atlassian": "ATATT3x" + "hunter2" * 4,
+    "Groq": "gsk_" + "hunter2" * 5,
+    "Docker": "dckr_pat_" + "hunter2" * 4,
+    "Grafana": "glsa_" + "hunter2" * 5,
+    "New Relic": "NRAK-" + "HUNTER2" * 4,
+    "Doppler": "dp.pt." + "hunter2" * 4,
 }
 
 
@@ -62,6 +78,16 @@ def test_what_looks_like_a_known_credential_is_replaced(credential, around, plac
 
 
 PLAIN = [
+    "docker run -p 80:80 -u 1000:1000 app && docker run --user app:app app",
+    "sudo -u root ls -la; git push -u origin main; ssh -p 22 ann@corp.com",
+    "curl -XPUT -fsSL https://corp.com/a@b -o out.bin",
+    "mysql --port 3306 -u root -p shop",
+    "npm ci --cache x; npm test -- -p 3; ps -p 1 | grep -P 'a'",
+    "https://registry.corp.com:5000/@scope/pkg",
+    "he said 'no' -- and left the house",
+    "Basic Authentication is off, basic understanding is not",
+    "tests pass: 5, pass=12, pass=true",
+    "openssl version -a; redis-cli ping; zip -r a.zip b",
     "the risk-assessment-of-the-whole and a task-management-system",
     "a Bearer of bad news",
     "018bcfe5-6800-7000-8000-00000000cafe",
@@ -156,6 +182,88 @@ NAMED = {
 def test_what_a_text_says_under_the_name_of_a_secret_is_replaced(text, wanted):
     """JSON stays JSON; of anything else the value goes and the rest stays."""
     assert kept({"command": text}) == {"command": wanted}
+
+
+COMMANDS = {
+    "curl -sSu ann:hunter2 https://corp.com -o x": "curl -sSu [REDACTED] https://corp.com -o x",
+    "curl corp.com -uann:hunter2": "curl corp.com -u[REDACTED]",
+    "curl --user 'ann:hunter2 hunter2' corp.com": "curl --user [REDACTED] corp.com",
+    "curl -b sid=hunter2 corp.com": "curl -b [REDACTED] corp.com",
+    "curl -H Authorization:hunter2 corp.com": "curl -H Authorization:[REDACTED]",
+    "cd /x && sudo mysql -u root -phunter2 shop": "cd /x && sudo mysql -u root -p[REDACTED] shop",
+    "mysqldump -p'hunter2' shop; ls -p": "mysqldump -p[REDACTED] shop; ls -p",
+    "sshpass -p hunter2 ssh -p 22 ann@h": "sshpass -p [REDACTED] ssh -p [REDACTED] ann@h",
+    "docker login -u ann -p hunter2 reg && docker run -p 80:80 x": (
+        "docker login -u ann -p [REDACTED] reg && docker run -p 80:80 x"
+    ),
+    "redis-cli -h h -a hunter2 ping": "redis-cli -h h -a [REDACTED] ping",
+    "openssl rsa -passin pass:hunter2 -in a": "openssl rsa -passin [REDACTED] -in a",
+    "7z x -phunter2 a.7z | cat": "7z x -p[REDACTED] a.7z | cat",
+    "terraform apply -token hunter2": "terraform apply -token [REDACTED]",
+    "net use x: /password:hunter2 /y": "net use x: /password:[REDACTED] /y",
+    "config set requirepass hunter2": "config set requirepass [REDACTED]",
+    "aws configure set aws_secret_access_key hunter2": "aws configure set aws_secret_access_key [REDACTED]",
+    "helm install --set db.password=hunter2 x": "helm install --set db.password=[REDACTED] x",
+    '$env:PGPASSWORD = "hunter2"; psql': "$env:PGPASSWORD = [REDACTED]; psql",
+    "ALTER USER ann WITH PASSWORD 'hunter2'": "ALTER USER ann WITH PASSWORD [REDACTED]",
+    "create user a identified with x by 'hunter2'": "create user a identified with x by [REDACTED]",
+    "set password for 'a'@'%' = 'hunter2'": "set password for 'a'@'%' = [REDACTED]",
+    "connect(user='ann', password = 'hunter2')": "connect(user='ann', password = [REDACTED])",
+    "get(url, auth=('ann', 'hunter2'))": "get(url, auth=[REDACTED])",
+    "fetch(u, {headers: {Authorization: 'hunter2'}})": "fetch(u, {headers: {Authorization: [REDACTED]",
+    "machine h login ann password hunter2": "machine h login ann password [REDACTED]",
+    "- name: DB_PASSWORD\n  value: hunter2\n  n: 1": "- name: DB_PASSWORD\n  value: [REDACTED]\n  n: 1",
+    "call ann, password:hunter2 and token: hunter2 !": "call ann, password:[REDACTED] and token: [REDACTED] !",
+    "POST / HTTP/1.1\r\nauthorization=Bearer hunter2\r\n": "POST / HTTP/1.1\r\nauthorization=[REDACTED]\r\n",
+    "> Cookie: sid=hunter2; a=hunter2\n> Accept: a": "> Cookie: [REDACTED]\n> Accept: a",
+    'Proxy-Authorization: Digest username="a", response="hunter2"': "Proxy-Authorization: [REDACTED]",
+    "login?user=ann&pass=hunter2": "login?user=ann&pass=[REDACTED]",
+    "Server=h;Uid=ann;Pwd=hunter2;Encrypt=yes": "Server=h;Uid=ann;Pwd=[REDACTED];Encrypt=yes",
+    "AccountName=x;AccountKey=hunter2==;End=y": "AccountName=x;AccountKey=[REDACTED];End=y",
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), COMMANDS.items())
+@pytest.mark.parametrize("place", [lambda text: text, lambda text: {"argv": ["bash", "-c", text]}, lambda t: [[t, 1]]])
+def test_what_a_command_is_handed_is_replaced(text, wanted, place):
+    """By options that have no name of a secret too, and in whatever a command writes, reads or configures."""
+    assert kept({"command": place(text)}) == {"command": place(wanted)}
+
+
+WORDS = [
+    (["/usr/bin/curl", "-u", "ann:hunter2", "x"], ["/usr/bin/curl", "-u", GONE, "x"]),
+    (["sudo", "mysql", "-phunter2", "shop"], ["sudo", "mysql", "-p" + GONE, "shop"]),
+    (["docker", "-D", "login", "-p", "hunter2"], ["docker", "-D", "login", "-p", GONE]),
+    (["docker", "run", "-p", "80:80"], ["docker", "run", "-p", "80:80"]),
+    (["x", "-password", "hunter2"], ["x", "-password", GONE]),
+    (["x", "--password=hunter2"], ["x", "--password=" + GONE]),
+    (["Accept", "*/*", "Authorization", "Bearer hunter2"], ["Accept", "*/*", "Authorization", GONE]),
+    (["authorization", "hunter2", True], ["authorization", GONE, True]),
+]
+
+
+@pytest.mark.parametrize(("words", "wanted"), WORDS, ids=str)
+@pytest.mark.parametrize("place", [lambda words: words, lambda words: [{"n": [words, 1]}]])
+def test_of_a_list_the_value_behind_an_option_or_a_header_is_replaced(words, wanted, place):
+    """A command's words, and headers as libraries list them."""
+    assert kept({"a": place(words)}) == {"a": place(wanted)}
+
+
+@pytest.mark.parametrize("place", [lambda key: key, lambda key: {"keys": [key]}, json.dumps])
+def test_of_a_json_web_key_what_is_private_is_replaced(place):
+    """Its public half says which key it was."""
+    key = {"kty": "RSA", "n": "abc", "e": "AQAB", "d": "hunter2", "p": "hunter2", "oth": ["hunter2"]}
+    made = recorded({"key": place(key)}, REDACTOR, UNSIGNED)
+    assert b"hunter2" not in made
+    assert b"AQAB" in made
+    assert kept({"k": "a", "d": "b", "p": 1}) == {"k": "a", "d": "b", "p": 1}
+
+
+def test_pass_is_a_password_where_it_is_a_text():
+    """`true` and a number say that something passed."""
+    assert kept({"pass": "hunter2"}) == {"pass": GONE}
+    for value in (True, 12, None, "yes", ""):
+        assert kept({"pass": value}) == {"pass": value}
 
 
 LONG = [

@@ -39,6 +39,7 @@ from app.http.request_ids import REQUEST_ID_HEADER, fit_request_id, request_id_h
 from app.http.throttle import check_rate, has_bounds
 from app.model.decisions import AuthorizeRequest
 from app.model.keys import Caller
+from app.model.recording import QUICK_BYTES, takes_long
 from app.replica import Services
 from app.throttling.large_calls import LARGE_BYTES
 from app.validation_messages import visible
@@ -90,8 +91,10 @@ async def respond(services: Services, call: Call, question: Translation | None =
             counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
             raw = await call.body(services.settings.call_bytes_max)
             what = (services, raw, call.headers, given.get(IDEMPOTENCY_KEY), question)
-            is_small = len(raw) <= IN_THE_LOOP_BYTES
-            request = _decode(*what) if is_small else await services.pool.run(caller.workspace_id, _decode, *what)
+            is_quick = len(raw) <= QUICK_BYTES or not (
+                len(raw) > IN_THE_LOOP_BYTES or takes_long(raw, services.redactor)
+            )
+            request = _decode(*what) if is_quick else await services.pool.run(caller.workspace_id, _decode, *what)
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
