@@ -88,7 +88,7 @@ def test_on_a_sunday_every_call_that_changes_something_is_denied():
     assert len(denied) == sum(call["tool"] in CHANGING for call in CALLS)
     window = "outside the window (hours 8-19; Mon, Tue, Wed, Thu, Fri)"
     assert all(window in reason or reason.startswith('Parameter "payment_id"') for _, reason in denied)
-    assert f"on a Sunday: {len(denied)} of the {len(CALLS)} calls are denied" in README
+    assert f"on a Sunday, {len(denied)} of the {len(CALLS)} calls are denied" in README
 
 
 @pytest.mark.parametrize("month", [1, 7], ids=["winter", "summer"])
