@@ -96,13 +96,14 @@ def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
     users = sum(count for (kind, _), count in together.items() if kind == "user")
     asked = together["user", "escalated"]
     assert together["user", "denied"] == 0
-    assert f"none of the {users} calls of the users down: {users - asked} are allowed, and {asked} ask\na" in README
+    prose = " ".join(README.split())
+    assert f"deny none of the users' {users} calls: {users - asked} are allowed, and {asked} ask a person." in prose
     passed = together["injection", "allowed"]
     stopped = together["injection", "denied"] + together["injection", "escalated"]
-    assert f"Of the {passed + stopped} that the attacker wanted, {stopped} are stopped and {passed} pass." in README
-    assert f"Which {passed} pass" in README
+    assert f"Of the attacker's {passed + stopped} calls, {stopped} are stopped and {passed} pass." in prose
+    assert f"The {passed} that pass" in prose
     assert sum(int(n) for n in re.findall(r"^\| `.*` \| (\d+) \|", README, re.MULTILINE)) == passed
-    assert f"of the users' {users} calls {asked} wait for a person" in README
+    assert f"{asked} of the users' {users} calls wait for a person" in prose
 
 
 @pytest.mark.slow
