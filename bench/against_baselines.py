@@ -48,8 +48,8 @@ def measure(bench: Bench) -> Table:
             rows += take_turns(turns, bench.rounds, str(connections))
     table = Table(
         name="against_baselines",
-        question="what does a decision (authentication, policies, an exact quota, the audit entry) cost on top of a "
-        "request that decides nothing?",
+        question="what does a decision (authentication, policies, an exact quota, the audit entry) "
+        "cost compared with a request that decides nothing?",
         command=bench.command,
         columns=COLUMNS,
         rows=rows,
@@ -57,9 +57,7 @@ def measure(bench: Bench) -> Table:
         compared="req/s",
         group_column="Connections",
         left_out=[
-            "Network between the machines (all is loopback).",
-            "TLS.",
-            "A compactor at work beside the replica.",
+            "Not measured: a network (everything is on loopback), TLS, a compactor next to the replica.",
             (
                 "The load generator (wrk, which checks every answer) shares its core with the store; "
                 "`load core busy %` in the results file says how much of it they used together."

@@ -64,7 +64,7 @@ def measure(bench: Bench) -> Table:
             rows += take_turns(turns, bench.rounds, str(connections))
     table = Table(
         name="against_cerbos",
-        question="how does a whole decision compare with a stateless PDP that only evaluates, each on one core?",
+        question="how does a complete decision compare with a stateless PDP that only evaluates, each on one core?",
         command=bench.command,
         columns=COLUMNS,
         rows=rows,
@@ -73,10 +73,11 @@ def measure(bench: Bench) -> Table:
         first_column="PDP",
         group_column="Connections",
         left_out=[
-            "Cerbos's gRPC interface, which is faster than its HTTP one.",
+            "Not measured: Cerbos's gRPC interface, which is faster than its HTTP interface.",
             (
-                "What Cerbos does not do in this table: authenticate the caller, apply a quota, keep the decision "
-                "(its audit log is off, as it is by default). What Remit does not do: derived roles, scopes, CEL."
+                "In this table, Cerbos does not authenticate the caller, apply a quota or keep the "
+                "decision (its audit log is off, the default). Remit has no derived roles, scopes or "
+                "CEL."
             ),
         ],
     )

@@ -61,14 +61,14 @@ def measure(bench: Bench) -> list[Table]:
     ratio = rows[1].ratio("store CPU us", rows[0])
     cost = Table(
         name="approvals",
-        question="what does it cost the store to ask a person, and to use their yes?",
+        question="what does it cost the store to ask a person, and to use their approval?",
         command=bench.command,
         columns={"store CPU us": ".1f", "ms each": ".3f"},
         rows=rows,
         baseline=DENIED,
         compared="store CPU us",
         goals=[Goal(wanted="store time of an escalation, in denials", bound=2, at_least=False, measured=ratio)],
-        left_out=[f"An append-only file. {AT_ONCE} calls were on the way at once, all of different calls."],
+        left_out=[f"Not measured: an append-only file. {AT_ONCE} different calls were in progress at a time."],
     )
     waiting = Table(
         name="approvals_waiting",
@@ -88,7 +88,9 @@ def measure(bench: Bench) -> list[Table]:
                 needs_quiet=False,
             ),
         ],
-        left_out=["`bytes` is the store's memory for each, with its places in the lists and without its audit entry."],
+        left_out=[
+            "`bytes` is the store's memory for one approval, including its places in the lists but not its audit entry."
+        ],
     )
     return [cost, waiting]
 

@@ -38,7 +38,7 @@ def measure(bench: Bench) -> Table:
                 rows[WITH, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
     return Table(
         name="audit_beside",
-        question="what does sealing cost the decisions beside it?",
+        question="how much does sealing slow down decisions?",
         command=bench.command,
         columns={
             "req/s": ",.0f",
@@ -56,11 +56,11 @@ def measure(bench: Bench) -> Table:
         goals=_goals(rows),
         left_out=[
             (
-                "The compactor, the store and the load generator have one core between them, and the replica has the "
-                "other: what the compactor takes, the store and the generator wait for."
+                "The compactor, the store and the load generator share one core, and the replica has "
+                "the other. While the compactor runs, the store and the generator wait."
             ),
-            "`req/s a core`: by the replica's CPU time, so it shows what sealing costs the replica itself.",
-            "Persistence: the store keeps all in memory here.",
+            "`req/s a core` is based on the replica's CPU time, so it shows what sealing costs the replica itself.",
+            "Not measured: persistence; the store keeps everything in memory.",
         ],
     )
 

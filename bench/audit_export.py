@@ -45,7 +45,7 @@ def measure(bench: Bench) -> Table:
     ]
     return Table(
         name="audit_export",
-        question=f"how fast is a log of {ENTRIES:,} entries exported, and does that take memory?",
+        question=f"how fast is the export of a log of {ENTRIES:,} entries, and how much memory does it take?",
         command=bench.command,
         columns={"entries/CPU s": ",.0f", "entries/s": ",.0f", "MB sent": ".0f", "MB added": ".1f"},
         rows=rows,
@@ -55,9 +55,9 @@ def measure(bench: Bench) -> Table:
         goals=goals,
         left_out=[
             "The HTTP server and its socket.",
-            "`entries/CPU s` is this process's CPU time alone; entries that were looked through, not those that match.",
+            "`entries/CPU s` counts only this process's CPU time, and every entry read, not only those that match.",
             "`MB added` is the growth of the peak resident memory.",
-            "The plain layout's export is in no order and may give an entry twice.",
+            "The plain layout's export is unordered and may contain an entry twice.",
         ],
     )
 

@@ -41,8 +41,8 @@ def measure(bench: Bench) -> Table:
         first_column="Layout",
         goals=[goal],
         left_out=[
-            "`of them data`: compressed or plain JSON without the store's own overhead.",
-            "The plain layout built by hand, without quotas or anything else in the store.",
+            "`of them data` is the JSON itself, compressed or plain, without the store's overhead.",
+            "The plain layout is built by hand, with nothing else in the store.",
         ],
     )
 

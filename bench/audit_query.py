@@ -74,7 +74,8 @@ def measure(bench: Bench) -> Table:
         goals.append(Goal(wanted=f"any of them: {column}", bound=5, at_least=False, measured=worst))
     return Table(
         name="audit_query",
-        question=f"how long do queries take in a log of {ENTRIES:,} entries, and what do they hold up?",
+        question=f"how long do queries take in a log of {ENTRIES:,} entries, and for how long do they "
+        f"block the loop and the store?",
         command=bench.command,
         columns={"p50 ms": ".2f", "max ms": ".2f", "CPU ms": ".2f", "loop held ms": ".2f", "store held ms": ".2f"},
         rows=rows,
@@ -85,9 +86,12 @@ def measure(bench: Bench) -> Table:
         goals=goals,
         left_out=[
             f"Each of {CALLS} calls one after the other.",
-            "`CPU ms`: of this process, a call. `loop held`: the longest CPU time between two turns of another task.",
-            "`store held`: the longest command.",
-            "HTTP. The agents are spread evenly over the log, which is the hardest case for segments.",
+            (
+                "`CPU ms` is this process's CPU time per call; `loop held` is the longest CPU time "
+                "between two turns of another task;"
+            ),
+            "`store held` is the longest command.",
+            "Not measured: HTTP. The agents are spread evenly over the log, which is the hardest case for segments.",
         ],
     )
 

@@ -64,15 +64,16 @@ def measure(bench: Bench) -> Table:
         first_column="Stage",
         left_out=[
             (
-                f"`{SAMPLED}`: the replica's CPU time for a decision with {CONNECTIONS} connections, shared out by "
-                f"{counts.total():,} samples of py-spy, taken in a run of their own because they slow it down. Kernel "
-                "time is inside the stage that called the kernel."
+                f"`{SAMPLED}`: the replica's CPU time for a decision with {CONNECTIONS} connections, divided "
+                f"according to "
+                f"{counts.total():,} samples of py-spy, taken in a separate run because sampling slows it down. Kernel "
+                f"time counts in the stage that called the kernel."
             ),
             (
-                f"`{ALONE}`: the stage's functions called in a loop, where caches are warm and nothing is awaited; "
-                "what surrounds them in the service is the difference."
+                f"`{ALONE}`: the stage's functions called in a loop, with warm caches and nothing awaited. The "
+                f"difference is what surrounds them in the service."
             ),
-            "Waiting for the store is no CPU time and not in here.",
+            "Waiting for the store takes no CPU time, so it is not included.",
         ],
     )
 

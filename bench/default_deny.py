@@ -33,7 +33,7 @@ def measure(bench: Bench) -> Table:
         rows = take_turns(turns, bench.rounds)
     table = Table(
         name="default_deny",
-        question="what does it cost to find out that none of 50 policies of 50 rules matches?",
+        question="what does it cost to find that none of 50 policies with 50 rules each matches?",
         command=bench.command,
         columns=COLUMNS,
         rows=rows,
@@ -41,8 +41,8 @@ def measure(bench: Bench) -> Table:
         compared="req/s",
         left_out=[
             (
-                f"The last row draws from {TOOLS:,} tool names, more than a replica keeps views for: it shows what a "
-                "caller who makes names up can cost, and has no goal."
+                f"The last row draws from {TOOLS:,} tool names, more than a replica caches. It shows "
+                f"what a caller can cost by making names up, and has no goal."
             ),
         ],
     )

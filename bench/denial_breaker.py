@@ -38,14 +38,14 @@ def measure(bench: Bench) -> Table:
         rows = take_turns(turns, bench.rounds)
     table = Table(
         name="denial_breaker",
-        question="what does a denial breaker cost the calls that it counts, and those that it does not?",
+        question="what does a denial breaker cost calls that it counts, and calls that it does not count?",
         command=bench.command,
         columns=COLUMNS,
         rows=rows,
         baseline=DENIED_WITHOUT,
         compared="req/s",
         left_out=[
-            "The breaker that is measured while it counts asks people: one that suspends would be done after a moment."
+            "The breaker measured while it counts is one that asks people; one that suspends would trip after a moment."
         ],
     )
     goals = rate_goals("a denied call that is counted", 0.8, table.row(DENIED_WITH), table.row(DENIED_WITHOUT))

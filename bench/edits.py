@@ -55,7 +55,7 @@ def measure(bench: Bench) -> Table:
         baseline=QUIET,
         compared="req/s",
         group_column="Agent has",
-        left_out=["Edits replace a policy's rules, now with and now without the last one."],
+        left_out=["Edits replace a policy's rules, alternately with and without the last rule."],
     )
     quiet, edited = table.row(QUIET, SMALL), table.row(HERE, SMALL)
     goals = [

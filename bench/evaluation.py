@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Table:
             row.samples.append({ALONE: alone, BEHIND: behind})
     return Table(
         name="evaluation",
-        question="what does evaluating two conditions on one tool cost in process, without a server around it?",
+        question="what does it cost to evaluate two conditions on one tool in process, without a server?",
         command=bench.command,
         columns={ALONE: ".1f", BEHIND: ".1f"},
         rows=list(rows.values()),
@@ -41,18 +41,19 @@ def measure(bench: Bench) -> Table:
         first_column="Library",
         left_out=[
             (
-                "All of them are called from Python, and the call is part of the time. Policies are parsed beforehand; "
-                "the others are about other tools."
+                "All of them are called from Python, and the time includes the call. Policies are "
+                "parsed beforehand. The 200 additional policies are about other tools."
             ),
             (
-                "cedarpy: Cedar has no regular expressions, `like` stands in for one; it can analyse policies, which "
-                "nobody else here can. pycasbin: matchers are interpreted in Python, policies are tried one by one. "
-                "regopy is rego-cpp and stands in for regorus, which no package registry has for Python; its input is "
-                "handed over as JSON text. None of them authenticates, applies a quota or keeps the decision."
+                "cedarpy: Cedar has no regular expressions, so `like` replaces one; it is the only "
+                "one here that can analyse policies. pycasbin interprets matchers in Python and tries "
+                "policies one by one. regopy is rego-cpp, in place of regorus, which has no Python "
+                "package; its input is passed as a JSON string. None of these authenticates, applies "
+                "a quota or keeps the decision."
             ),
             (
-                "Remit compiles what one tool needs when the tool is first asked for; the others look at all policies "
-                "every time."
+                "Remit compiles what a tool needs when it is first called; the others go through all "
+                "policies every time."
             ),
         ],
     )

@@ -46,7 +46,7 @@ def measure(bench: Bench) -> Table:
     worst = max((row.ratio("p99 ms", rows[0]) or 0.0 for row in rows[1:]), default=0.0)
     return Table(
         name="fairness",
-        question="what does a workspace that means to be in the way cost another one on the same replica?",
+        question="how much can a hostile workspace slow down another one on the same replica?",
         command=bench.command,
         columns={"p50 ms": ".2f", "p99 ms": ".2f", "max ms": ".1f", "refused": ".0f", "generator lag p99 ms": ".2f"},
         rows=rows,
@@ -55,10 +55,10 @@ def measure(bench: Bench) -> Table:
         first_column="Beside it",
         goals=[Goal(wanted="p99 beside the worst, times its own", bound=MOST_TIMES, at_least=False, measured=worst)],
         left_out=[
-            f"The quiet workspace asks for {RATE} decisions a second, in an open loop.",
-            f"The other one sends what it can over {HOSTILE_CONNECTIONS} connections, each of them new.",
-            "Store, both loads and their memory share one core, and the replica has the other.",
-            "`refused`: answers 503 to the quiet one. No bound on requests per second is set.",
+            f"The quiet workspace asks for {RATE} decisions a second in an open loop.",
+            f"The hostile one sends as much as it can over {HOSTILE_CONNECTIONS} new connections.",
+            "The store and both load generators share one core, and the replica has the other.",
+            "`refused` counts 503 answers to the quiet workspace. Requests per second are not limited.",
         ],
     )
 

@@ -33,7 +33,7 @@ def measure(bench: Bench) -> Table:
     worst = max(row.median(MEMORY) or 0.0 for row in rows)
     return Table(
         name="hostile_connections",
-        question=f"what do {CONNECTIONS:,} connections cost that only take?",
+        question=f"what do {CONNECTIONS:,} hostile connections cost?",
         command=bench.command,
         columns={MEMORY: ".1f", CPU: ".0f"},
         rows=rows,
@@ -43,7 +43,7 @@ def measure(bench: Bench) -> Table:
         goals=[Goal(wanted="memory of the worst, KiB a connection", bound=BOUND_KIB, at_least=False, measured=worst)],
         left_out=[
             "Resident memory of the replica, before and after, by the number; what the kernel holds is not in it.",
-            "Each kind meets a fresh replica, so what was freed and not given back counts for its own kind only.",
+            "Each kind gets a fresh replica, so memory that was freed but not returned counts only for its own kind.",
         ],
     )
 

@@ -45,8 +45,8 @@ def measure(bench: Bench) -> Table:
         first_column="Tree",
         group_column="Case",
         left_out=[
-            "What the kernel does (a third of the time of either process).",
-            "Instructions are not time: some take longer than others.",
+            "Not counted: work in the kernel (a third of either process's time).",
+            "Instructions are not time, because some take longer than others.",
         ],
     )
     return replace(table, goals=goals_of(table) if bench.base else [])

@@ -60,7 +60,7 @@ def measure(bench: Bench) -> Table:
         rows = take_turns(turns, bench.rounds)
     return Table(
         name="language",
-        question="what does each further condition of a policy cost over the same policy without it?",
+        question="what does each kind of condition add to the cost of a decision?",
         command=bench.command,
         columns={
             "service us": COLUMNS["service us"],
@@ -74,10 +74,11 @@ def measure(bench: Bench) -> Table:
         first_column="Condition",
         left_out=[
             (
-                "`more …` is the CPU time of a decision with the condition, less that of the same call under the same "
-                "policy without it, in the same round. A larger body costs both of them."
+                "`more …` is the CPU time of a decision with the condition, minus that of the same "
+                "call under the same policy without it, in the same round. Both pay for a larger "
+                "body."
             ),
-            f"Asked over {CONNECTIONS} connections, so calls go to the store one by one and not some together.",
+            f"There are only {CONNECTIONS} connections, so calls go to the store one by one, not in batches.",
         ],
     )
 

@@ -29,7 +29,7 @@ def measure(bench: Bench) -> Table:
     """Every limiter on a store of the same kind, one caller and one call at a time."""
     return Table(
         name="limiters",
-        question=f"what does the limiter alone cost, and how many calls does a limit of {LIMIT} in "
+        question=f"what does a limiter alone cost, and how many calls does a limit of {LIMIT} in "
         f"{WINDOW_SECONDS} s admit in the worst window?",
         command=bench.command,
         columns={
@@ -45,27 +45,28 @@ def measure(bench: Bench) -> Table:
         first_column="Limiter",
         left_out=[
             (
-                "The arrivals: one call that opens the window, silence for 0.95 windows, then every try there is. "
-                "Counted are only admissions that surely lie within one window, so a number above the limit is proof."
+                "The arrivals: one call that opens the window, silence for 0.95 windows, then as many "
+                "tries as possible. Only admissions that are certainly within one window count, so a "
+                "number above the limit is proof."
             ),
             (
-                f"`bytes a call`: what the store holds after {HELD:,} admitted calls, divided by them: counters hold "
-                "nothing by call, and that is why they cannot be exact."
+                f"`bytes a call` is the store's memory after {HELD:,} admitted calls, divided by their "
+                f"number. Counters store nothing per call, and so cannot be exact."
             ),
             (
-                "`commands us`: what the store's statistics say it spent in the limiter's commands; `store us` is its "
-                "whole CPU time, with a system call in and out for every single call. "
-                "`calls/s`: one caller that waits for each answer, its client library included (redis-py for the "
-                "peers, Remit's own link for the commit)."
+                "`commands us` is the time of the limiter's commands by the store's own statistics; "
+                "`store us` is the store's whole CPU time, with a system call in and out for each "
+                "call. `calls/s` is one caller that waits for each answer, including its client "
+                "library (redis-py for the peers, Remit's own connection for the commit)."
             ),
             (
-                "Remit's commit also checks the key and the policies' version and writes the audit entry; the row "
-                "below it is the difference to a commit without a quota."
+                "Remit's commit also checks the key and the policies' version and writes the audit "
+                "entry; the row below it is the difference from a commit without a quota."
             ),
             (
-                "limits and throttled-py take the time from the caller's clock, so callers whose clocks differ see "
-                "different windows; Remit takes the store's. None of the peers takes several limits together or not at "
-                "all."
+                "limits and throttled-py use the caller's clock, so callers with different clocks see "
+                "different windows; Remit uses the store's. None of the peers can take several limits "
+                "all or nothing."
             ),
         ],
     )

@@ -38,8 +38,8 @@ def measure(bench: Bench) -> Table:
         rows.append(first_calls)
     table = Table(
         name="many_agents",
-        question="what does it cost that calls come from 1,000 agents of 100 workspaces, with 20 policies of 10 "
-        "rules each?",
+        question="what does it cost if calls come from 1,000 agents of 100 workspaces, with 20 "
+        "policies of 10 rules each?",
         command=bench.command,
         columns=COLUMNS | {"max ms": ".1f"},
         rows=rows,
@@ -47,10 +47,13 @@ def measure(bench: Bench) -> Table:
         compared="req/s",
         left_out=[
             (
-                "The last row is the replica's CPU time for the first call of each agent, which loads and compiles its "
-                "policies; it is in none of the others."
+                "The last row is the replica's CPU time for the first call of each agent, which loads "
+                "and compiles its policies; the other rows do not include it."
             ),
-            "More agents than the replica's cache holds (64 MiB of rules by default; these are about 20 MiB).",
+            (
+                "Not measured: more agents than the replica's cache holds (64 MiB of rules by "
+                "default; these have about 20 MiB)."
+            ),
         ],
     )
     return replace(table, goals=rate_goals("random against one hot agent", 0.8, table.row(RANDOM), table.row(ONE)))

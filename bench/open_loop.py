@@ -63,13 +63,13 @@ def measure(bench: Bench) -> list[Table]:
         group_column=f"Of {maximum:,.0f}/s",
         left_out=[
             (
-                f"100 % is the closed-loop maximum of this run with 128 connections; the generator has {CONNECTIONS}, "
-                "and a call for which none is free waits, which counts."
+                f"100 % is the closed-loop maximum of this run with 128 connections. The generator has "
+                f"{CONNECTIONS}; if none is free, a call waits, and the wait counts."
             ),
-            "Arrivals are evenly spaced; random ones wait longer close to the maximum.",
+            "Arrivals are evenly spaced; random arrivals wait longer near the maximum.",
             (
-                "Generator lag: from the moment a call was to leave, and a connection was there, until it left; it is "
-                "part of the latencies."
+                "Generator lag is the time from when a call should have left, with a connection free, "
+                "until it did; latencies include it."
             ),
         ],
     )
@@ -127,7 +127,7 @@ def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maxi
     never_s = phases[2].seconds
     return Table(
         name="recovery",
-        question="what does an overload do, and when is it over?",
+        question="what does an overload do, and how long do its effects last?",
         command=bench.command,
         columns={name: form for name, form in COLUMNS.items() if "busy" not in name} | {"recovered after s": ".1f"},
         rows=rows,
@@ -145,8 +145,8 @@ def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maxi
         ],
         left_out=[
             (
-                "Recovered: the p99 of five slices of 100 ms in a row is below twice what it was before; a run that "
-                f"never recovers counts as its length, {never_s:.1f} s."
+                "A run has recovered once the p99 of five consecutive slices of 100 ms is below twice "
+                f"its former value. If it never does, its whole length counts, {never_s:.1f} s."
             ),
         ],
     )

@@ -43,8 +43,8 @@ def measure(bench: Bench) -> Table:
         group_column="Store, connections",
         left_out=[
             (
-                "Other disks: `always` with one connection is the disk's own time for a sync, and with many it is paid "
-                "once for all commands that arrived meanwhile."
+                "Not measured: other disks. With one connection, `always` costs one sync of the disk "
+                "per decision; with many, one sync covers all commands that arrived meanwhile."
             ),
         ],
     )

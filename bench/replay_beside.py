@@ -47,7 +47,7 @@ def measure(bench: Bench) -> Table:
     )
     return Table(
         name="replay_beside",
-        question="what does a replay cost the decisions beside it, at half load?",
+        question="how much does a replay slow down decisions at half load?",
         command=bench.command,
         columns={
             "req/s": ",.0f",
@@ -67,8 +67,14 @@ def measure(bench: Bench) -> Table:
                 f'In "{OWN}" replica, store and load generator have the other core between them; in "{SHARED}" the '
                 "replica and the replay have one, of which the replay gets what is left."
             ),
-            "The log is that of the agent that is asked about, read from the store while it decides, and it grows.",
-            "`replayed/s` counts entries, the start of each process included. Persistence: all is in memory here.",
+            (
+                "The replay reads the log of the same agent from the store while the agent gets "
+                "decisions, so the log grows."
+            ),
+            (
+                "`replayed/s` counts entries and includes the start of each process. Not measured: "
+                "persistence; everything is in memory."
+            ),
         ],
     )
 

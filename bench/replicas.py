@@ -33,7 +33,7 @@ def measure(bench: Bench) -> Table:
         rows = take_turns({ONE: beside_spinner, TWO: both}, bench.rounds)
     table = Table(
         name="replicas",
-        question="what does a second replica add, where a core is there for each?",
+        question="what does a second replica add if each has a core?",
         command=bench.command,
         columns=COLUMNS,
         rows=rows,
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> Table:
                 "replicas take from each other is in the numbers (the store, its connections, the spread of "
                 "connections over the shared port), what two cores would take from each other (caches, memory) is not."
             ),
-            f"{CONNECTIONS} connections; latencies are the scheduler's time slices and say nothing.",
+            f"{CONNECTIONS} connections. Latencies reflect the scheduler's time slices and mean nothing.",
         ],
     )
     one, two = table.row(ONE), table.row(TWO)

@@ -77,10 +77,11 @@ def measure(bench: Bench) -> Table:
         goals=[Goal(wanted="longest step of the loop, CPU ms", bound=10, at_least=False, measured=longest[0])],
         left_out=[
             (
-                "A stall is a beat of the loop that came late, from one millisecond on; its wall time is that of a "
-                "shared machine and holds the wait for Python's lock while a thread compiles patterns."
+                "A stall is a beat of the loop that is late by a millisecond or more. Its wall time "
+                "is that of a shared machine, and includes waiting for Python's lock while a thread "
+                "compiles patterns."
             ),
-            f"The longest step was that of: {longest[1]}.",
+            f"The longest step was for: {longest[1]}.",
         ],
     )
 

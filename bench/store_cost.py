@@ -45,8 +45,9 @@ def measure(bench: Bench) -> list[Table]:
         first_column="Script",
         left_out=[
             (
-                "`script us` is usec_per_call in INFO commandstats; `store CPU us` is the whole process: sockets, "
-                f"parsing, the script, the reply, with {TOGETHER} calls on the way at once on one connection."
+                "`script us` is usec_per_call in INFO commandstats. `store CPU us` is the CPU time of "
+                f"the whole process (sockets, parsing, the script, the reply), with {TOGETHER} calls "
+                f"in progress on one connection."
             ),
             "An append-only file.",
         ],
@@ -79,7 +80,7 @@ def _inside(bench: Bench, whole: Row) -> Table:
         baseline=ONE,
         compared="us",
         first_column="Command",
-        left_out=["The store rounds each command's time down to whole microseconds, so the small ones are guesses."],
+        left_out=["The store rounds each command's time down to whole microseconds, so small values are estimates."],
     )
 
 

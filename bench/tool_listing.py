@@ -29,7 +29,7 @@ def measure(bench: Bench) -> Table:
     goals = [Goal(wanted=f"{row.label}: {CPU}", bound=10, at_least=False, measured=row.median(CPU)) for row in rows]
     return Table(
         name="tool_listing",
-        question=f"what does it cost to say what an agent may call of {TOOLS} tools?",
+        question=f"what does it cost to list what an agent may call of {TOOLS} tools?",
         command=bench.command,
         columns={CPU: ".2f", "p50 ms": ".2f", "kB": ".0f"},
         rows=rows,
@@ -39,7 +39,10 @@ def measure(bench: Bench) -> Table:
         goals=goals,
         left_out=[
             "10 policies of 5 rules: an allowlist, two constraints, a rate limit and a time window for each server.",
-            "The first listing after a change of the agent's policies compiles them, and words and schemas, besides.",
+            (
+                "The first listing after a change of the agent's policies also compiles them, with "
+                "their descriptions and schemas."
+            ),
         ],
     )
 

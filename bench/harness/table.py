@@ -127,7 +127,7 @@ def render(table: Table) -> str:
         is_quiet = table.kept_waiting < QUIET_BELOW
         lines += [_line(_goal_cells(goal, is_quiet)) for goal in table.goals]
     if table.left_out:
-        lines += ["", "Not measured or to be known: " + " ".join(table.left_out)]
+        lines += ["", "Notes: " + " ".join(table.left_out)]
     return "\n".join(lines) + "\n"
 
 

@@ -54,7 +54,7 @@ def test_question_command_goals_and_omissions_stand_around_the_table():
     assert text.startswith("Question: what does it cost?")
     assert "`python -m bench example` · median of 3 rounds" in text
     assert "| decision against empty | ≥ 0.7 | 0.60 | **missed** |" in text
-    assert "Not measured or to be known: TLS." in text
+    assert "Notes: TLS." in text
 
 
 def test_a_column_that_a_row_cannot_have_stays_empty():
