@@ -51,7 +51,7 @@ def export_policies(
 @click.command("schema")
 def print_schema() -> None:
     """Print the JSON Schema of policy files, for editors; the service provides it at /v1/policies/schema.json."""
-    from app.http.openapi.policy_schema import schema
+    from app.policy_files.schema import schema
 
     print_json(schema())
 

@@ -49,6 +49,23 @@ def test_what_needs_no_store_loads_neither_a_server_nor_a_client(words):
     assert {name.split(".")[1] for name in modules if name.startswith("app.")} & ROOMS == set()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("policies", "schema"),
+        ("policies", "lint", "examples/airline/policies.json"),
+        ("policies", "test", "examples/airline/policies.test.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_about_files_loads_neither_a_server_nor_a_client(words):
+    """They judge rules, for which they need RE2 and `pdp`, and nothing else."""
+    modules = loaded(*words)
+    assert "app.policy_files.policy_file" in modules
+    assert {name.split(".")[0] for name in modules} & HEAVY <= {"re2"}
+    assert {name.split(".")[1] for name in modules if name.startswith("app.")} & ROOMS <= {"pdp"}
+
+
 def test_what_talks_to_a_store_loads_no_server():
     """Litestar and uvicorn are for `remit serve` alone."""
     modules = loaded("key", "list", "--workspace", "nowhere")

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.http.openapi.policy_schema import schema
 from app.model.text import FieldError
 from app.model.whole_numbers import with_whole_numbers
 from app.policy_files.policy_file import PolicySetFile
+from app.policy_files.schema import schema
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema_rs.Draft202012Validator(schema(), validate_formats=True, ignore_unknown_formats=True)

@@ -1,97 +1,15 @@
-"""What a struct of the API asks for that no field of it can say, as JSON Schema; the structs are what decides."""
+"""What a body of the API asks for that no field of it can say, as JSON Schema; the structs are what decides."""
 
 from typing import Any
 
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy
-from app.model.breakers import BreakerAction
-from app.model.constraints import Circumstances, Constraint, Operand
-from app.model.policies import PolicyKind, PolicyMode
-from app.model.policy_sets import PolicyEntry
-from app.model.rules import (
-    ApprovalRequired,
-    Budgeted,
-    DenialCounted,
-    Effect,
-    ParameterConstraint,
-    ParameterSchema,
-    RateLimited,
-    Sequenced,
-    TimeBased,
-    TimeWindow,
-    ToolAllowlist,
-    ToolDenylist,
-)
-from app.model.sequences import CallSequence
-from app.policy_files.policy_file import PolicySetFile
-
-_MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, Sequenced, TimeBased)
-_NEVER_ESCALATE = (ToolAllowlist, ToolDenylist)
-_ONE_OF_TWO = {"not": {"required": ["when", "unless"]}}
-_TERMS = {
-    "anyOf": [
-        {"not": {"required": ["approval"]}},
-        {"required": ["effect"], "properties": {"effect": {"const": Effect.ESCALATE.value}}},
-    ]
-}
-"""Only a rule that escalates says what is asked of people."""
-
-_BREAKER_TERMS = {
-    "anyOf": [
-        {"not": {"required": ["approval"]}},
-        {"properties": {"denialBreaker": {"properties": {"action": {"const": BreakerAction.ESCALATE.value}}}}},
-    ]
-}
-_BREAKER = {"required": ["type"], "properties": {"type": {"const": "denial_breaker"}}}
-_BREAKERS_IN_GUARDRAILS = {
-    "anyOf": [
-        {
-            "required": ["kind"],
-            "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}, "mode": {"const": PolicyMode.ENFORCE.value}},
-        },
-        {"properties": {"rules": {"items": {"not": _BREAKER}}}},
-    ]
-}
+from app.model.policies import PolicyKind
+from app.struct_schemas.beyond_fields import BREAKERS_IN_GUARDRAILS
 
 _ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
-_EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
-_NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
-"""What the fields that name an owner are where they name none; `agent` may not be there."""
-_GUARDRAILS = {"items": {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}}
-_NO_GROUP, _NO_AGENT = ({"items": {"properties": {name: {"type": "null"}}}} for name in ("group", "agentId"))
-_NO_OWNER = {"items": {"properties": {"group": {"type": "null"}, "agentId": {"type": "null"}}}}
-_OWNERS: list[dict[str, Any]] = [
-    {"required": ["agent"], "properties": {**_NOBODY, "policies": _NO_OWNER}},
-    {
-        "required": ["agentId"],
-        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": _NO_GROUP},
-    },
-    {
-        "required": ["group"],
-        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": _NO_AGENT},
-    },
-    {
-        "anyOf": [
-            {"required": ["workspace"], "properties": {"workspace": {"const": True}}},
-            {"required": ["agentId", "group"]},
-        ],
-        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": {"allOf": [_GUARDRAILS, _NO_OWNER]}},
-    },
-]
-"""Whose the policies of a file are: an agent's (two ways to say so), a group's, the workspace's."""
-BEYOND_FIELDS: dict[str, dict[str, Any]] = {
-    Constraint.__name__: {
-        "minProperties": 1,
-        "anyOf": [
-            {"not": {"required": ["absent"]}},
-            {"properties": {"absent": {"const": True}}, "maxProperties": 1},
-        ],
-    },
-    **{each.__name__: {"allOf": [_ONE_OF_TWO]} for each in (ApprovalRequired, *_NEVER_ESCALATE)},
-    **{each.__name__: {"allOf": [_ONE_OF_TWO, _TERMS]} for each in _MAY_ESCALATE},
-    DenialCounted.__name__: {"allOf": [_BREAKER_TERMS]},
-    PolicyEntry.__name__: {"allOf": [_BREAKERS_IN_GUARDRAILS]},
+BODIES_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     CreateApiKey.__name__: {
         "anyOf": [
             {"properties": {"agents": {"type": "null"}, "sessionFrom": {"type": "null"}}},
@@ -99,7 +17,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
         ]
     },
     CreatePolicy.__name__: {
-        "allOf": [_BREAKERS_IN_GUARDRAILS],
+        "allOf": [BREAKERS_IN_GUARDRAILS],
         "oneOf": [
             {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
             {"required": ["group"], "properties": {"agent_id": {"type": "null"}, "group": {"type": "string"}}},
@@ -114,19 +32,5 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
         ],
     },
     PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
-    PolicySetFile.__name__: {"oneOf": _OWNERS},
-    Operand.__name__: {"minProperties": 1, "maxProperties": 1},
-    Circumstances.__name__: _EITHER,
-    ParameterConstraint.__name__: {"allOf": [_EITHER, _ONE_OF_TWO, _TERMS]},
-    CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
-    TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
 """By the name of the struct."""
-
-
-def without_terms(name: str, schema: dict[str, Any]) -> None:
-    """What a rule has no use for is no property of it: `approval` of one that never asks people, for instance."""
-    if name in {each.__name__ for each in _NEVER_ESCALATE}:
-        del schema["properties"]["approval"]
-    if name == DenialCounted.__name__:
-        del schema["properties"]["when"], schema["properties"]["unless"]

@@ -15,14 +15,15 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
+from app.http.openapi.beyond_fields import BODIES_BEYOND_FIELDS
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operation import JSON, Operation, errors_of, headers_of
 from app.http.openapi.operations import OPERATIONS
 from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
-from app.http.openapi.schemas import described
 from app.http.problems import ErrorBody, Problem
 from app.model.agents import CALLED
 from app.model.policy_keys import CALLED as CALLED_POLICY
+from app.struct_schemas.described import described
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
@@ -202,6 +203,6 @@ def _schemas() -> dict[str, Any]:
         get_args(operation.answer)[0] if get_args(operation.answer) else operation.answer for operation in OPERATIONS
     ]
     kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
-    schemas = described(kinds, _REF)
+    schemas = described(kinds, _REF, BODIES_BEYOND_FIELDS)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

@@ -1,18 +1,22 @@
 """The schemas of structs: msgspec's own, with what each field means and what a schema of types cannot say."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from app.http.openapi.beyond_fields import BEYOND_FIELDS, without_terms
-from app.http.openapi.docstrings import field_lines, first_lines, structs_of
+from app.struct_schemas.beyond_fields import BEYOND_FIELDS, without_terms
+from app.struct_schemas.docstrings import field_lines, first_lines, structs_of
 
 
-def described(kinds: Iterable[type], ref_template: str) -> dict[str, Any]:
+def described(
+    kinds: Iterable[type], ref_template: str, beyond: Mapping[str, dict[str, Any]] = MappingProxyType({})
+) -> dict[str, Any]:
     """The schemas of these structs and of all that is in them, by name: with what fields mean and what they cannot say.
 
-    ref_template: how one schema leads to another, with `{name}` in it.
+    ref_template: how one schema leads to another, with `{name}` in it. beyond: what no field of a struct can say, by
+    the name of the struct, besides what is known of the model's.
     """
     kinds = tuple(kinds)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)
@@ -22,7 +26,7 @@ def described(kinds: Iterable[type], ref_template: str) -> dict[str, Any]:
         schema["description"] = first_lines(schema.get("description", ""))
         if "enum" in schema:
             schema["type"] = "string"
-        schema.update(BEYOND_FIELDS.get(name, {}))
+        schema.update({**BEYOND_FIELDS, **beyond}.get(name, {}))
         without_terms(name, schema)
         if name in structs:
             _describe_fields(structs[name], schema)

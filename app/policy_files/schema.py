@@ -1,0 +1,47 @@
+"""Policy files as a JSON Schema, so that editors complete and check them."""
+
+from functools import cache
+from typing import Any
+
+from app.model.policies import PolicyKind
+from app.policy_files.policy_file import PolicySetFile
+from app.struct_schemas.described import described
+
+_REF = "#/$defs/{name}"
+_NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
+"""What the fields that name an owner are where they name none; `agent` may not be there."""
+_GUARDRAILS = {"items": {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}}
+_NO_GROUP, _NO_AGENT = ({"items": {"properties": {name: {"type": "null"}}}} for name in ("group", "agentId"))
+_NO_OWNER = {"items": {"properties": {"group": {"type": "null"}, "agentId": {"type": "null"}}}}
+_OWNERS: list[dict[str, Any]] = [
+    {"required": ["agent"], "properties": {**_NOBODY, "policies": _NO_OWNER}},
+    {
+        "required": ["agentId"],
+        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": _NO_GROUP},
+    },
+    {
+        "required": ["group"],
+        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": _NO_AGENT},
+    },
+    {
+        "anyOf": [
+            {"required": ["workspace"], "properties": {"workspace": {"const": True}}},
+            {"required": ["agentId", "group"]},
+        ],
+        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": {"allOf": [_GUARDRAILS, _NO_OWNER]}},
+    },
+]
+"""Whose the policies of a file are: an agent's (two ways to say so), a group's, the workspace's."""
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The schema of a policy file, made of the structs that read it."""
+    schemas = described([PolicySetFile], _REF, {PolicySetFile.__name__: {"oneOf": _OWNERS}})
+    own = schemas.pop(PolicySetFile.__name__)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Policies of Remit",
+        **own,
+        "$defs": schemas,
+    }
