@@ -62,9 +62,9 @@ def lint(
 
 
 async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, strict: bool) -> "list[PolicyWarning]":
-    """The warnings about the policy as it is to be; if it is strict and there are some, they are told and that is all.
+    """The warnings about the policy as it would be stored.
 
-    Raises Exit then.
+    With `strict`, any warning is printed and ends the command: raises Exit.
     """
     from app.linting import warnings_about
 

@@ -1,1 +1,1 @@
-"""The wire: the only importer of litestar. One file per resource, and what they share."""
+"""The HTTP layer: the only importer of litestar. One file per resource, and what they share."""

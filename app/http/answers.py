@@ -1,4 +1,4 @@
-"""Answers where no router has been asked: a status, headers without the length, and a body."""
+"""Answers sent without the router: a status, headers without the length, and a body."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ JSON: Header = (b"content-type", b"application/json")
 
 
 class Answer(NamedTuple):
-    """What a request gets. A body has its type among the headers; the sender adds its length."""
+    """The answer to a request. A body's type is among the headers; the sender adds its length."""
 
     status: int
     headers: list[Header]
@@ -17,14 +17,14 @@ class Answer(NamedTuple):
 
 
 async def send_answer(send: Send, answer: Answer) -> None:
-    """The answer has been sent to an ASGI server, with its length if it has a body."""
+    """Send the answer to an ASGI server, with its length if it has a body."""
     length = [(b"content-length", b"%d" % len(answer.body))] if answer.body else []
     await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
 def with_headers(send: Send, headers: list[Header]) -> Send:
-    """`send`, with these headers added to the answer."""
+    """`send`, adding these headers to the answer."""
     if not headers:
         return send
 

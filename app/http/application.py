@@ -119,7 +119,7 @@ ROUTES: list[ControllerRouterHandler] = [
 ]
 
 _AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})
-"""The router takes a slash at the end for nothing, and there is one way to a decision only."""
+"""The router ignores a trailing slash, but a decision is to have only one URL."""
 
 
 class Application(Litestar):
@@ -136,7 +136,8 @@ class Application(Litestar):
         scope["path"] = path
         if path in _AUTHORIZE and scope["method"] == "POST":
             return await authorize.answer(services, scope, receive, send)
-        if path == claude_code_hook.PATH and scope["method"] == "POST":  # here, since a refusal must be an answer, too
+        # here, because a refusal must be an answer, too
+        if path == claude_code_hook.PATH and scope["method"] == "POST":
             return await claude_code_hook.answer(services, scope, receive, send)
         if path.startswith(NEEDS_A_KEY) and has_bounds(services):
             try:
@@ -172,7 +173,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
-        logging_config=None,  # app.logs has set it up; Litestar would put a queue and a thread in its place
+        logging_config=None,  # app.logs has configured it; Litestar would replace that by a queue and a thread
     )
 
 

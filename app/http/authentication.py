@@ -19,7 +19,7 @@ from app.replica import Services
 
 AUTHORIZATION = b"authorization"
 NEEDS_A_KEY = "/v1/"
-"""Every path that begins so, and no other."""
+"""The prefix of every path that requires a key, and of no other."""
 _ONLY = frozenset({AUTHORIZATION})
 _SCHEME = b"bearer "
 _FORWARDED = b"x-forwarded-for"
@@ -27,9 +27,9 @@ Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitab
 
 
 def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
-    """The headers of these names. Raises Unauthorized or Invalid if one is given twice.
+    """The headers with these names. Raises Unauthorized or Invalid if one is given twice.
 
-    A reader of the first and a reader of the last would disagree. Of request ids the first counts.
+    One reader might use the first and another the last. Of request ids, the first is used.
     """
     found: dict[bytes, bytes] = {}
     for name, value in headers:
@@ -44,7 +44,7 @@ def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[b
 
 
 def raw_key_of(given: bytes | None) -> str:
-    """The API key that the Authorization header carries. Raises Unauthorized; never shows what was sent."""
+    """The API key in the Authorization header. Raises Unauthorized; never shows what was sent."""
     if given is None:
         raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
     if given[:7].lower() != _SCHEME:
@@ -56,11 +56,11 @@ def raw_key_of(given: bytes | None) -> str:
 
 
 def requires(*scopes: Scope) -> Guard:
-    """A guard that lets a request pass whose key is valid now and has one of the scopes, or admin.
+    """A guard that admits a request if its key is valid now and has one of the scopes, or admin.
 
-    It runs before the body is read: an unauthenticated client must not be able to make us parse 256 KiB of JSON.
-    A handler that does not take the request cannot read its query, so there every parameter is refused:
-    `DELETE …?dry_run=true` must not delete.
+    It runs before the body is read: an unauthenticated client must not be able to make the service parse 256 KiB of
+    JSON. A handler that does not take the request cannot read its query, so any parameter is refused there: `DELETE
+    …?dry_run=true` must not delete.
     """
     wanted = " or ".join(scopes)
 
@@ -83,7 +83,7 @@ def requires(*scopes: Scope) -> Guard:
 
 
 def require_asking(caller: Caller) -> None:
-    """Raise InsufficientScope unless the key may ask for decisions, if only for some agents."""
+    """Raise InsufficientScope unless the key may ask for decisions, at least for some agents."""
     if not caller.has_any(ASKING):
         raise InsufficientScope(
             f"This endpoint requires the scope read or authorize; the key has {listed_scopes(caller)}"
@@ -91,26 +91,26 @@ def require_asking(caller: Caller) -> None:
 
 
 def require_asking_for(caller: Caller, called: str) -> None:
-    """Raise InsufficientScope if the key is bound to other agents; whose alias it is, the authorizer finds out."""
+    """Raise InsufficientScope if the key is bound to other agents; for an alias, the authorizer checks whose it is."""
     if not caller.may_ask_for(called) and canonical_uuid(called) is not None:
         raise InsufficientScope(BOUND_ELSEWHERE)
 
 
 def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
-    """If it is authentication that failed, the address which the request came from has one failure more."""
+    """If the error is a failed authentication, count it for the address that the request came from."""
     if isinstance(error, Unauthorized):
         services.auth_failures.note(peer, _forwarded(headers))
 
 
 def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
-    """Raise LockedOut if the request comes from an address that is, unless its key is one that has worked here."""
+    """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
     wait_s = services.auth_failures.wait_s(peer, _forwarded(headers)) if services.auth_failures.locked else 0
     if wait_s and known_caller(services, headers) is None:
         raise LockedOut(math.ceil(wait_s))
 
 
 def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None:
-    """The caller whose key the request carries, if this replica has seen it working; the store is not asked."""
+    """The caller with the request's key, if this replica has seen it working; the store is not asked."""
     try:
         raw_key = raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:
@@ -129,11 +129,11 @@ def _forwarded(headers: Iterable[Header]) -> list[str]:
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:
-    """The caller that the guard has let pass."""
+    """The caller that the guard has admitted."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
 
 
 def listed_scopes(caller: Caller) -> str:
-    """The scopes that a key has, for a person."""
+    """The scopes that a key has, for a message."""
     return ", ".join(sorted(caller.scopes)) or "none"

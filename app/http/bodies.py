@@ -16,29 +16,29 @@ from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
-"""Of any body but a call's, which may have as many as a setting says, and one with many policies."""
+"""For every body except calls, whose limit is a setting, and sets of policies."""
 
 MAX_DEPTH = 32
 MAX_NESTED = 10_000
-"""Objects and lists that a body may hold: each is looked at by itself, all of them in one step of the loop."""
+"""The most objects and lists in a body: each is examined separately, all in one step of the loop."""
 
 MAX_SET_BYTES = 1536 * 1024
-"""Of a body with all policies of an owner: the 1 MiB of rules that an agent may have, and what stands around them."""
+"""For a body with all policies of an owner: the 1 MiB of rules that an agent may have, and what surrounds them."""
 
 MAX_SET_NESTED = 50_000
-"""Objects and lists that it may hold; where it is long, a thread looks at them."""
+"""The most objects and lists in it; a long one is examined in a thread."""
 
 MAX_LARGE_EXPONENTS = 500
-"""Numbers like 1e300 that a body may hold: msgspec takes 14 us for each, 400 times what it takes for 1e30."""
+"""The most numbers like 1e300 in a body: msgspec takes 14 us for each, 400 times as long as for 1e30."""
 
 MAX_OUTSIDE_TEXTS = 96 * 1024
-"""Bytes that a larger body may hold outside of texts: more than the log keeps of a call, and as little to read."""
+"""The most bytes outside strings in a larger body: more than the log keeps of a call, and as quick to read."""
 
 _MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
-"""More, names among them, than fit into an entry: `"",` is the shortest."""
+"""More strings, including names, than fit into an entry: `"",` is the shortest."""
 
 ANY_LENGTH = 1 << 62
-"""More than any body may have: of one whose length nobody has announced."""
+"""More than any body may have; used where no length was announced."""
 
 
 _LONG = 4096
@@ -55,9 +55,9 @@ _BodyT = TypeVar("_BodyT", bound="Body")
 
 
 class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request body. `aliases` maps further spellings of a field to the one in the struct.
+    """A request body. `aliases` maps other spellings of a field to the one in the struct.
 
-    max_bytes, max_nested: bytes that it may have, and objects and lists that it may hold.
+    max_bytes, max_nested: the most bytes, and the most objects and lists, it may have.
     """
 
     aliases: ClassVar[dict[str, str]] = {}
@@ -66,7 +66,7 @@ class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """The request's body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
+    """Read the body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
     chunks = bytearray()
     while True:
         message: Any = await receive()
@@ -80,7 +80,7 @@ async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
 
 
 def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) -> _BodyT:
-    """The body that `raw` holds. Raises Invalid or PayloadTooLarge. max_bytes: None = as many as its kind says."""
+    """Decode the body in `raw`. Raises Invalid or PayloadTooLarge. max_bytes: None = the limit of its type."""
     value = decode_json(raw, max_bytes or kind.max_bytes, kind.max_nested)
     if isinstance(value, dict):
         for alias, name in kind.aliases.items():
@@ -91,7 +91,8 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) ->
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        # Only now, because almost no body has one: 5.0 is a whole number in JSON, whatever its reader makes of it.
+        # Only after a failure, as almost no body needs it: in JSON 5.0 is a whole number, whatever the parser makes of
+        # it.
         value = with_whole_numbers(value)
     try:
         return msgspec.convert(value, kind)
@@ -101,7 +102,7 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) ->
 
 
 def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> Any:
-    """Plain values; no object in it names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
+    """Plain values; no object names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
     require_readable(raw, max_bytes, max_nested)
     try:
         value = msgspec.json.decode(raw)
@@ -114,7 +115,7 @@ def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = M
 def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> None:
     """Raise unless `raw` is small and flat enough to be decoded at all.
 
-    max_nested: where it is more than usual, a body may be large by more than its texts, too.
+    max_nested: if raised above the default, the excess size may lie outside strings, too.
     """
     if len(raw) > max_bytes:
         raise too_large(max_bytes)
@@ -133,7 +134,7 @@ def require_content(raw: bytes) -> None:
 
 
 def _require_mostly_texts(raw: bytes) -> None:
-    """Raise PayloadTooLarge if a body beyond the usual size is large by more than its texts: it could hold the loop."""
+    """Raise PayloadTooLarge if a large body's size is not mostly in strings: decoding it could block the loop."""
     if has_more_outside_texts(raw, MAX_OUTSIDE_TEXTS, _MAX_TEXTS):
         raise PayloadTooLarge(
             f"A body of more than {MAX_BODY_BYTES} bytes may have {MAX_OUTSIDE_TEXTS} of them outside of its texts, "
@@ -142,7 +143,7 @@ def _require_mostly_texts(raw: bytes) -> None:
 
 
 def _require_flat(raw: bytes, max_nested: int) -> None:
-    """Raise Invalid if brackets outside texts nest too deep or are too many; linear time, in C."""
+    """Raise Invalid if brackets outside strings nest too deep or are too many; linear time, in C."""
     steps = memoryview(outside_texts(raw, _but_brackets).translate(_signs)).cast("b")
     if max(accumulate(steps[: 2 * max_nested]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
@@ -151,7 +152,8 @@ def _require_flat(raw: bytes, max_nested: int) -> None:
 
 
 def _require_small_exponents(raw: bytes) -> None:
-    # Of a body that is mostly texts these are not looked through: that would take longer than to leave them out.
+    # Bodies that are mostly strings are not searched for these: that would take longer than decoding the few there can
+    # be.
     is_large = len(raw) > MAX_BODY_BYTES
     if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_texts(raw)):
         raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
@@ -162,26 +164,26 @@ def _has_many_large_exponents(raw: bytes) -> bool:
 
 
 def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
-    """Raise Invalid if an object in `raw` names a key twice, or to some readers: they disagree on which counts.
+    """Raise Invalid if an object in `raw` names a key twice, at least to some parsers: they disagree on which counts.
 
-    decoded_keys: how many keys were decoded. Every key has its colon, so as many colons mean no key was lost; texts
-    may have more of them. Where there are more outside of texts, a slower reader has to say which key it is.
+    decoded_keys: how many keys were decoded. Every key has its colon, so an equal number of colons means that no key
+    was lost; strings may contain more. If there are more outside strings, a slower parser finds the key.
     """
     if _NUL in raw or (raw.count(b":") != decoded_keys and keys_written(raw) != decoded_keys):
         try:
-            # Numbers are of no interest here, and Python refuses to read those of more than 4,300 digits.
+            # Numbers do not matter here, and Python refuses to parse those of more than 4,300 digits.
             json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len)
         except ValueError as error:
             raise not_json(error) from None
 
 
 def keys_written(raw: bytes) -> int:
-    """How many keys the objects in a JSON text have together, those that are given twice included."""
+    """The number of keys in the objects of a JSON document, repeated ones included."""
     return len(outside_texts(raw, _but_colons))
 
 
 def count_keys(value: Any) -> int:
-    """How many keys the objects in a decoded value have together."""
+    """The number of keys in the objects of a decoded value."""
     if type(value) is dict:
         count, inside = len(value), list(value.values())
     elif type(value) is list:
@@ -205,7 +207,7 @@ def two_spellings(name: str, alias: str) -> Invalid:
 
 
 def not_json(error: Exception) -> Invalid:
-    """The error for bytes that are no JSON text."""
+    """The error for bytes that are not JSON."""
     if isinstance(error, UnicodeDecodeError):
         return Invalid.at("$", "is not JSON: its text is not UTF-8")
     if isinstance(error, msgspec.ValidationError):
@@ -220,7 +222,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         raise Invalid.at("$", "a name holds NUL, at which some readers end it: it would be another name's to them")
     if len(given) == len(pairs):
         return
-    # It keeps each name where it came first, so up to the first that came again the two go side by side. All in C.
+    # A dict keeps each name where it came first, so up to the first repeated name the two sequences agree. All in C.
     names = [name for name, _ in pairs]
     twice = next(compress(names, map(ne, names, (*given, None))))
     raise Invalid.at("$", f'"{visible(twice)}" is given twice in one object')

@@ -1,4 +1,4 @@
-"""How Litestar comes to decode a body with `bodies`, in a thread where that takes long."""
+"""Makes Litestar decode bodies with `bodies`, in a thread where that takes long."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from app.http.bodies import Body, decode_body, read_body, require_content
 from app.model.rules import MANY_PATTERNS
 
 _IN_THE_LOOP = 32 * 1024
-"""Bytes of a body that is decoded in one step of the loop."""
+"""The longest body decoded directly on the event loop, in bytes."""
 _DECODED = "decoded_body"
 
 
 class BodyRequest(Request[Any, Any, Any]):
-    """A request whose body is read within our bounds, and is complete or an error.
+    """A request whose body is read within our limits, and is complete or an error.
 
-    Where it is long or may hold many patterns to compile, it is decoded here, in a thread, while the loop goes on.
+    A body that is long, or may hold many patterns to compile, is decoded in a thread while the loop serves others.
     """
 
     async def body(self) -> bytes:
         raw = await read_body(self.receive, _kind_of(self).max_bytes)
-        # Litestar takes an empty body for none and complains in words of its own.
+        # Litestar would treat an empty body as none, and report it in its own words.
         require_content(raw)
         if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
             self.scope["state"][_DECODED] = await _decoded(self, raw)
@@ -53,7 +53,7 @@ class BodyDTO(AbstractDTO[Body]):
 
     @classmethod
     def is_supported_model_type_field(cls, field_definition: Any) -> bool:  # noqa: ARG003 - Litestar's signature
-        """Only bodies come through here; answers are encoded as they are."""
+        """Only request bodies come through here; answers are encoded directly."""
         return False
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Agents as requests call them: by their id, or by their alias."""
+"""Agents in requests: named by id or by alias."""
 
 from app.errors import AgentNotFound, Invalid
 from app.http.paths import name_in_path
@@ -12,7 +12,7 @@ WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 
 
 def called_agent(given: str) -> str | None:
-    """What an agent may be called: an id in its canonical form, or an alias as it is; None if it is neither."""
+    """The agent's id in canonical form, or its alias; None if the string can be neither."""
     return canonical_uuid(given) or (given if is_alias(given) else None)
 
 
@@ -31,7 +31,7 @@ async def agent_in_query(services: Services, caller: Caller, query: Query) -> st
 
 
 def called_in_query(query: Query) -> str | None:
-    """What the parameter agent_id calls an agent; None without it. Raises Invalid."""
+    """The id or alias in the parameter agent_id; None without it. Raises Invalid."""
     given = query.given("agent_id")
     called = None if given is None else called_agent(given)
     if given is not None and called is None:

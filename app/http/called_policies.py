@@ -1,4 +1,4 @@
-"""Policies as paths call them: by their id, or by their key and whose they are."""
+"""Policies in paths: named by id, or by key and owner."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ OWNER_ALIASES = {"agentId": "agent_id"}
 async def policy_in_path(
     services: Services, caller: Caller, request: Request[Any, Any, Any], given: str, *more: str
 ) -> str:
-    """The id of the policy that a path names: by its id, or by the key that its owner knows it by.
+    """The id of the policy that a path names, by its id or by the key it has among its owner's policies.
 
-    The owner stands in the query: agent_id, group, or neither for the workspace. Raises PolicyNotFound, AgentNotFound,
+    The query names the owner: agent_id, group, or neither for the workspace. Raises PolicyNotFound, AgentNotFound,
     Invalid. more: further parameters that the query may have.
     """
     query = Query(request, known=(*OWNER, *more), aliases=OWNER_ALIASES)

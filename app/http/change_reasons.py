@@ -1,4 +1,4 @@
-"""Change-Reason: why something is changed, for the trail."""
+"""Change-Reason: the reason of a change, for the trail."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ HEADER = "Change-Reason"
 
 
 def provide_reason(request: Request[Any, Any, Any]) -> str:
-    """What the header says; "" if it is not there. UTF-8, as in bodies. Raises Invalid."""
+    """The header's value; "" if it is missing. UTF-8, as in bodies. Raises Invalid."""
     given = [value for name, value in request.scope["headers"] if name == b"change-reason"]
     if not given:
         return ""

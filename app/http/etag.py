@@ -9,7 +9,7 @@ from app.errors import Invalid
 from app.model.versions import Versions
 
 Tags = frozenset[str] | None
-"""What stands between the quotes of the tags that If-Match names; None = any."""
+"""The contents of the tags in If-Match, without quotes; None = any."""
 
 _tag = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"').fullmatch
 _number = re.compile(r"[1-9][0-9]{0,14}").fullmatch
@@ -21,7 +21,7 @@ def version_header(version: int | str) -> dict[str, str]:
 
 
 def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
-    """The versions that If-Match names; None if it is not there or is `*`. Raises Invalid."""
+    """The versions in If-Match; None if it is missing or `*`. Raises Invalid."""
     tags = provide_if_match_tags(request)
     return None if tags is None else frozenset(int(tag) for tag in tags if _number(tag))
 
@@ -29,7 +29,7 @@ def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
 def provide_if_match_tags(request: Request[Any, Any, Any]) -> Tags:
     """The same where a version is no number.
 
-    A tag that is not ours is allowed but matches nothing (RFC 9110 §13.1.1); a weak one does not match either.
+    A tag in another form is allowed but matches nothing (RFC 9110 §13.1.1); neither does a weak one.
     """
     given = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
     if not given:

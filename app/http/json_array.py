@@ -10,7 +10,7 @@ from litestar.response import Stream
 from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
-"""How much of an answer one step of the loop encodes, in less than a millisecond."""
+"""How many bytes of an answer are encoded in one step of the loop, in less than a millisecond."""
 
 _Item = TypeVar("_Item")
 _encode_into = msgspec.json.Encoder().encode_into
@@ -19,7 +19,7 @@ _encode_into = msgspec.json.Encoder().encode_into
 async def answer_list(items: AsyncIterator[_Item], view: Callable[[_Item], Any]) -> Response[Any]:
     """A JSON array of what `view` makes of the items.
 
-    It is whole before its first byte is sent, so that a store that fails half-way is an error and no broken answer.
+    It is complete before its first byte is sent, so a store failure half-way is an error and not a truncated answer.
     """
     pieces: list[bytes] = []
     piece = bytearray(b"[")
@@ -40,6 +40,6 @@ async def answer_list(items: AsyncIterator[_Item], view: Callable[[_Item], Any])
 
 
 async def _sent(pieces: list[bytes]) -> AsyncIterator[bytes]:
-    # Litestar would take each piece of a plain iterator out of a thread.
+    # Litestar would fetch each item of a plain iterator in a thread.
     for piece in pieces:
         yield piece

@@ -1,4 +1,4 @@
-"""Methods: what OPTIONS answers, and the refusal of a method that does not exist at a path."""
+"""Methods: the answer to OPTIONS, and the refusal of a method that a path does not have."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,13 +11,13 @@ from app.errors import MethodNotAllowed
 
 
 def options_handler(routes: Iterable[ControllerRouterHandler]) -> HTTPRouteHandler:
-    """A handler of OPTIONS for the paths of `routes`; Litestar's own names the methods of one handler only."""
+    """A handler of OPTIONS for the paths of `routes`; Litestar's own lists the methods of one handler only."""
     paths = sorted({path for route in routes if isinstance(route, HTTPRouteHandler) for path in route.paths})
     return HTTPRouteHandler(paths, http_method="OPTIONS", status_code=204)(list_methods)
 
 
 async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
-    """The header Allow names the methods of this path; no key is needed to ask."""
+    """The header Allow lists the methods of this path; no key is needed."""
     methods = {
         method
         for route in request.app.routes
@@ -28,7 +28,7 @@ async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
 
 
 def not_allowed(method: str, allow: str) -> MethodNotAllowed:
-    """The refusal of `method` where only those of `allow` exist, which is comma-separated."""
+    """The refusal of `method` where only those in `allow`, a comma-separated list, exist."""
     methods = sorted(allow.replace(" ", "").split(","))
     *others, last = [each for each in methods if each != "OPTIONS"]
     possible = f"{', '.join(others)} and {last} are" if others else f"{last} is"

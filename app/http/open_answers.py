@@ -1,4 +1,4 @@
-"""Answers that go on for long: a key may have some of them open, and they do not outlive it."""
+"""Long-running answers: a key may have a limited number open, and they end with the key."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,36 +12,38 @@ from app.model.keys import Caller
 from app.replica import Services
 
 OPEN_ANSWER = "open_answer"
-"""In the state of a request whose answer goes on for long: the key that has it open."""
+"""In the state of a request with a long-running answer: the key that has it open."""
 SILENCE_S = 15.0
-"""Proxies close what is silent for a minute; a comment keeps it open."""
+"""Proxies close a connection that is silent for a minute; a comment keeps it open."""
 
 ASKING_S = 0.5
-"""Between two comments to a client that sends no more: the first may be refused by its end, the second then fails."""
+"""Between two comments to a client that has closed its sending side: if it is gone, the first may be rejected by its
+end, and the second then fails.
+"""
 
 
 def require_room(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
-    """The answer that is begun now is one of the key's open ones until `close_answer`. Raises TooManyStreams."""
+    """Count the answer as one of the key's open ones until `close_answer`. Raises TooManyStreams."""
     if not services.open_answers.enter(caller.key_id):
         raise TooManyStreams(services.open_answers.per_key)
     request.scope["state"][OPEN_ANSWER] = caller.key_id
 
 
 def close_answer(services: Services, scope: Any) -> None:
-    """Whatever has become of it, it is open no longer; most answers never were."""
+    """Stop counting the answer, whatever became of it; most answers were never counted."""
     key_id = scope.get("state", {}).pop(OPEN_ANSWER, None)
     if key_id is not None:
         services.open_answers.leave(key_id)
 
 
 def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
-    """An event that is set when the client sends no more; never where the server does not say."""
+    """An event that is set when the client closes its sending side; never if the server does not report that."""
     event = (request.scope.get("extensions") or {}).get(HALF_CLOSED)
     return event if isinstance(event, asyncio.Event) else asyncio.Event()
 
 
 async def is_revoked(services: Services, raw_key: str) -> bool:
-    """Whether the key is no good any more, asked now: for what must not be sent after it."""
+    """Whether the key is no longer valid, asked now: for data that must not be sent after that."""
     try:
         await services.authenticator.authenticate(raw_key)
     except Unauthorized:
@@ -50,7 +52,7 @@ async def is_revoked(services: Services, raw_key: str) -> bool:
 
 
 async def while_valid(services: Services, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The pieces, but none once the key has ended or the replica is told to stop: what is left has no end then."""
+    """Yield the pieces until the key has ended or the replica is told to stop; the answer then lacks its end."""
     async with services.callers.on(raw_key, asyncio.Event()) as known:
         async for piece in pieces:
             if known.error is not None or services.stopping.is_set():

@@ -1,20 +1,20 @@
-"""What stands between the strings of a JSON text, found without decoding it: linear time, in C, in short steps."""
+"""The part of a JSON document outside its strings, found without decoding: linear time, in C, in short steps."""
 
 _PIECE = 128 * 1024
 _BLANKS = b" \t\r\n"
 
 
 def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
-    """What stands between the strings of a JSON text, without the `dropped` bytes.
+    """The bytes of a JSON document outside its strings, without the `dropped` bytes.
 
     It allocates little: for a large body, allocating takes longer than scanning.
     """
-    # Each byte keeps an odd or even number of quotation marks before it: what is left of a text is still a text.
+    # Dropping escaped quotation marks keeps the parity of those before each byte, so strings stay strings.
     return _between_quotes(_without_escapes(raw).translate(None, dropped).replace(b'""', b""))
 
 
 def has_more_outside_texts(raw: bytes, bytes_max: int, texts_max: int) -> bool:
-    """Whether more bytes than these stand there, white space apart, or it has more texts than these."""
+    """Whether more bytes than this, besides white space, are outside strings, or there are more strings than this."""
     bare = _without_escapes(raw)
     return bare.count(b'"') > 2 * texts_max or len(_between_quotes(bare.translate(None, _BLANKS))) > bytes_max
 
@@ -24,7 +24,7 @@ def _between_quotes(raw: bytes) -> bytes:
 
 
 def _without_escapes(raw: bytes) -> bytes:
-    """`raw` without escaped quotation marks and backslashes. Piece by piece, so that no step takes long."""
+    """`raw` without escaped quotation marks and backslashes, processed in chunks so that no step takes long."""
     if b"\\" not in raw:
         return raw
     pieces, at = [], 0

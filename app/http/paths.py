@@ -1,21 +1,22 @@
-"""Paths: every one has one spelling that is served, so that whoever checks it and whoever routes it read the same."""
+"""Paths: each has exactly one accepted spelling, so a proxy that checks a path and the router that serves it agree."""
 
 from app.errors import AppError
 from app.model.ids import canonical_uuid
 
 _ENCODED_SLASHES = (b"%2f", b"%5c")
 _CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/")
-"""What comes next is an agent's alias, perhaps, a group or a tool, in which a slash may stand: as `%2F`, so that it
-stays one part."""
+"""The segment after these may be an agent's alias, a group or a tool, which may contain a slash, written `%2F`, so that
+it stays one segment.
+"""
 _SLASH = "%2F"
 
 
 def served_path(path: str, raw_path: bytes) -> str | None:
-    """The path for the router, or None if it leads nowhere: one with an empty part, dots to follow, a hidden slash.
+    """The path for the router, or None if no path may be written this way: an empty or dot segment, a hidden slash.
 
-    The router would merge slashes, and a balancer resolve dots; after a check that saw neither, that is another path.
-    A slash in the name of an agent, a group or a tool stays `%2F`, and nothing else reads so.
-    path: as it reads, decoded once. raw_path: as it was sent.
+    The router would merge slashes and a proxy resolve dots, so a check made before either would see another path. A
+    slash in the name of an agent, a group or a tool stays `%2F`, and nothing else decodes to that.
+    path: decoded once. raw_path: as it was sent.
     """
     if not path.startswith("/") or "//" in path or "\\" in path:
         return None
@@ -23,7 +24,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
         return None
     if b"%" not in raw_path:
         return path
-    if _SLASH in path:  # written as %252F, which would be a second spelling of what is kept below
+    if _SLASH in path:  # written as %252F, which would be a second spelling of the one kept below
         return None
     if not any(each in raw_path.lower() for each in _ENCODED_SLASHES):
         return path
@@ -31,7 +32,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
 
 
 def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
-    """The path in which the name is one part; None if a hidden slash stands elsewhere."""
+    """The path with the name as one segment; None if an encoded slash occurs anywhere else."""
     before = next((each for each in _CALLED_BY_NAME if raw_path.startswith(each)), None)
     if before is None:
         return None
@@ -39,13 +40,13 @@ def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
     if any(each in rest.lower() for each in _ENCODED_SLASHES) or b"%5c" in name.lower():
         return None
     start = len(before)
-    # Whatever else is written as a code comes decoded in `path`, and holds as many slashes there as behind the name.
+    # Any other percent-encoding is decoded in `path`, which has as many slashes after the name as `raw_path`.
     called = path[start:] if not slash else path[start:].rsplit("/", rest.count(b"/") + 1)[0]
     return f"{path[:start]}{called.replace('/', _SLASH)}{path[start + len(called) :]}"
 
 
 def id_in_path(given: str, missing: AppError) -> str:
-    """The id in its canonical form. Raises `missing` where it is no id at all, and so names nothing."""
+    """The id in its canonical form. Raises `missing` if it is no id, and so names nothing."""
     canonical = canonical_uuid(given)
     if canonical is None:
         raise missing
@@ -53,5 +54,5 @@ def id_in_path(given: str, missing: AppError) -> str:
 
 
 def name_in_path(given: str) -> str:
-    """An alias, or whatever else may stand there, as it was meant."""
+    """An alias or other name, with `%2F` decoded."""
     return given.replace(_SLASH, "/")

@@ -1,4 +1,4 @@
-"""Warnings about policies that are written, judged beside all that governs the same agents already."""
+"""Warnings about policies being written, judged beside everything that governs the same agents already."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from app.replica import Services
 
 STRICT = "strict"
 _SHOWN = 20
-"""Details that a refusal has at most."""
+"""The most details in one error."""
 
 
 async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
-    """The warnings about one policy as it is to be. Raises Invalid if it is strict and there are some."""
+    """The warnings about a policy as it would be stored. Raises Invalid in strict mode if there are any."""
     [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.agent_id, draft.group)
     if strict:
         require_none(warnings)
@@ -26,12 +26,12 @@ async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *,
 
 
 def is_strict(query: Query) -> bool:
-    """Whether a warning is an error. Raises Invalid."""
+    """Whether warnings are errors. Raises Invalid."""
     return query.choice(STRICT, ("true", "false")) == "true"
 
 
 def require_none(warnings: Sequence[PolicyWarning]) -> None:
-    """Raise Invalid, with a detail for each warning."""
+    """Raise Invalid with a detail for each warning, if there are any."""
     if warnings:
         more = "" if len(warnings) == 1 else f" ({len(warnings)} warnings in all)"
         details = [Detail(each.path, f"{each.code}: {each.message}") for each in warnings[:_SHOWN]]
@@ -39,7 +39,7 @@ def require_none(warnings: Sequence[PolicyWarning]) -> None:
 
 
 def in_set(warnings: Sequence[Sequence[PolicyWarning]]) -> list[PolicyWarning]:
-    """The warnings about the policies of one body, their paths beginning at the body."""
+    """The warnings about the policies of one body, with paths starting at the body."""
     return [
         replace(each, path=f"$.policies[{index}]{each.path.removeprefix('$')}")
         for index, about in enumerate(warnings)

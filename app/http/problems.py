@@ -1,4 +1,4 @@
-"""The one place that turns a failure into an answer."""
+"""The one place that turns an error into an answer."""
 
 import logging
 from typing import Any
@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 class Problem(Struct, frozen=True):
     """What went wrong: a code for programs, a sentence for people, and the places at fault.
 
-    code: For programs; the list of codes does not change within /v1 but may grow.
+    code: For programs; codes may be added within /v1, but none changes.
     message: For people.
-    details: The places at fault, if it is a matter of places.
+    details: The places at fault, where there are any.
     """
 
     code: str
@@ -40,13 +40,13 @@ class ErrorBody(Struct, frozen=True):
 
 
 def encode_error(error: AppError) -> bytes:
-    """The body of an error; whatever it quotes, no raw key leaves with it."""
+    """The body of an error; raw keys in anything it quotes are cut."""
     body = msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
     return without_raw_keys(body.decode()).encode()
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """The answer to a failure, whoever raised it; an unexpected one is logged, and its answer reveals nothing."""
+    """The answer to an error, whoever raised it; an unexpected one is logged, and its answer reveals nothing."""
     problem = as_app_error(request, error)
     return Response(
         encode_error(problem),
@@ -57,7 +57,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
 
 
 def error_answer(error: AppError, *headers: Header) -> Answer:
-    """The answer to a failure, where no router has been asked."""
+    """The answer to an error raised before the router was reached."""
     own = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     return Answer(error.status, [*own, JSON, *headers], encode_error(error))
 
@@ -81,7 +81,7 @@ def nothing_here() -> NotFound:
 
 
 def unexpected(error: Exception) -> AppError:
-    """What nobody foresaw: logged with its trace, answered with a sentence that shows nothing of it."""
+    """An unexpected error: logged with its traceback, answered with a sentence that reveals nothing."""
     log.error("unexpected %s", type(error).__name__, exc_info=error)
     return AppError("Something went wrong on our side; it has been logged")
 

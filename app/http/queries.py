@@ -1,4 +1,4 @@
-"""Query parameters: known ones only, each once, with its own sentence when it is wrong."""
+"""Query parameters: only known ones, each given once, with an error message of its own."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ _lost_plus = re.compile(r".*\d \d\d:?\d\d").fullmatch
 class Query:
     """The query string of a request.
 
-    aliases: further spellings of a parameter. Raises Invalid on unknown or repeated parameters.
+    aliases: other accepted spellings of a parameter. Raises Invalid on unknown or repeated parameters.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Query:
                 raise Invalid.at(name, f"is given in two spellings that differ; leave {given} out")
 
     def given(self, name: str) -> str | None:
-        """What was given, as it is."""
+        """The value as given."""
         return self._values.get(name)
 
     def text(self, name: str, most: int = MAX_TEXT) -> str | None:
-        """Text as a name can be, so that a filter can match something: 1 to `most` visible characters."""
+        """A string such as a name can be, so that the filter can match: 1 to `most` visible characters."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -65,7 +65,7 @@ class Query:
         return value
 
     def number(self, name: str, *, least: int, most: int) -> int | None:
-        """A whole number in decimal digits; Invalid outside the bounds."""
+        """A whole number in decimal digits. Raises Invalid outside the limits."""
         value = self._values.get(name)
         if value is None:
             return None

@@ -1,6 +1,6 @@
-"""X-Request-ID: taken over from the caller where it is fit to be written down, made where it is not, and returned.
+"""X-Request-ID: the caller's if it can be logged safely, otherwise a new one; always returned.
 
-The authorize route answers with the same header but writes no line a request: its record is the audit log.
+The authorize route returns the header, too, but logs no line per request: its record is the audit log.
 """
 
 import logging
@@ -22,7 +22,7 @@ _is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
 def fit_request_id(given: bytes | None) -> bytes | None:
-    """What the header holds if it is 1 to 128 visible ASCII characters, else None."""
+    """The header's value if it is 1 to 128 visible ASCII characters, else None."""
     return given if given is not None and _is_fit(given) else None
 
 
@@ -38,9 +38,9 @@ def request_id_header(request_id: bytes) -> Header:
 
 
 async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """`app` has answered; its answer and every line logged meanwhile carry the request's id.
+    """Run `app`; its answer and every line logged meanwhile carry the request's id.
 
-    A change is logged at level info, a read at debug, a failure of ours at warning.
+    A change is logged at level info, a read at debug, a server error at warning.
     """
     request_id = request_id_of(scope["headers"])
     began, status = time.monotonic(), 0

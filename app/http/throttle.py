@@ -1,4 +1,4 @@
-"""What is refused before anything looks at the request: addresses that are locked out, keys that ask too fast."""
+"""Refusals before a request is examined: locked-out addresses, and keys that ask too fast."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from app.throttling.request_rate import Allowance
 
 
 def has_bounds(services: Services) -> bool:
-    """Whether anybody could be refused now; the hot path asks no more than this."""
+    """Whether anybody could be refused now; the hot path checks nothing else."""
     return services.request_rates.on or bool(services.auth_failures.locked)
 
 
 def check_rate(services: Services, peer: str | None, headers: Sequence[Header]) -> list[Header]:
-    """What the key may still do, as headers of whatever the answer will be.
+    """The key's remaining allowance, as headers for whatever the answer will be.
 
-    Raises LockedOut or TooManyRequests. A key that this replica has not seen yet is not counted the first time.
+    Raises LockedOut or TooManyRequests. A key new to this replica is not counted the first time.
     """
     require_not_locked_out(services, peer, headers)
     caller = known_caller(services, headers) if services.request_rates.on else None

@@ -73,7 +73,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
 
 
 def without_terms(name: str, schema: dict[str, Any]) -> None:
-    """What a rule has no use for is no property of it: `approval` of one that never asks people, for instance."""
+    """Remove properties that a rule cannot use, such as `approval` on one that never asks people."""
     if name in {each.__name__ for each in _NEVER_ESCALATE}:
         del schema["properties"]["approval"]
     if name == DenialCounted.__name__:

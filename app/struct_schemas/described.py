@@ -1,4 +1,4 @@
-"""The schemas of structs: msgspec's own, with what each field means and what a schema of types cannot say."""
+"""The schemas of structs: msgspec's own, with field descriptions and conditions that types cannot express."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -34,7 +34,7 @@ def described(
 
 
 def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
-    """Every property says what it means and how else it may be spelled; another spelling is no property of its own."""
+    """Describe every property and its other accepted spelling, which is not listed as a property of its own."""
     aliases: dict[str, str] = getattr(struct, "aliases", {})
     properties = schema["properties"]
     for alias in aliases:
@@ -46,14 +46,14 @@ def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
     for field, held in properties.items():
         plain = _plain(held)
         meaning = lines.get(own_names.get(field, field)) or plain.get("description", "")
-        also = "".join(f" `{alias}` is read as well." for alias, meant in aliases.items() if meant == field)
+        also = "".join(f" `{alias}` is accepted, too." for alias, meant in aliases.items() if meant == field)
         properties[field] = {**plain, "description": meaning + also}
     if tag := struct.__struct_config__.tag_field:  # type: ignore[attr-defined]
         properties[tag]["description"] = "Which kind it is."
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """`anyOf` of simple types as the list of types it means."""
+    """Write `anyOf` over simple types as a list of types."""
     members = schema.get("anyOf", ())
     if not members or not all(
         isinstance(member.get("type"), str) and not member.keys() & {"items", "properties"} for member in members

@@ -1,4 +1,4 @@
-"""What the docstring of a struct says of its fields: lines of the form `field: …` or `field, other: …`."""
+"""Field descriptions from struct docstrings: lines of the form `field: …` or `field, other: …`."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ _INNER = ("type", "item_type", "key_type", "value_type")
 
 
 def structs_of(kind: msgspec.inspect.Type | msgspec.inspect.Field) -> Iterator[type]:
-    """Every struct that a value of this type may hold, itself included."""
+    """Every struct that a value of this type may contain, including the type itself."""
     if isinstance(kind, msgspec.inspect.StructType):
         yield kind.cls
         inside: Iterable[Any] = kind.fields
@@ -26,7 +26,7 @@ def structs_of(kind: msgspec.inspect.Type | msgspec.inspect.Field) -> Iterator[t
 
 
 def field_lines(struct: type) -> dict[str, str]:
-    """What the docstring of a struct, or of what it is derived from, says of each field."""
+    """The description of each field in the docstring of a struct or of its bases."""
     meanings: dict[str, str] = {}
     for base in reversed(struct.__mro__):
         names: list[str] = []
@@ -42,7 +42,7 @@ def field_lines(struct: type) -> dict[str, str]:
 
 
 def first_lines(text: str) -> str:
-    """A docstring without the lines that explain fields."""
+    """A docstring without the lines that describe fields."""
     lines = [line.strip() for line in text.splitlines()]
     kept = []
     for line in lines:

@@ -305,7 +305,7 @@ OTHERS = {
         "$.agent_id",
         "agent_id and agentId are the same field but differ; give one of them",
     ),
-    "call without agent": ("/v1/authorize", {"tool_name": "t"}, "$.agent_id", "is missing; agentId will do as well"),
+    "call without agent": ("/v1/authorize", {"tool_name": "t"}, "$.agent_id", "is missing; agentId is accepted, too"),
     "call of a malformed agent": (
         "/v1/authorize",
         {"agent_id": "4 2", "tool_name": "t"},
@@ -322,7 +322,7 @@ OTHERS = {
         "/v1/authorize",
         {"agent_id": "0" * 8},
         "$.tool_name",
-        "is missing; toolName will do as well",
+        "is missing; toolName is accepted, too",
     ),
     "call of two tools": (
         "/v1/authorize",

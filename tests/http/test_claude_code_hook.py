@@ -100,8 +100,8 @@ def test_what_is_no_hook_is_denied(tenant, agent, call, says):
 
 def test_a_wrong_agent_and_a_wrong_key_are_denials(tenant, agent, replica):
     assert "AGENT_NOT_FOUND" in asked(tenant.reader, [uuid.uuid4()], BASH)[1]
-    assert "X-Remit-Agent: stands 0 times" in asked(tenant.reader, [], BASH)[1]
-    assert "X-Remit-Agent: stands 2 times" in asked(tenant.reader, [agent, agent], BASH)[1]
+    assert "X-Remit-Agent: is given 0 times" in asked(tenant.reader, [], BASH)[1]
+    assert "X-Remit-Agent: is given 2 times" in asked(tenant.reader, [agent, agent], BASH)[1]
     for key in ("Bearer svc_" + "0" * 32, "Bearer nonsense", ""):
         with httpx.Client(base_url=replica.base_url, headers={"Authorization": key} if key else {}) as stranger:
             decision, reason = asked(stranger, [agent], BASH)

@@ -148,7 +148,7 @@ def test_the_other_spelling_of_a_field_is_described(kind):
     """The schema has the spelling of the specification; its description names the other."""
     for alias, field in kind.aliases.items():
         properties = SCHEMAS[kind.__name__]["properties"]
-        assert f"`{alias}` is read as well" in properties[field]["description"]
+        assert f"`{alias}` is accepted, too" in properties[field]["description"]
         assert alias not in properties
 
 

@@ -26,7 +26,7 @@ _READERS = (Scope.READ, Scope.POLICIES)
 async def list_agent_tools(
     agent_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
-    """What becomes of the agent's calls of each tool that is known of, whatever their parameters."""
+    """The result of the agent's calls of each known tool, before their parameters are known."""
     query = Query(request, known=("tool", "limit", "offset"))
     tool = query.text("tool")
     if tool is not None:
@@ -45,7 +45,7 @@ async def list_agent_tools(
 
 
 async def _agent(services: Services, caller: Caller, given: str) -> str:
-    """The agent's id. Raises AgentNotFound, but InsufficientScope to a key that is bound to others."""
+    """The agent's id. Raises AgentNotFound; InsufficientScope for a key bound to other agents."""
     reads_all = caller.has_any(_READERS)
     try:
         agent_id = await agent_in_path(services, caller, given)
@@ -59,7 +59,7 @@ async def _agent(services: Services, caller: Caller, given: str) -> str:
 
 
 def encoded(listing: ToolListing) -> bytes:
-    """The listing as the API shows it, an `AgentTools`: what tools have in common is encoded once."""
+    """The listing as the API shows it, an `AgentTools`; parts that tools have in common are encoded once."""
     shared: dict[int, bytes] = {}
     tools = []
     for name, catalogued, access in listing.tools:

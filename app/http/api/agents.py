@@ -101,7 +101,7 @@ async def update_agent(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[AgentView]:
-    """The agent has the given fields; every decision asked for from now on knows it."""
+    """The agent has the given fields; every later decision applies them."""
     agent = await services.agents.update(
         caller.workspace_id,
         await agent_in_path(services, caller, agent_id),

@@ -28,11 +28,10 @@ class CreateApiKey(Body, frozen=True):
     """A new key. Without expiresAt it never expires.
 
     scopes: What the key may do.
-    agents: The only agents for which it may ask for decisions, by id or alias: it stays bound to who has the alias
-    now. Null or left out = for all. Only with `authorize` and
-    without `read` and `admin`, which ask for all.
-    session_from: `key` = all that the key asks belongs to one session, its own, whatever `context.session` says: for a
-    runtime that cannot be trusted to name its sessions. Only with `authorize` and without `read` and `admin`.
+    agents: The only agents for which it may ask decisions, by id or alias; an alias is resolved now. Null or left out =
+    all. Only with `authorize`, and without `read` and `admin`, which ask for all.
+    session_from: `key` = all calls of the key belong to one session of its own, whatever `context.session` says: for a
+    runtime that cannot be trusted to name its sessions. Only with `authorize`, and without `read` and `admin`.
     expires_at: When the key stops being valid; null or left out = never.
     """
 
@@ -49,7 +48,9 @@ class CreateApiKey(Body, frozen=True):
         if self.agents is not None:
             _require_binding(self.agents, self.scopes)
         if self.session_from is not None and not binds(self.scopes):
-            raise FieldError("sessionFrom", "binds the scope authorize alone; read and admin ask in any session")
+            raise FieldError(
+                "sessionFrom", "needs the scope authorize without read and admin, which ask in any session"
+            )
         if self.expires_at is not None:
             try:
                 parse_time_ms(self.expires_at)
@@ -95,7 +96,7 @@ async def revoke_key(
     services: Handed[Services],
     reason: Handed[str],
 ) -> None:
-    """The key is gone: every request sent from now on with it is answered 401, by every replica."""
+    """The key is gone: every later request with it is answered 401, by every replica."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)
@@ -103,17 +104,15 @@ async def revoke_key(
 
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
-    """Raise FieldError unless the agents are ids and the scopes let a key be bound to them."""
+    """Raise FieldError unless the agents are ids and the scopes allow binding the key to them."""
     if not binds(scopes):
-        raise FieldError(
-            "agents", "binds the scope authorize alone; read and admin ask for decisions about every agent"
-        )
+        raise FieldError("agents", "needs the scope authorize without read and admin, which ask about every agent")
     for index, given in enumerate(agents):
         if called_agent(given) is None:
             raise FieldError(f"agents[{index}]", WANTED)
 
 
 async def _ids(services: Services, caller: Caller, agents: list[str] | None) -> tuple[str, ...]:
-    """The ids of these agents, each once."""
+    """The ids of these agents, without duplicates."""
     called = [called_agent(given) or given for given in agents or ()]
     return tuple(dict.fromkeys([await services.agents.id_of(caller.workspace_id, each) for each in called]))

@@ -1,4 +1,4 @@
-"""/v1/approvals/stream: approvals as server-sent events, as each becomes another."""
+"""/v1/approvals/stream: changes of approvals as server-sent events."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
 async def stream_approvals(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
-    """Every approval as it becomes another, from Last-Event-ID on, or from now on."""
+    """Each change of an approval, from Last-Event-ID on, or from now on."""
     Query(request, known=())
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     after = request.headers.get("last-event-id")
@@ -41,9 +41,10 @@ async def stream_approvals(
 async def _messages(
     services: Services, caller: Caller, raw_key: str, after: str | None, wake: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """It ends with the replica and with the key: what follows a revocation is not sent.
+    """Yield events until the replica stops or the key ends: nothing is sent after a revocation.
 
-    wake: set when the client sends no more; comments are written then, which end the connection if it is gone.
+    wake: set when the client closes its sending side; comments are then written, which end the connection if it is
+    gone.
     """
     silence_s, sent = SILENCE_S, after or "0-0"
     async with (

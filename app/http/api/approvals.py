@@ -1,4 +1,4 @@
-"""/v1/approvals: what waits for people; asked for by escalated decisions, decided here."""
+"""/v1/approvals: requested by escalated decisions, decided here."""
 
 import asyncio
 from contextlib import suppress
@@ -31,9 +31,9 @@ ALIASES = {"agentId": "agent_id"}
 
 
 class ApprovalNote(Body, frozen=True):
-    """What a person says beside a denial or a cancellation.
+    """A note given with a denial or a cancellation.
 
-    note: For the log and for who asked; line breaks may stand in it.
+    note: For the log and for whoever asked; may contain line breaks.
     """
 
     note: Annotated[VisibleLines, Meta(max_length=2000)] = ""
@@ -43,11 +43,11 @@ class ApprovalNote(Body, frozen=True):
 
 
 class ApproveCall(ApprovalNote, frozen=True):
-    """A yes, and how far it goes: never further than the rule that asked lets it.
+    """An approval, and what it permits: at most what the rule that asked allows.
 
-    uses: How many calls it is good for; as many as the rule lets it if left out.
-    valid_seconds: How long it can be used, in seconds; as long as the rule lets it if left out.
-    accept_hidden: true says that the person knows that they do not see all that the approval is bound to.
+    uses: How many calls it permits; as many as the rule allows if left out.
+    valid_seconds: How long it can be used, in seconds; as long as the rule allows if left out.
+    accept_hidden: true confirms that the person knows they do not see everything the approval is bound to.
     """
 
     aliases = {"validSeconds": "valid_seconds", "acceptHidden": "accept_hidden"}  # noqa: RUF012 - a ClassVar of Body
@@ -80,7 +80,7 @@ async def list_approvals(
 async def get_approval(
     approval_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Approval]:
-    """One approval as it is now; with `wait`, as soon as it is not pending any more, or when so many seconds passed."""
+    """One approval as it is now; with `wait`, as soon as it is no longer pending, or after that many seconds."""
     wait_s = Query(request, known=("wait",)).number("wait", least=0, most=WAIT_MAX_S) or 0
     wanted = _known(approval_id)
     approval = await services.approvals.get(caller.workspace_id, wanted)
@@ -105,7 +105,7 @@ async def approve_call(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """The call may be made once the agent asks again, or one person fewer is missing."""
+    """The call is allowed when the agent asks again, or needs one approval fewer."""
     approval = await services.approvals.decide(
         caller.workspace_id,
         _known(approval_id),
@@ -129,7 +129,7 @@ async def deny_call(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """The call is refused; asked again, it is asked of people again."""
+    """The call is refused; if it is requested again, people are asked again."""
     return await _refuse(services, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
 
 
@@ -146,7 +146,7 @@ async def cancel_approval(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """Nobody needs to decide any more: the key that asked says so."""
+    """The key that asked withdraws its request: nobody needs to decide it any more."""
     return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
 
@@ -170,15 +170,15 @@ async def _refuse(
 
 
 async def _decided(services: Services, caller: Caller, raw_key: str, approval_id: str, wait_s: int) -> Approval:
-    """The approval once it is not pending, or as it is after `wait_s` seconds or when the replica stops.
+    """The approval once it is decided, or as it is after `wait_s` seconds or when the replica stops.
 
-    Raises Unauthorized once the key has ended, which the trail or its own time says: nothing is told to a key that has.
+    Raises Unauthorized once the key is revoked or expired: such a key is told nothing more.
     """
     wake = asyncio.Event()
     async with services.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                # What was before the subscription is seen by these reads, what comes after it by the queue.
+                # Anything before the subscription is seen by these reads, anything after it by the queue.
                 concerned = True
                 while not services.stopping.is_set():
                     if concerned:
@@ -195,7 +195,7 @@ async def _decided(services: Services, caller: Caller, raw_key: str, approval_id
 async def _something_came(
     events: asyncio.Queue[ApprovalEvent | None], wake: asyncio.Event, approval_id: str, key_ends: float | None
 ) -> bool:
-    """Whether approval or key may be another, once something has come or the loop's time is `key_ends`."""
+    """Whether something may have changed: an event arrived, or the loop's time is past `key_ends`."""
     try:
         async with asyncio.timeout_at(key_ends):
             await wake.wait()
@@ -211,5 +211,5 @@ def _answer(approval: Approval) -> Response[Approval]:
 
 
 def _known(approval_id: str) -> str:
-    """The id in its canonical form; what is no id names no approval."""
+    """The id in its canonical form. Raises ApprovalNotFound if it is no id."""
     return id_in_path(approval_id, unknown_approval())

@@ -1,4 +1,4 @@
-"""/v1/audit-logs/export: the log as a file that is sent while it is made."""
+"""/v1/audit-logs/export: the log as a file, sent while it is made."""
 
 import zlib
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 async def export_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
-    """Every entry that matches, oldest first. The last record says so: a file without it is not whole."""
+    """Every matching entry, oldest first. The last record marks the end: a file without it is incomplete."""
     query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
     kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
@@ -50,7 +50,7 @@ def accepts_gzip(header: str) -> bool:
 
 
 async def gzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, compressed; its trailer comes only after the last piece."""
+    """The pieces compressed with gzip; the trailer comes only after the last one."""
     packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
     async for piece in pieces:
         if packed := packer.compress(piece):

@@ -44,9 +44,9 @@ ALIASES = {
 }
 DEFAULT_LIMIT = 100
 CHECKPOINT_MAX = 400
-"""Characters that a checkpoint's line can have, and some more."""
+"""More than the length of any checkpoint line."""
 VERIFY_SEGMENTS = 2_000
-"""Verified by one request: a million entries, about four seconds, in steps of up to 15 milliseconds."""
+"""The most segments verified by one request: a million entries, some four seconds in steps of up to 15 ms."""
 
 
 @get("/v1/audit-logs", guards=[requires(Scope.READ, Scope.AUDIT)])
@@ -59,7 +59,7 @@ async def query_audit_log(
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
-    # The log keeps entries as the lines they are sent as, so nothing is encoded again; the code alone is added.
+    # The log keeps entries as the lines that are sent, so nothing is encoded again; only the code is added.
     lines = await with_codes(page.lines)
     return Response(b"[" + b",".join(lines) + b"]", headers=headers, media_type=MediaType.JSON)
 
@@ -68,7 +68,7 @@ async def query_audit_log(
 async def get_audit_entry(
     entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[bytes]:
-    """One entry, as the log keeps it, with the code of the decision."""
+    """One entry as logged, with the code of the decision."""
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
     return Response(with_code((await services.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
 
@@ -86,7 +86,7 @@ async def audit_log_status(
 async def verify_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> VerificationView:
-    """The chain recomputed from the bodies, up to two thousand segments at a time."""
+    """The chain recomputed from the entries, up to two thousand segments at a time."""
     query = Query(request, known=("checkpoint",))
     line = query.text("checkpoint", most=CHECKPOINT_MAX)
     try:
@@ -100,7 +100,7 @@ async def verify_audit_log(
 
 
 async def settled_query(services: Services, caller: Caller, query: Query) -> AuditQuery:
-    """The filters and the page that a query string asks for, with the agent's id. Raises Invalid, AgentNotFound."""
+    """The filters and the page in a query string, with the agent's id. Raises Invalid, AgentNotFound."""
     wanted = audit_query(query)
     if wanted.agent_id is None:
         return wanted
@@ -108,7 +108,7 @@ async def settled_query(services: Services, caller: Caller, query: Query) -> Aud
 
 
 def audit_query(query: Query) -> AuditQuery:
-    """The filters and the page that a query string asks for; the agent as it is called there. Raises Invalid."""
+    """The filters and the page in a query string; the agent as it is named there. Raises Invalid."""
     result = query.choice("result", [each.value for each in Result])
     return AuditQuery(
         agent_id=called_in_query(query),

@@ -1,4 +1,4 @@
-"""/v1/audit-logs/stream: the log as server-sent events, while it grows."""
+"""/v1/audit-logs/stream: new entries of the log as server-sent events."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,11 +26,11 @@ from app.views.audit_entries import with_codes
 async def stream_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
-    """Entries that match, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
+    """Matching entries, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
     query = Query(request, known=FILTERS, aliases=ALIASES)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     wanted, after = await settled_query(services, caller, query), _resumed_after(request)
-    # Proxies that collect an answer before they pass it on would hold events back.
+    # Proxies that buffer an answer would delay the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:
         after, floor = await services.audit.resumed(caller.workspace_id, after)
@@ -53,9 +53,10 @@ def _resumed_after(request: Request[Any, Any, Any]) -> int | None:
 async def _messages(
     services: Services, caller: Caller, raw_key: str, query: AuditQuery, after: int | None, wake: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """It ends with the replica and with the key: what follows a revocation is not sent.
+    """Yield events until the replica stops or the key ends: nothing is sent after a revocation.
 
-    wake: set when the client sends no more; comments are written then, which end the connection if it is gone.
+    wake: set when the client closes its sending side; comments are then written, which end the connection if it is
+    gone.
     """
     silence_s = SILENCE_S
     async with (
@@ -85,6 +86,6 @@ async def _events(chunk: EntryChunk) -> bytes:
     lines = await with_codes(chunk.body.splitlines())
     messages = [b"id: %d\ndata: %b\n\n" % each for each in zip(chunk.sequences, lines, strict=True)]
     if not messages or chunk.sequences[-1] != chunk.up_to:
-        # An id without data moves only the place from which a reader comes back.
+        # An id without data only moves the position at which a reader resumes.
         messages.append(b"id: %d\n\n" % chunk.up_to)
     return b"".join(messages)

@@ -1,7 +1,7 @@
-"""/v1/authorize: the hot path's way in and out.
+"""/v1/authorize: the HTTP side of the hot path.
 
-A plain ASGI handler that the application calls before its router: typed handlers and routing cost as much again
-as the decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
+A plain ASGI handler that the application calls before its router: typed handlers and routing cost as much again as the
+decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
 """
 
 from collections.abc import Callable
@@ -48,14 +48,14 @@ from app.views.decisions import encode_decision
 PATH = "/v1/authorize"
 IDEMPOTENCY_KEY = b"idempotency-key"
 IN_THE_LOOP_BYTES = 16 * 1024
-"""Bytes of a call that is read in one step of the loop."""
+"""The largest body read in one step of the loop, in bytes."""
 
 Translation = Callable[[bytes, list[Header], int], bytes]
-"""Makes a body of /v1/authorize of another body and its headers; it may have so many bytes."""
+"""Makes a body of /v1/authorize from another body and its headers, within this many bytes."""
 
 
 class Call(Protocol):
-    """A POST as the connection has it: the headers have come, the body may still be on its way."""
+    """A POST as the connection has it: the headers have arrived, the body may still be on its way."""
 
     headers: list[Header]
 
@@ -65,7 +65,7 @@ class Call(Protocol):
 
     @property
     def most(self) -> int:
-        """Bytes that the body can have."""
+        """The largest size that the body can have, in bytes."""
 
     async def body(self, max_bytes: int) -> bytes:
         """The body, never more of it than this. Raises PayloadTooLarge, or Invalid if it breaks off."""
@@ -74,7 +74,7 @@ class Call(Protocol):
 async def respond(services: Services, call: Call, question: Translation | None = None) -> Answer:
     """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned.
 
-    question: makes the body of /v1/authorize of another.
+    question: makes the body of /v1/authorize from another one.
     """
     arrived_us = monotonic_us()
     admitted: list[Header] = []
@@ -99,7 +99,7 @@ async def respond(services: Services, call: Call, question: Translation | None =
                 require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
-            # No commit has vouched for the key, so the store is asked before the caller learns anything.
+            # No commit has confirmed the key, so the store is asked before the caller learns anything.
             await services.authenticator.authenticate(raw_key, promptly=True)
             raise
         except Unauthorized:
@@ -129,7 +129,7 @@ async def respond(services: Services, call: Call, question: Translation | None =
 
 
 def _enter_large(services: Services, caller: Caller, call: Call) -> int:
-    """As how many bytes the call is among the large ones now. Raises Overloaded where there is no room for it."""
+    """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
     counted = min(call.most, services.settings.call_bytes_max)
     if not services.large_calls.enter(caller.workspace_id, counted):
         raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
@@ -156,7 +156,7 @@ async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """What `authorize` does, for who has the services at hand: every POST comes this way, past the router."""
+    """The same as `authorize`, for callers that have the services: every POST comes this way, past the router."""
     if scope["method"] == "OPTIONS":
         await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
     elif scope["method"] == "POST":
@@ -169,7 +169,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
 
 
 def _refuse_query(query: bytes) -> Translation:
-    """Raises Invalid in place of decoding the body: who asks for a dry run must not get a decision."""
+    """Raises Invalid instead of decoding the body: a request for a dry run must not get a decision."""
 
     def refuse(raw: bytes, _headers: list[Header], _max_bytes: int) -> bytes:
         for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
@@ -181,7 +181,7 @@ def _refuse_query(query: bytes) -> Translation:
 
 
 class AsgiCall:
-    """A call that an ASGI server hands over."""
+    """A call handed over by an ASGI server."""
 
     def __init__(self, scope: HTTPScope, receive: Receive) -> None:
         self.headers: list[Header] = list(scope["headers"])

@@ -1,4 +1,4 @@
-"""The body of an authorize request: bytes in, one tool call to judge out, in one step of decoding."""
+"""The body of an authorize request: from bytes to one tool call to judge, in one decoding step."""
 
 import hashlib
 from functools import lru_cache
@@ -27,12 +27,12 @@ from app.model.text import FieldError, Name, ToolName, require_tool_name, requir
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024
-"""A parameter of 1 MiB, and what stands around it."""
+"""A parameter of 1 MiB, and what surrounds it."""
 MAX_RECORDED_BYTES = 64 * 1024
-"""Of the parameters, as the log keeps them."""
+"""For the parameters as logged."""
 
 MAX_NAMES = MAX_RECORDED_BYTES // 5
-"""More names than there is room for in an entry: `"":0,` is the shortest."""
+"""More names than fit into an entry: `"":0,` is the shortest."""
 
 MAX_IDEMPOTENCY_KEY = 255
 MAX_CONTEXT_BYTES = 16 * 1024
@@ -42,14 +42,14 @@ DEFAULT_ACTION = "authorize"
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
-    """One tool call to judge. Unknown fields are ignored, so that a PEP can send what it has.
+    """One tool call to judge. Unknown fields are ignored, so a PEP can send what it has.
 
     tool_name: The tool that the agent wants to call.
-    action: What is attempted, for the log; `authorize` if left out.
-    parameters: The call's parameters, up to 32 levels deep. They may have as many bytes as the body, 1040 KiB unless
-    the service is set otherwise; the entry keeps up to 64 KiB, and of texts beyond 2 KiB only the beginning.
-    context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and
-    8 levels deep.
+    action: The attempted action, for the log; `authorize` if left out.
+    parameters: The call's parameters, up to 32 levels deep. Their size is limited only by the body's, 1040 KiB unless
+    configured otherwise; the entry keeps up to 64 KiB, and only the beginning of strings beyond 2 KiB.
+    context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8
+    levels deep.
     """
 
     # Both spellings are fields, because this body is decoded in one step.
@@ -76,7 +76,7 @@ def decode_tool_call(
     signer: Signer = UNSIGNED,
     max_bytes: int = MAX_CALL_BYTES,
 ) -> AuthorizeRequest:
-    """The tool call that `raw` holds, and what of it the log may keep. Raises Invalid or PayloadTooLarge."""
+    """The tool call in `raw`, and what the log may keep of it. Raises Invalid or PayloadTooLarge."""
     require_readable(raw, max_bytes)
     if len(raw) > MAX_RECORDED_BYTES and raw.count(b":") > MAX_NAMES and keys_written(raw) > MAX_NAMES:
         raise Invalid.at("$", f"holds more than {MAX_NAMES} names")
@@ -99,7 +99,7 @@ def decode_tool_call(
         raise Invalid.at("$.agent_id", WANTED)
 
     if len(raw) > MAX_RECORDED_BYTES:
-        _require_short_names(parameters)  # before each of them is looked at
+        _require_short_names(parameters)  # before each of them is examined
     recorded_parameters = recorded(parameters, redactor, signer)
     _require_short(recorded_parameters)
     idempotency = None
@@ -127,7 +127,7 @@ def decode_tool_call(
 
 @lru_cache(maxsize=4096)
 def _require_names(tool_name: str, action: str) -> None:
-    """Raise Invalid unless every character of both can be seen; the names that callers use most are looked at once."""
+    """Raise Invalid unless every character of both is visible; names in common use are checked in one step."""
     try:
         require_tool_name("tool_name", tool_name)
         require_visible("action", action)
@@ -160,7 +160,7 @@ def _require_short_names(parameters: dict[str, Any]) -> None:
 
 
 def _size_of_names(value: Any) -> int:
-    """At least as many bytes do the names in it have together in JSON."""
+    """A lower bound of the size of all names in it as JSON, in bytes."""
     if type(value) is dict:
         return sum(map(len, value)) + sum(_size_of_names(inner) for inner in value.values() if type(inner) in _NESTED)
     return sum(_size_of_names(inner) for inner in value if type(inner) in _NESTED)
@@ -172,11 +172,11 @@ def _too_much(has: str) -> PayloadTooLarge:
 
 
 def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempotency:
-    """The digests of the header and of what is asked; the order of names in an object does not matter."""
+    """The digests of the header and of the request; the order of names in an object does not matter."""
     if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
         raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
     question = msgspec.json.encode(asked, order="deterministic")
-    # What is asked holds what redaction keeps out of the log, so nobody may try values on its digest.
+    # The request includes what redaction keeps out of the log, so its digest must not allow guessing values.
     newest, *former = signer.macs(Purpose.QUESTION, question) or [hashlib.sha256(question).hexdigest()]
     return Idempotency(hashlib.sha256(key).hexdigest(), newest, tuple(former))
 
@@ -198,7 +198,7 @@ def _fields_given(body: AuthorizeBody) -> int:
 def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
     if snake is UNSET:
         if camel is UNSET:
-            raise Invalid.at(f"$.{name}", f"is missing; {alias} will do as well")
+            raise Invalid.at(f"$.{name}", f"is missing; {alias} is accepted, too")
         return camel
     if camel is not UNSET and camel != snake:
         raise two_spellings(name, alias)
@@ -206,7 +206,7 @@ def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: st
 
 
 def _refused(raw: bytes, error: Exception, max_bytes: int) -> Invalid:
-    """Why `raw` was not decoded; slow, since it is read again for that."""
+    """Why `raw` was not decoded; slow, because it is parsed again to find out."""
     value = decode_json(raw, max_bytes)
     if not isinstance(error, msgspec.ValidationError):
         return not_json(error)

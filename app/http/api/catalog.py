@@ -23,7 +23,7 @@ from app.replica import Services
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 
 MAX_CATALOG_BODY = 1024 * 1024
-"""Of a whole list of tools; what is larger is sent in parts."""
+"""The largest list of tools in one body; larger catalogues are sent in parts."""
 
 _READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)
 
@@ -32,7 +32,7 @@ class ToolList(Struct, frozen=True, kw_only=True):
     """The result of an MCP server's `tools/list`. Fields that are not named here are ignored.
 
     tools: The tools.
-    next_cursor: There is another page.
+    next_cursor: Present if there is another page.
     """
 
     tools: ToolEntries
@@ -40,11 +40,11 @@ class ToolList(Struct, frozen=True, kw_only=True):
 
 
 class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
-    """The answer of an MCP server to `tools/list` as it is: the whole message, or its result.
+    """An MCP server's answer to `tools/list`, unchanged: the whole message, or its result.
 
-    tools: The tools. One of the catalogue that is not among them stays, or goes with `prune`.
-    result: The same where the whole message is sent.
-    next_cursor: There is another page; not with `prune`.
+    tools: The tools. Tools of the catalogue that are not among them stay, or are deleted with `prune`.
+    result: The result, where the whole message is sent.
+    next_cursor: Present if there is another page; not with `prune`.
     """
 
     tools: ToolEntries | UnsetType = UNSET
@@ -58,7 +58,7 @@ class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
 
     @property
     def listed(self) -> ToolList:
-        """The list that was sent."""
+        """The list, from either form."""
         if not isinstance(self.result, UnsetType):
             return self.result
         return ToolList(tools=[] if isinstance(self.tools, UnsetType) else self.tools, next_cursor=self.next_cursor)
@@ -68,9 +68,9 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     """A tool as an MCP server lists it. Fields that are not named here are ignored.
 
     name: As in the path, or left out.
-    title: What people call it.
-    description: What it does, as a model is told.
-    input_schema: The JSON Schema of its parameters, as its server has it.
+    title: Its name for people.
+    description: What it does, as told to a model.
+    input_schema: The JSON Schema of its parameters, as its server publishes it.
     """
 
     name: ToolName | UnsetType = UNSET
@@ -83,7 +83,7 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
 async def put_catalog(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[ChangedCatalogView]:
-    """These tools are in the catalogue as they were sent, all of them from one moment to the next."""
+    """The tools are in the catalogue as sent, all of them in one step."""
     query = Query(request, known=("prune",))
     prune = query.choice("prune", ("true", "false")) == "true"
     if_match, reason = provide_if_match_tags(request), provide_reason(request)
@@ -104,7 +104,7 @@ async def put_catalog(
 async def list_catalog(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[list[CatalogToolView]]:
-    """Every tool that is known of, by name."""
+    """Every known tool, by name."""
     query = Query(request, known=("limit", "offset"))
     limit, offset = query.limit(), query.offset()
     listing = await services.catalog.listing(caller.workspace_id)
@@ -131,7 +131,7 @@ async def put_tool(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> Response[CatalogToolView]:
-    """The catalogue has the tool as it was sent."""
+    """The catalogue has the tool as sent."""
     made = await services.catalog.put_tool(
         caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
@@ -146,17 +146,17 @@ async def delete_tool(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> None:
-    """The catalogue has the tool no more."""
+    """The tool is no longer in the catalogue."""
     await services.catalog.delete_tool(
         caller.workspace_id, _tool_in(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
 
 
 def tools_of(raw: bytes, *, prune: bool) -> list[ToolEntry]:
-    """The tools of a whole answer to `tools/list`. Raises Invalid, PayloadTooLarge."""
+    """The tools of a complete answer to `tools/list`. Raises Invalid, PayloadTooLarge."""
     body = decode_body(raw, PutCatalog, MAX_CATALOG_BODY)
     if prune and body.listed.next_cursor is not None:
-        message = "is there, so this is not the whole list; send all pages' tools in one, or leave prune out"
+        message = "is present, so this is not the whole list; send the tools of all pages at once, or leave out prune"
         raise Invalid.at("$.nextCursor" if body.result is UNSET else "$.result.nextCursor", message)
     return body.listed.tools
 
@@ -169,7 +169,7 @@ def _views(tools: Any, names: list[str]) -> list[CatalogToolView]:
 
 
 def _tool_in(path: str) -> str:
-    """The tool that a path names. Raises Invalid where it could be none: an API key is not sent to the store."""
+    """The tool that a path names. Raises Invalid where it cannot be one: an API key is not sent to the store."""
     name = name_in_path(path)
     if len(name) > MAX_TOOL_NAME:
         raise Invalid.at("tool", f"must have 1 to {MAX_TOOL_NAME} characters")

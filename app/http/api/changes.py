@@ -30,7 +30,7 @@ async def query_changes(
 
 
 def change_query(query: Query) -> ChangeQuery:
-    """The filters and the page that a query string asks for. Raises Invalid."""
+    """The filters and the page in a query string. Raises Invalid."""
     resource_type = query.choice("resource_type", [each.value for each in ResourceType])
     cursor = query.text("cursor")
     if cursor is not None and not is_change_id(cursor):

@@ -1,7 +1,7 @@
-"""/v1/hooks/claude-code: a coding agent's own HTTP hook, asked before each of its tools.
+"""/v1/hooks/claude-code: the HTTP hook of a coding agent, called before each of its tools.
 
-The hook's call becomes the body of /v1/authorize, so a decision is made, bound and recorded in one way only. Every
-answer is 200: for the coding agent any other status is an error of the hook, after which it runs the tool all the same.
+The hook's call becomes the body of /v1/authorize, so decisions are made, bound and recorded in one way only. Every
+answer is 200: the coding agent treats any other status as a failed hook and then runs the tool.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -32,9 +32,9 @@ class HookCall(Struct, frozen=True, kw_only=True):
     hook_event_name: `PreToolUse`; other events are not judged here.
     session_id: Becomes `context.session`.
     tool_name: Such as `Bash`, `Write` or `mcp__github__create_issue`.
-    tool_input: Become the parameters, as they were written: what is given twice in them is still seen.
+    tool_input: Becomes the parameters, exactly as written: a key given twice in it is still detected.
     cwd: The folder it works in, as `context.cwd`.
-    permission_mode: Its own permissions, such as `default` or `plan`, as `context.permission_mode`.
+    permission_mode: Its own permission mode, such as `default` or `plan`, as `context.permission_mode`.
     agent_type: The kind of subagent that calls, as `context.agent_type`.
     """
 
@@ -53,9 +53,9 @@ class HookCall(Struct, frozen=True, kw_only=True):
 class HookDecision(Struct, frozen=True, kw_only=True, rename="camel"):
     """The decision in the hook's own words.
 
-    hook_event_name: As it was asked.
-    permission_decision: `ask` where a person must approve: the coding agent asks whoever sits before it.
-    permission_decision_reason: Why; the model reads it when it is denied, the person when they are asked.
+    hook_event_name: As in the request.
+    permission_decision: `ask` if a person must approve: the coding agent asks its user.
+    permission_decision_reason: Why; shown to the model on a denial, to the user when asked.
     """
 
     hook_event_name: str
@@ -94,13 +94,13 @@ async def claude_code_hook(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """What `claude_code_hook` does, for a caller that has the services at hand."""
+    """The same as `claude_code_hook`, for a caller that has the services."""
     if scope["method"] != "POST":
         return await send_answer(send, error_answer(not_allowed(scope["method"], "OPTIONS, POST")))
     answered = await respond(services, AsgiCall(scope, receive), authorize_body)
     if answered.status == 200:  # noqa: PLR2004 - OK
         judged = _decode_judged(answered.body)
-        # A denial is read by the model, a question by whoever sits before it.
+        # The model reads the reason of a denial, the user that of a question.
         said_to_agent = judged.agent_message if judged.result is Result.DENIED else None
         decision = _WORDS[judged.result], said_to_agent or judged.reason
     else:
@@ -112,20 +112,20 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
 
 
 def authorize_body(raw: bytes, headers: list[Header], max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """The body of /v1/authorize that asks the hook's question; tool_input is passed on as it was written.
+    """The body of /v1/authorize for the hook's call; tool_input is passed on exactly as written.
 
-    Raises Invalid, which the hook's answer tells as a denial.
+    Raises Invalid, which the hook's answer reports as a denial.
     """
     agents = [value for name, value in headers if name == AGENT]
     if len(agents) != 1:
-        raise Invalid.at("X-Remit-Agent", f"stands {len(agents)} times; one header must name the agent")
+        raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
     require_readable(raw, max_bytes)
     try:
         call = _decode_call(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Invalid.at("$", f"this is no {EVENT} hook: {error}") from None
     if call.hook_event_name != EVENT:
-        raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that alone")
+        raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
     context |= {name: value for name in VOUCHED if isinstance(value := getattr(call, name), str)}
     return _encode(

@@ -1,4 +1,4 @@
-"""/v1/decisions: what became of calls that were allowed."""
+"""/v1/decisions: reported outcomes of allowed calls."""
 
 from litestar import post
 from litestar.di import NamedDependency as Handed
@@ -16,7 +16,7 @@ from app.replica import Services
 
 
 class ReportOutcome(Body, frozen=True):
-    """What became of a call.
+    """The outcome of a call.
 
     status: `executed`, `failed` (it was tried), or `not_executed` (it was never tried).
     """
@@ -33,7 +33,7 @@ class ReportOutcome(Body, frozen=True):
 async def report_outcome(
     decision_id: FromPath[str], data: JSONBody[ReportOutcome], caller: Handed[Caller], services: Handed[Services]
 ) -> CallOutcome:
-    """The report is in the log; limits that the rules let be given back count the call no more."""
+    """The report is logged; refundable limits no longer count the call if it was not executed."""
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:
@@ -46,7 +46,7 @@ async def report_outcome(
 
 
 def _require_allowed(decision: DecidedCall, caller: Caller, unknown: DecisionNotFound) -> None:
-    """Raise unless it is a decision that this key was given, and allowed the call."""
+    """Raise unless it is a decision that this key received, and that allowed the call."""
     if decision.key_id != caller.key_id or decision.result is None:
         raise unknown
     if decision.result is not Result.ALLOWED:

@@ -1,4 +1,4 @@
-"""/livez and /readyz: for balancers and container engines; they need no key."""
+"""/livez and /readyz: for load balancers and container engines; they need no key."""
 
 from litestar import get
 from litestar.di import NamedDependency as Handed
@@ -9,7 +9,7 @@ from app.store.readiness import require_ready
 
 
 class Health(Struct, frozen=True):
-    """`ok`, or the request is answered with an error instead.
+    """`ok`; otherwise the request is answered with an error.
 
     status: `ok`.
     """
@@ -19,7 +19,7 @@ class Health(Struct, frozen=True):
 
 @get("/livez")
 async def livez() -> Health:
-    """The process answers; it asks nobody else. If this fails, start the process again."""
+    """The process answers; it depends on nothing else. If this fails, restart the process."""
     return Health("ok")
 
 

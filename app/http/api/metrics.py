@@ -1,4 +1,4 @@
-"""/metrics: for Prometheus; it needs no key, shows no name, and belongs behind the balancer."""
+"""/metrics: for Prometheus; it needs no key, shows no names, and must not be reachable from outside."""
 
 from litestar import get
 from litestar.di import NamedDependency as Handed
@@ -29,18 +29,18 @@ STORE_GAUGES = {
     "remit_unsealed_entries_longest": "Unsealed entries of the workspace that has the most.",
     "remit_seal_lag_seconds": "Age of the oldest entry that is not sealed yet.",
     "remit_sealed_segments": "Segments sealed since the log began.",
-    "remit_poison_entries": "Audit entries that could not be sealed as they were.",
+    "remit_poison_entries": "Audit entries that could not be sealed unchanged.",
     "remit_log_intact_seconds": "Time since a verification last found the log intact; the longest of all workspaces.",
     "remit_webhook_events_delivered": "Webhook events delivered.",
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
 }
-"""What is the same whichever replica is asked: name and meaning."""
+"""The metrics that every replica reports alike: name and meaning."""
 
 
 @get("/metrics", media_type="text/plain; version=0.0.4")
 async def metrics(services: Handed[Services]) -> str:
-    """The numbers of all replicas that share this machine's port, and of the store, in the format of Prometheus."""
+    """The metrics of all replicas that share this machine's port, and of the store, in Prometheus's format."""
     numbers: dict[str, float] = {_UP: 0}
     try:
         await services.client.call("PING")

@@ -32,13 +32,13 @@ from app.views.policies import PolicyView, WrittenPolicyView
 
 
 class CreatePolicy(Body, frozen=True):
-    """A new policy of an agent, of a group or, a guardrail with neither, of the whole workspace.
+    """A new policy of an agent, of a group or, if neither is given, a guardrail of the whole workspace.
 
-    agent_id: The agent that it governs, by its id or its alias.
-    group: The group of agents that it governs.
-    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
+    agent_id: The agent that owns it, by its id or its alias.
+    group: The group of agents that owns it.
+    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are asked first; policies of equal priority decide together.
+    priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
@@ -69,9 +69,9 @@ class CreatePolicy(Body, frozen=True):
 class UpdatePolicy(Body, frozen=True):
     """What to change; fields that are left out stay. `rules` replaces the whole list.
 
-    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
+    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are asked first; policies of equal priority decide together.
+    priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
@@ -99,7 +99,7 @@ async def create_policy(
     services: Handed[Services],
     reason: Handed[str],
 ) -> Response[WrittenPolicyView]:
-    """A new policy governs whom it names from the next decision on."""
+    """A new policy exists and applies from the next decision on."""
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
@@ -140,7 +140,7 @@ async def create_policy(
 async def list_policies(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
-    """The workspace's policies, or those that match every filter, in the order in which they are evaluated."""
+    """The workspace's policies that match every filter, in evaluation order."""
     query = Query(request, known=("agent_id", "group", "kind", "key", "limit", "offset"), aliases=OWNER_ALIASES)
     group, named = query.text("group"), query.choice("kind", tuple(PolicyKind))
     agent_id = await agent_in_query(services, caller, query)
@@ -176,7 +176,7 @@ async def update_policy(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[WrittenPolicyView]:
-    """The policy has the given fields; every decision asked for from now on knows it."""
+    """The policy has the given fields; every later decision applies them."""
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     held = await services.policies.get(caller.workspace_id, known)
@@ -216,5 +216,5 @@ def answer_policy(policy: Policy) -> Response[PolicyView]:
 
 
 def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:
-    """The same with what is probably not meant."""
+    """The policy with its version as ETag, and the warnings about it."""
     return Response(WrittenPolicyView.written(policy, warnings), headers=version_header(policy.version))

@@ -18,7 +18,7 @@ from app.views.divergences import DivergenceView
 async def get_divergence(
     policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> DivergenceView:
-    """How often the policy would have given another result, since its last change."""
+    """How often the policy would have changed the result, since its last change."""
     known = await policy_in_path(services, caller, request, policy_id)
     Query(request, known=OWNER, aliases=OWNER_ALIASES)
     return DivergenceView.of(await services.divergences.get(caller.workspace_id, known))

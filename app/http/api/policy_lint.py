@@ -1,4 +1,4 @@
-"""/v1/policies/lint: what is valid in policies and probably not meant. Nothing is stored."""
+"""/v1/policies/lint: warnings about rules that are valid but probably not meant. Nothing is stored."""
 
 from typing import Any, ClassVar
 
@@ -24,11 +24,11 @@ from app.replica import Services
 
 
 class LintPolicies(Body, frozen=True):
-    """Policies of an agent, of a group or, with neither, of the workspace, as they might be written.
+    """Policies of an agent, of a group or, if neither is given, of the workspace, as they might be written.
 
     agent_id: The agent that they would govern, by its id or its alias.
     group: The group of agents that they would govern.
-    policies: The policies, as a set of them is put. What is stored of their owner and is not among them counts besides.
+    policies: The policies, in the form of a set. Stored policies of the same owner that are not among them count, too.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
@@ -49,9 +49,9 @@ class LintPolicies(Body, frozen=True):
 
 
 class PolicyWarnings(Struct, frozen=True):
-    """What is probably not meant.
+    """The warnings.
 
-    warnings: Empty if nothing is.
+    warnings: Empty if there is nothing to warn about.
     """
 
     warnings: list[PolicyWarning]
@@ -69,7 +69,7 @@ async def lint_policies(
     caller: Handed[Caller],
     services: Handed[Services],
 ) -> PolicyWarnings:
-    """The warnings that writing these policies would bring."""
+    """The warnings that writing these policies would produce."""
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)

@@ -32,10 +32,11 @@ _READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scop
 
 
 class PutPolicies(Body, frozen=True):
-    """All policies of an agent, of a group or of the workspace, as they are to be; what GET answers will do.
+    """All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged.
 
-    policies: The policies. One that is not among them stays, or is deleted with `prune`.
-    version: As GET shows it. If it is given and another one now, nothing is changed and the answer is 412.
+    policies: The policies. Stored ones that are not among them stay, or are deleted with `prune`.
+    version: As GET shows it. If given, and the current version is another one, nothing is changed and the answer is
+    412.
     agent_id, group: As GET shows them; another owner's is refused.
     """
 
@@ -53,13 +54,15 @@ class PutPolicies(Body, frozen=True):
             raise FieldError("agent_id", WANTED)
 
     def require_owner(self, named_agent: str | None, agent_id: str | None, group: str | None) -> None:
-        """Raise Invalid unless these can be the policies of the agent, of the group or of the workspace.
+        """Raise Invalid unless the body's owner is this agent, this group or the workspace.
 
-        named_agent: the id of whom the body names.
+        named_agent: the id of the agent that the body names.
         """
         for field, named, owner in (("agent_id", named_agent, agent_id), ("group", self.group, group)):
             if named not in (None, owner):
-                raise Invalid.at(f"$.{field}", "is not whose policies these are; leave it out, or ask for its own path")
+                raise Invalid.at(
+                    f"$.{field}", "is not the owner of these policies; leave it out, or use the path of that owner"
+                )
         try:
             require_entries(self.policies, agent_id, group)
         except FieldError as error:
@@ -70,7 +73,7 @@ class PutPolicies(Body, frozen=True):
 async def get_agent_policies(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicySetView]:
-    """The agent's own policies as they are together."""
+    """The agent's own policies, read at one moment."""
     return await _shown(services, caller, agent_id=await agent_in_path(services, caller, agent_id))
 
 
@@ -82,7 +85,7 @@ async def put_agent_policies(
     caller: Handed[Caller],
     services: Handed[Services],
 ) -> Response[AppliedSetView]:
-    """These are the agent's own policies, from one decision to the next."""
+    """Replace the agent's own policies, from one decision to the next."""
     return await _applied(services, caller, request, data, agent=agent_id)
 
 
@@ -90,7 +93,7 @@ async def put_agent_policies(
 async def get_group_policies(
     group: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicySetView]:
-    """The group's policies as they are together."""
+    """The group's policies, read at one moment."""
     return await _shown(services, caller, group=_group(group))
 
 
@@ -102,13 +105,13 @@ async def put_group_policies(
     caller: Handed[Caller],
     services: Handed[Services],
 ) -> Response[AppliedSetView]:
-    """These are the group's policies, from one decision to the next."""
+    """Replace the group's policies, from one decision to the next."""
     return await _applied(services, caller, request, data, group=_group(group))
 
 
 @get("/v1/workspace/policies", guards=[_READ])
 async def get_workspace_policies(caller: Handed[Caller], services: Handed[Services]) -> Response[PolicySetView]:
-    """The guardrails for every agent as they are together."""
+    """The workspace's guardrails, read at one moment."""
     return await _shown(services, caller)
 
 
@@ -119,7 +122,7 @@ async def put_workspace_policies(
     caller: Handed[Caller],
     services: Handed[Services],
 ) -> Response[AppliedSetView]:
-    """These are the guardrails for every agent, from one decision to the next."""
+    """Replace the workspace's guardrails, from one decision to the next."""
     return await _applied(services, caller, request, data)
 
 
@@ -165,7 +168,7 @@ async def _applied(
 async def _warnings(
     services: Services, caller: Caller, data: PutPolicies, agent_id: str | None, group: str | None, *, prune: bool
 ) -> list[PolicyWarning]:
-    """The warnings about the entries, judged beside what stays. What the script will refuse has none."""
+    """The warnings about the entries, judged beside what stays; none for a set that the script will refuse."""
     held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
     try:
         settled = partial(settle, held.policies, data.policies, agent_id, group, prune=prune)

@@ -23,7 +23,7 @@ from app.views.policy_versions import PolicyVersionView
 
 
 class RollBack(Body, frozen=True):
-    """Which version shall be current again.
+    """The version to restore.
 
     version: One that `GET /v1/policies/{id}/versions` lists.
     """
@@ -35,7 +35,7 @@ class RollBack(Body, frozen=True):
 async def list_versions(
     policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[Any]:
-    """The policy as it was after each of its changes, newest first."""
+    """The policy after each of its changes, newest first."""
     known = await policy_in_path(services, caller, request, policy_id, "limit")
     limit = Query(request, known=(*OWNER, "limit"), aliases=OWNER_ALIASES).limit()
     versions = services.policy_versions.each(caller.workspace_id, known, limit)
@@ -57,7 +57,7 @@ async def roll_back(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> Response[WrittenPolicyView]:
-    """The policy is again what it was at that version, as a new version."""
+    """The policy is restored to that version, as a new version."""
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     draft = await services.policy_versions.get(caller.workspace_id, known, data.version)

@@ -1,4 +1,4 @@
-"""/v1/replay: what a draft of policies would have changed, over the log as it was."""
+"""/v1/replay: what a draft of policies would have changed in the logged decisions."""
 
 from typing import Any, ClassVar
 
@@ -27,14 +27,14 @@ _SPAN_MS = SPAN_MS["w"]
 
 
 class ReplayBody(Body, frozen=True):
-    """What to replay. Without `agent_id` and `group` it is the calls of every agent, and the workspace's policies.
+    """What to replay. Without `agent_id` and `group`, the calls of every agent, and the workspace's policies.
 
-    agent_id: The agent, by its id or its alias, whose calls are replayed, and whose own policies the draft replaces.
+    agent_id: The agent, by its id or its alias, whose calls are replayed and whose own policies the draft replaces.
     group: The same for a group of agents.
-    from_: The span of the log begins here; a week before `to` if left out.
-    to: And ends here; now if left out.
-    policies: The draft: all policies that the agent, the group or the workspace would have of its own. Left out: the
-    policies as they were at the time of each call, which should change nothing.
+    from_: The start of the span; a week before `to` if left out.
+    to: The end of the span; now if left out.
+    policies: The draft: all policies that the agent, the group or the workspace would own. Left out: the policies as
+    they were at the time of each call, which should change nothing.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}
@@ -56,7 +56,7 @@ class ReplayBody(Body, frozen=True):
             raise FieldError("group", "give agent_id or group, not both")
 
     def task(self, workspace_id: str, agent_id: str | None, now_ms: int) -> ReplayTask:
-        """What is asked. Raises Invalid."""
+        """The task described by the body. Raises Invalid."""
         to_ms = _time_ms("to", self.to, now_ms)
         return ReplayTask(
             workspace_id=workspace_id,
@@ -72,7 +72,7 @@ class ReplayBody(Body, frozen=True):
 async def replay_log(
     request: Request[Any, Any, Any], data: JSONBody[ReplayBody], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
-    """Lines of JSON while it goes on; the last is the report, or says why there is none."""
+    """Yield lines of JSON while the replay runs; the last is the report, or says why there is none."""
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)

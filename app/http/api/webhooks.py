@@ -1,4 +1,4 @@
-"""/v1/webhooks: where a workspace's events go."""
+"""/v1/webhooks: destinations of a workspace's events."""
 
 from typing import Annotated, ClassVar
 
@@ -31,13 +31,13 @@ GivenSecret = Annotated[str, Meta(extra_json_schema={"pattern": "^whsec_[A-Za-z0
 
 
 class CreateWebhook(Body, frozen=True):
-    """A new webhook. It is told of what happens from now on.
+    """A new webhook. It receives events from now on.
 
-    url: Where events go: https, and no address of a network of one's own unless a setting allows it.
-    events: What it is told of.
-    format: `standard` = JSON with type, timestamp and data; `slack` = a message for a channel of Slack.
-    denied: Which denials it is told of, with `decision.denied`; null or left out = all.
-    secret: What signs: whsec_ and 24 to 64 bytes in base64. Left out, one is made.
+    url: Where events go: https, and not an address of a private network unless a setting allows it.
+    events: The types of events to send.
+    format: `standard` = JSON with type, timestamp and data; `slack` = a message for a Slack channel.
+    denied: Which denials to send with `decision.denied`; null or left out = all.
+    secret: The signing secret: whsec_ and 24 to 64 bytes in base64. Generated if left out.
     """
 
     url: Url
@@ -52,13 +52,13 @@ class CreateWebhook(Body, frozen=True):
 
 
 class UpdateWebhook(Body, frozen=True):
-    """What is to change of a webhook; what is left out stays.
+    """What to change; fields that are left out stay.
 
-    url: Where events go; what waits goes there, too.
-    events: What it is told of.
+    url: Where events go; waiting ones go there, too.
+    events: The types of events to send.
     format: How an event is written.
-    denied: Which denials it is told of; null = all.
-    enabled: Whether it is told at all. Switched on again, it is told of what happens from then on.
+    denied: Which denials to send; null = all.
+    enabled: Whether it receives events. When enabled again, it receives events from then on.
     """
 
     url: Url | UnsetType = UNSET
@@ -71,8 +71,8 @@ class UpdateWebhook(Body, frozen=True):
 class RotateSecret(Body, frozen=True):
     """Another secret for a webhook.
 
-    overlap_seconds: How long those before it go on signing beside it; a day if left out.
-    secret: The new one; left out, one is made.
+    overlap_seconds: How long the previous secrets keep signing beside it; a day if left out.
+    secret: The new one; generated if left out.
     """
 
     aliases: ClassVar[dict[str, str]] = {"overlap_seconds": "overlapSeconds"}
@@ -86,20 +86,20 @@ class RotateSecret(Body, frozen=True):
 
 
 class SendTest(Body, frozen=True):
-    """Nothing is to be said of it: `{}`."""
+    """An empty body: `{}`."""
 
 
 class RetryEvents(Body, frozen=True):
-    """What is to be tried again.
+    """Which events to retry.
 
-    event: The id of one event, parked or not; all that are parked if left out.
+    event: The id of one event, parked or not; all parked ones if left out.
     """
 
     event: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
 
 
 class Retried(Struct, frozen=True):
-    """events: How many events are tried again now."""
+    """events: How many events will be tried again now."""
 
     events: Count
 
@@ -108,7 +108,7 @@ class Retried(Struct, frozen=True):
 async def create_webhook(
     data: JSONBody[CreateWebhook], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[WebhookView]:
-    """A webhook that is told of what happens from now on; its secret is shown this once."""
+    """A webhook that receives events from now on; its secret is shown only here."""
     _require_destination(services, data.url)
     webhook, secret = await services.webhooks.create(
         caller.workspace_id,
@@ -124,7 +124,7 @@ async def create_webhook(
 
 @get("/v1/webhooks", guards=[requires(Scope.ADMIN)])
 async def list_webhooks(caller: Handed[Caller], services: Handed[Services]) -> list[WebhookView]:
-    """The workspace's webhooks, oldest first, and how far each is."""
+    """The workspace's webhooks, oldest first, and the state of each."""
     found = await services.webhooks.list_all(caller.workspace_id)
     states = await services.webhooks.states(caller.workspace_id, [each.id for each in found])
     return [WebhookView.of(webhook, state) for webhook, state in zip(found, states, strict=True)]
@@ -134,7 +134,7 @@ async def list_webhooks(caller: Handed[Caller], services: Handed[Services]) -> l
 async def get_webhook(
     webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[WebhookView]:
-    """One webhook, and how far it is."""
+    """One webhook and its state."""
     return await _answer(services, caller, await services.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
 
@@ -167,7 +167,7 @@ async def update_webhook(
 async def delete_webhook(
     webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:
-    """The webhook is gone, and so is what waited for it."""
+    """The webhook and its waiting events are deleted."""
     await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, actor_id=caller.key_id)
 
 
@@ -185,7 +185,7 @@ async def rotate_webhook_secret(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[WebhookView]:
-    """The webhook has another secret, shown this once; the ones before it sign beside it for the overlap."""
+    """The webhook has another secret, shown only here; the previous ones keep signing beside it for the overlap."""
     webhook, secret = await services.webhooks.rotate(
         caller.workspace_id,
         _known(webhook_id),
@@ -204,7 +204,7 @@ async def send_test(
     caller: Handed[Caller],
     services: Handed[Services],
 ) -> Attempt:
-    """What became of an event that was sent for this, once and at once."""
+    """Send one test event now, once, and return the outcome."""
     return await services.webhooks.test(caller.workspace_id, _known(webhook_id), services.delivery)
 
 
@@ -212,7 +212,7 @@ async def send_test(
 async def list_unsent_events(
     webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> list[UnsentView]:
-    """Events that could not be delivered: those that are tried again, and those that are parked."""
+    """Events that could not be delivered: those that will be retried, and those that are parked."""
     found = await services.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
 
@@ -221,7 +221,7 @@ async def list_unsent_events(
 async def retry_events(
     webhook_id: FromPath[str], data: JSONBody[RetryEvents], caller: Handed[Caller], services: Handed[Services]
 ) -> Retried:
-    """What is parked is tried again at once, and for another day."""
+    """Parked events are retried now, and for another day."""
     event = None if data.event is UNSET else data.event
     return Retried(await services.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 
@@ -234,7 +234,7 @@ async def _answer(
 
 
 def _known(webhook_id: str) -> str:
-    """The id in its canonical form; what is no id names no webhook."""
+    """The id in its canonical form. Raises WebhookNotFound if it is no id."""
     return id_in_path(webhook_id, WebhookNotFound("No webhook has this id"))
 
 

@@ -1,7 +1,7 @@
-"""/schema/openapi.json: the API as an OpenAPI 3.1 document, made once from the table of operations.
+"""/schema/openapi.json: the API as an OpenAPI 3.1 document, built once from the table of operations.
 
-Schemas are msgspec's own of the very structs that decode bodies and encode answers. What a field means stands on its
-struct: in the docstring's line `field: …`, or in the description of its type (`app.model.fields`).
+Schemas are msgspec's own for the structs that decode bodies and encode answers. A field is described on its struct: in
+the docstring's line `field: …`, or in the description of its type (`app.model.fields`).
 """
 
 import inspect
@@ -34,8 +34,9 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
     "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
 }
-"""What stands in a path and may be no id: an agent's alias, a policy's key, the name of a group or a tool (these need
-no escapes)."""
+"""The pattern of a path parameter that need not be an id: an agent's alias, a policy's key, the name of a group or a
+tool (these need no escapes).
+"""
 _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
@@ -62,7 +63,7 @@ An answer of 400 or above has the body of `ErrorBody`. The codes:
 
 @get("/schema/openapi.json")
 async def openapi_document() -> Response[bytes]:
-    """The document; the same bytes for as long as the process runs."""
+    """The document; the same bytes as long as the process runs."""
     return Response(_encoded(), media_type=JSON)
 
 
@@ -96,7 +97,7 @@ def all_errors() -> list[type[AppError]]:
 
 
 def sentence_of(error: type[AppError]) -> str:
-    """When it is raised. The base class stands for what nobody foresaw."""
+    """When it is raised. The base class stands for unexpected errors."""
     text = inspect.getdoc(error) or ""
     return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
 
@@ -138,7 +139,7 @@ def _operation_id(operation: Operation) -> str:
 
 
 def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
-    also = "" if parameter.also is None else f" `{parameter.also}` is read as well."
+    also = "" if parameter.also is None else f" `{parameter.also}` is accepted, too."
     return {
         "name": parameter.name,
         "in": place,

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of one method of one path; `operations` has the table of all of them."""
+"""One method of one path, as the OpenAPI document describes it; `operations` has the table of them all."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/p
 
 
 class Operation(Struct, frozen=True):
-    """What one method of one path takes and gives.
+    """What one method of one path accepts and returns.
 
-    scope: what the key needs, None if no key is needed; `scopes` has every one that will do beside admin.
-    answer: the type of the body, None if there is none. media: the types it can have.
-    errors: those that are its own; `errors_of` adds what its scope and body bring with them.
-    headers: names of headers that the answer can carry, each with a sentence. request_headers: those it heeds.
+    scope: what the key needs, None if no key is needed; `scopes` lists all that suffice, besides admin.
+    answer: the type of the body, None if there is none. media: its possible media types.
+    errors: those specific to it; `errors_of` adds those that its scope and body imply.
+    headers: names of headers that the answer can carry, each with a sentence. request_headers: those it reads.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Each of these opens it, and so does admin; none if no key is needed."""
+        """Each of these suffices, and so does admin; empty if no key is needed."""
         if self.scope is None:
             return ()
         part = (_PART[self.tag],) if self.tag in _PART else ()
@@ -69,7 +69,7 @@ _PART = {
     "Changes": Scope.AUDIT,
     "Approvals": Scope.APPROVE,
 }
-"""The scope that opens a part of the API and nothing else of it, by the part's tag."""
+"""The scope that grants access to one part of the API, by the part's tag."""
 
 ADMIN, READ = Scope.ADMIN, Scope.READ
 
@@ -80,7 +80,7 @@ def headers_of(operation: Operation) -> dict[str, str]:
 
 
 def errors_of(operation: Operation) -> list[type[AppError]]:
-    """Everything that an operation can be refused with, by status."""
+    """Every error that an operation can answer with, by status."""
     if operation.always:
         return []
     errors: list[type[AppError]] = [AppError, *operation.errors]

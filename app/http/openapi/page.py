@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as one page, made here: nothing from elsewhere, readable without internet or script."""
+"""/docs: the OpenAPI document as one self-contained page, readable without internet or script."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from app.http.openapi.page_script import SCRIPT
 from app.http.openapi.parameters import RATE, REQUEST_ID
 
 _EVERYWHERE = {*REQUEST_ID, *RATE}
-"""Headers that the page's introduction speaks of, once."""
+"""Headers that the introduction of the page explains, once for all operations."""
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57d0, #8ab4f8) }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr) }
@@ -53,7 +53,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-# The page has its own style and script, and asks this service alone; whatever else stood in it would not be run.
+# The page has its own style and script and calls only this service; the policy blocks anything else in it.
 _POLICY = (
     f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(SCRIPT)}; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -62,13 +62,13 @@ _POLICY = (
 
 @get("/", status_code=HTTP_302_FOUND)
 async def root() -> Response[None]:
-    """The address that a start prints leads to the page."""
+    """Redirect to the page; a start prints this address."""
     return Response(None, headers={"Location": "/docs"})
 
 
 @get("/docs", media_type=MediaType.HTML)
 async def docs_page() -> Response[str]:
-    """The page; the same for as long as the process runs."""
+    """The page; constant while the process runs."""
     headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
     return Response(page(), media_type=MediaType.HTML, headers=headers)
 
@@ -135,7 +135,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
 
 
 def _trial(method: str, path: str, body: Any) -> str:
-    """What the page's script sends."""
+    """The form that the page's script sends."""
     text = "" if body is None else escape(json.dumps(body, indent=2, ensure_ascii=False))
     return (
         f'<details class="try" data-method="{method}"><summary>try it</summary>'
@@ -146,7 +146,7 @@ def _trial(method: str, path: str, body: Any) -> str:
 
 
 def curl_line(method: str, path: str, body: Any, *, with_key: bool) -> str:
-    """A command that works as printed once $REMIT, $KEY and the ids in braces are filled in."""
+    """A curl command that works as printed once $REMIT, $KEY and the ids in braces are filled in."""
     words = ["curl -s" + ("" if method == "GET" else f" -X {method}"), f'"$REMIT{path}"']
     if with_key:
         words.append('-H "Authorization: Bearer $KEY"')

@@ -1,4 +1,4 @@
-"""What the page at /docs does: it finds operations by words, and sends a request to this service, and to no other."""
+"""The script of the page at /docs: it searches operations, and sends requests to this service only."""
 
 SCRIPT = """
 "use strict";

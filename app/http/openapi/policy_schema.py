@@ -11,7 +11,7 @@ from app.policy_files.schema import schema
 
 @get("/v1/policies/schema.json")
 async def policy_schema() -> Response[bytes]:
-    """The schema; the same bytes for as long as the process runs."""
+    """The schema; the same bytes as long as the process runs."""
     return Response(_encoded(), media_type=SCHEMA)
 
 

@@ -1,1 +1,1 @@
-"""HTTP/1.1 as a replica speaks it: what is a request, who answers it, and how long and how much is waited for."""
+"""HTTP/1.1 as a replica speaks it: parsing, dispatch, and the limits on size and time."""

@@ -1,4 +1,4 @@
-"""The body of a request, taken out of a connection's bytes: of an announced length, or in chunks."""
+"""The body of a request, taken from a connection's bytes: of an announced length, or in chunks."""
 
 import re
 
@@ -10,7 +10,7 @@ _size_line = re.compile(rb"([0-9A-Fa-f]{1,15}+)((?:[ \t]*+;[\t\x20-\x7e\x80-\xff
 
 
 class SizedBody:
-    """A body of `left` bytes."""
+    """A body with `left` bytes to come."""
 
     def __init__(self, length: int) -> None:
         self.left = length
@@ -20,7 +20,7 @@ class SizedBody:
         return self.left == 0
 
     def feed(self, data: bytes, into: bytearray) -> bytes:
-        """Move what belongs to the body; what follows it is returned."""
+        """Take the bytes that belong to the body; return those that follow it."""
         piece = data[: self.left]
         self.left -= len(piece)
         into += piece
@@ -30,8 +30,8 @@ class SizedBody:
 class ChunkedBody:
     """A body in chunks: RFC 9112, section 7.1.
 
-    Extensions mean nothing here and trailers are nobody's: they are dropped, and count as if they stood in the head.
-    head_bytes: what of the head's bound is spent already. left: not known, which is more than any rest may be.
+    Chunk extensions and trailers are ignored, but count towards the limit of the head.
+    head_bytes: how much of that limit is spent. left: unknown, represented by more than any body may have.
     """
 
     left = 1 << 62
@@ -44,7 +44,7 @@ class ChunkedBody:
         self._held = b""
 
     def feed(self, data: bytes, into: bytearray) -> bytes:
-        """Move what belongs to the body; what follows the message is returned. Raises Invalid or HeadTooLarge."""
+        """Take the bytes of the body; return those that follow the message. Raises Invalid or HeadTooLarge."""
         data, self._held = self._held + data, b""
         at = 0
         while not self.is_complete:
@@ -64,7 +64,7 @@ class ChunkedBody:
         return data[at:]
 
     def _hold(self, part: bytes) -> None:
-        """Keep a line that has not ended, if it can still become one."""
+        """Keep an incomplete line, if it can still become a valid one."""
         if len(part) >= LINE_BYTES:
             raise _too_large()
         if self._in_chunk and part not in {b"", b"\r"}:
@@ -72,7 +72,7 @@ class ChunkedBody:
         self._held = part
 
     def _line(self, line: bytes) -> None:
-        """What a line changes: the end of a chunk, the size of the next, a trailer, or the end of all."""
+        """Process a line: the end of a chunk, the size of the next, a trailer, or the end of the body."""
         if self._in_chunk:
             if line != b"\r\n":
                 raise _no_chunk()

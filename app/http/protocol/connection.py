@@ -1,10 +1,10 @@
-"""A client's connection: one request at a time, in order, each state of it with an end.
+"""A client's connection: one request at a time, in order, with a time limit in each state.
 
-A request is read by the grammar of `head` and `body`, and handed to the hot path or to the application. The next one
-is looked at when it has been answered, so nothing overtakes anything. An upgrade is not ours to make: a request that
-asks for one is a request like any other (RFC 9110, section 7.8).
+A request is parsed by `head` and `body` and handed to the hot path or to the application. The next one is parsed only
+once it has been answered, so nothing overtakes. Upgrades are not supported: a request for one is treated like any other
+(RFC 9110, section 7.8).
 
-Long because every step from one state to another stands here, where they can be read against each other.
+Long because every state transition is here, where they can be compared.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, 
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
-    """Made by uvicorn's server for each connection, with uvicorn's arguments, and with what connections share."""
+    """Created by uvicorn's server for each connection, with uvicorn's arguments and the state connections share."""
 
     state: State = IDLE
     _transport: asyncio.Transport
@@ -62,7 +62,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._wait_for(IDLE, bounds.FIRST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
-        """It has ended; who still works for it is told."""
+        """The connection is closed; the exchange under way is told."""
         self.state = CLOSED
         self._deadline.cancel()
         self._server.connections.discard(cast("Any", self))
@@ -73,7 +73,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self.outgoing.make_room()
 
     def shutdown(self) -> None:
-        """The replica stops: what is under way is answered, and the connection closes with it."""
+        """The replica stops: what is under way is answered, and the connection then closes."""
         self._is_draining = True
         if self.state in {IDLE, HEAD}:
             self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
@@ -85,15 +85,15 @@ class HttpProtocol(asyncio.BufferedProtocol):
     # What comes.
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - there is one buffer
-        """Where the loop puts what it reads next."""
+        """The buffer for the loop's next read."""
         return self._shared.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """It has read something."""
+        """The loop has read this many bytes."""
         self.received(bytes(self._shared.buffer[:nbytes]))
 
     def received(self, data: bytes) -> None:
-        """What has come is read as far as the state goes; the rest waits, and no more is taken meanwhile."""
+        """Process the bytes received as far as the state permits; keep the rest, and pause reading meanwhile."""
         state = self.state
         if state is IDLE or state is HEAD:
             self._incoming.add(data)
@@ -105,7 +105,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._incoming.pause()
 
     def eof_received(self) -> bool:
-        """The client sends no more, and may still read: what it has asked for is answered."""
+        """The client has closed its sending side but may still read: its requests are answered."""
         self._is_half_closed = True
         match self.state:
             case State.ANSWERING | State.UNREAD:
@@ -153,7 +153,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._read_on(exchange)
 
     def _go_on(self, exchange: Exchange) -> None:
-        """The request has come as a whole."""
+        """The whole request has arrived."""
         if self.state is DISCARDING:
             self._next()
             return
@@ -163,7 +163,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._dispatch.start(exchange)
 
     def _read_on(self, exchange: Exchange) -> None:
-        """There is more to come. Strangers, large bodies and slower ways than the hot path begin before it has."""
+        """More of the body is to come. Unknown callers, large bodies and slower routes are processed before it has."""
         is_ahead = len(exchange.received) > bounds.BODY_AHEAD_BYTES
         if exchange.is_started or is_ahead or not self._dispatch.can_wait(exchange):
             self._dispatch.start(exchange)
@@ -171,20 +171,20 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._incoming.pause()
 
     def want_body(self) -> None:
-        """Somebody waits for more of the body."""
+        """Somebody is waiting for more of the body."""
         if self.state is BODY:
             self._incoming.resume()
 
     # What leaves, and how it ends.
 
     def pause_writing(self) -> None:
-        """The client does not read what is written; it has some time to begin again."""
+        """The client does not read what is written; it has limited time to start again."""
         if self.state in {ANSWERING, UNREAD}:
             self._deadline.after(self._unread_seconds())
         self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
 
     def resume_writing(self) -> None:
-        """It reads."""
+        """The client reads again."""
         self.outgoing.make_room()
         if self.state is ANSWERING:
             self._deadline.never()
@@ -192,16 +192,16 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._next()
 
     def keeps_open(self, exchange: Exchange) -> bool:
-        """Whether another request may follow this one, which is about to be answered."""
+        """Whether another request may follow the one that is about to be answered."""
         is_last = (self._is_draining or self._is_half_closed) and not self._incoming
         return exchange.head.keep_alive and exchange.rest_is_short and not is_last
 
     def always(self) -> bytes:
-        """The headers that stand in every answer."""
+        """The headers of every answer."""
         return self._shared.encoded(self._server.default_headers)
 
     def answered(self) -> None:
-        """The last byte of the answer is written; what follows waits until the client has read most of it."""
+        """The last byte of the answer is written; the next request waits until the client has read most of it."""
         if self.state is CLOSED:
             return
         self._server.total_requests += 1
@@ -211,7 +211,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._next()
 
     def _next(self) -> None:
-        """On to the next request, or to the end of the one that is answered, or of the connection."""
+        """Go on to the next request, to the rest of this one's body, or to the end of the connection."""
         exchange = cast("Exchange", self._exchange)
         if not exchange.keep_alive or exchange.error is not None:
             self._end("finished")
@@ -230,7 +230,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._read_body(self._incoming.take())
 
     def _break_off(self, error: AppError) -> None:
-        """What arrives will never be a request. An exchange that already answers is told, and has the last word."""
+        """What arrives can never become a request. An exchange that is already answering is told, and answers last."""
         exchange = self._exchange
         if self.state is DISCARDING:
             self._end("refused")
@@ -242,12 +242,12 @@ class HttpProtocol(asyncio.BufferedProtocol):
             exchange.break_off(error)
 
     def _refuse(self, error: AppError) -> None:
-        """The last answer: what came is no request."""
+        """Answer a malformed request; the connection then closes."""
         self.outgoing.write(encode_answer(error_answer(error), self.always(), keep_alive=False))
         self._end("timeout" if isinstance(error, RequestTimeout) else "refused")
 
     def _end(self, reason: str) -> None:
-        """Close, but not over what is still coming: the answer would be reset away with it (RFC 9112, section 9.6)."""
+        """Close, but not while data is still arriving: that would reset the answer (RFC 9112, section 9.6)."""
         self._reason = reason
         is_whole = self._exchange is not None and self._exchange.is_complete and not self._incoming
         self._incoming.take()
@@ -259,14 +259,14 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._transport.write_eof()
 
     def abort(self, reason: str) -> None:
-        """Close at once; what was not read is gone."""
+        """Close at once; whatever the client has not read is lost."""
         self._reason = reason
         self.state = CLOSED
         self._deadline.never()
         self._transport.abort()
 
     def _expire(self) -> None:
-        """The state has lasted too long."""
+        """The time limit of the state has passed."""
         match self.state:
             case State.IDLE:
                 self.abort("drained" if self._is_draining else "idle")
@@ -287,7 +287,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._deadline.after(seconds)
 
     def _answer_in_time(self) -> None:
-        """The answer takes as long as it takes; its reader does not."""
+        """Stop the timer while the answer is made; only its reader has a time limit."""
         self.state = ANSWERING
         if self.outgoing.is_full:
             self._deadline.after(self._unread_seconds())
@@ -295,7 +295,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._deadline.never()
 
     def _unread_seconds(self) -> float:
-        """How long its client may leave an answer unread. When the replica stops, nobody waits for who reads slowly."""
+        """How long the client may leave an answer unread; when the replica stops, nobody waits for slow readers."""
         if not self._is_draining:
             return bounds.UNREAD_SECONDS
         is_long = self._exchange is not None and self._exchange.is_long

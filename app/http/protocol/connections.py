@@ -1,4 +1,4 @@
-"""What the connections of one replica share: a buffer to read into, and the bound on answers that nobody reads."""
+"""State shared by a replica's connections: a read buffer, and the limit on unread answers."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,14 +12,14 @@ class Stalled(Protocol):
     """A connection whose client does not read."""
 
     def abort(self, reason: str) -> None:
-        """It is closed, and what it held is gone."""
+        """Close it and drop what it holds."""
 
 
 class Connections:
-    """One for each replica. count: told why each connection ended.
+    """One for each replica. count: called with the reason each connection ended for.
 
-    buffer: what a read fills; it is copied before the loop reads from another connection. stalled: who does not
-    read, and the bytes that each of them holds; whoever has held them longest stands first.
+    buffer: filled by a read, and copied before the loop reads from another connection. stalled: connections whose
+    client does not read, with the bytes each holds, longest first.
     """
 
     def __init__(self, count: Callable[[str], None] = lambda _: None, unread_bytes: int = UNREAD_BYTES) -> None:
@@ -33,7 +33,7 @@ class Connections:
         self._encoded = b""
 
     def stall(self, connection: Stalled, held: int) -> None:
-        """The client has stopped reading; if all together hold too much, those that hold it longest are closed."""
+        """The client has stopped reading; if all of these together hold too much, the longest-held are closed."""
         self.unread_bytes += held - self.stalled.get(connection, 0)
         self.stalled[connection] = held
         while self.unread_bytes > self._unread_max and len(self.stalled) > 1:
@@ -46,7 +46,7 @@ class Connections:
         self.unread_bytes -= self.stalled.pop(connection, 0)
 
     def encoded(self, headers: list[Header]) -> bytes:
-        """The headers that stand in every answer, as bytes; the server makes a new list of them every second."""
+        """The headers of every answer, encoded; the server makes a new list of them every second."""
         if headers is not self._headers:
             self._headers = headers
             self._encoded = b"".join(b"%b: %b\r\n" % each for each in headers)

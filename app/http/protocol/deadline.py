@@ -1,4 +1,4 @@
-"""One timer for all that a connection waits for."""
+"""One timer for everything a connection waits for."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,10 +7,10 @@ _NEVER = float("inf")
 
 
 class Deadline:
-    """Calls `expired` once the time that was set last has passed.
+    """Calls `expired` once the time set last has passed.
 
-    Setting it is a number stored: the loop's timer is moved only where it would come too late, and looks again where it
-    has come too early.
+    Setting it only stores a number: the loop's timer is moved only if it would fire too late; if it fires too early, it
+    is set again.
     """
 
     __slots__ = ("_due", "_expired", "_loop", "_tick", "_tick_at")
@@ -21,17 +21,17 @@ class Deadline:
         self._tick: asyncio.TimerHandle | None = None
 
     def after(self, seconds: float) -> None:
-        """It expires in so many seconds, whatever was set before."""
+        """Expire after this many seconds, replacing any earlier setting."""
         self._due = self._loop.time() + seconds
         if self._due < self._tick_at:
             self._schedule()
 
     def never(self) -> None:
-        """It does not expire."""
+        """Do not expire."""
         self._due = _NEVER
 
     def cancel(self) -> None:
-        """The loop holds nothing of it any more."""
+        """Cancel the loop's timer."""
         self.never()
         if self._tick is not None:
             self._tick.cancel()

@@ -18,10 +18,10 @@ _PATH = PATH.encode()
 
 
 class Dispatch:
-    """The ways on from one connection.
+    """Hands requests of one connection to the hot path or to the application.
 
-    The direct way is there where the application is Remit's own. Around any other, a middleware that has to see
-    everything perhaps, nothing is special.
+    The hot path is available only if the application is Remit's own. Another one may be a middleware that must see
+    every request, so it gets them all.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Dispatch:
             self._services = self._application.state.services
 
     def open(self, line: Line, head: Head) -> Exchange:
-        """An exchange for the request that begins so. Raises Invalid where its target is none."""
+        """An exchange for the request with this head. Raises Invalid if its target is malformed."""
         scope = None
         if self._services is None or head.target != _PATH or head.method != b"POST":
             scope = scope_of(head, self._ends, self._app_state)
         return Exchange(line, head, self._ends.peer, scope)
 
     def can_wait(self, exchange: Exchange) -> bool:
-        """Whether work on it begins when its body has come: only a call of whom this replica knows."""
+        """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows."""
         services = self._services
         return exchange.scope is None and services is not None and known_caller(services, exchange.headers) is not None
 
     def start(self, exchange: Exchange) -> None:
-        """It is being answered; if it was before, more of its body has come."""
+        """Process the request; if it is being processed already, tell it that more of its body has arrived."""
         if exchange.is_started:
             exchange.wake()
             return
@@ -61,7 +61,7 @@ class Dispatch:
         self._tasks.add(exchange.task)
 
     async def _answer(self, exchange: Exchange) -> None:
-        """The exchange has its answer, whatever is raised on the way to it."""
+        """The exchange gets an answer, whatever is raised while it is made."""
         try:
             if exchange.scope is None:
                 exchange.finish(await respond(cast("Services", self._services), exchange))

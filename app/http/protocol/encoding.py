@@ -1,4 +1,4 @@
-"""An answer as bytes."""
+"""Encoding an answer as bytes."""
 
 from http import HTTPStatus
 from typing import Final
@@ -10,7 +10,7 @@ CLOSE: Final = b"connection: close\r\n"
 
 
 def encode_answer(answer: Answer, always: bytes, *, keep_alive: bool) -> bytes:
-    """The bytes of an answer that is complete. always: headers that every answer has, encoded."""
+    """The bytes of a complete answer. always: the headers of every answer, encoded."""
     parts = [STATUS_LINES[answer.status], always]
     for name, value in answer.headers:
         parts += (name, b": ", value, b"\r\n")

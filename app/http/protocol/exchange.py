@@ -1,4 +1,4 @@
-"""One request and its answer: what the hot path is handed as a call, and an ASGI application as three functions."""
+"""One request and its answer: a call for the hot path, three functions for an ASGI application."""
 
 import asyncio
 import logging
@@ -24,12 +24,12 @@ _breaks_a_line = re.compile(rb"[\r\n\0]").search
 
 
 class Line(Protocol):
-    """What an exchange needs of its connection."""
+    """What an exchange needs from its connection."""
 
     outgoing: Outgoing
 
     def want_body(self) -> None:
-        """More of the body is waited for."""
+        """Ask for more of the body."""
 
     def keeps_open(self, exchange: "Exchange") -> bool:
         """Whether another request may follow this one."""
@@ -45,11 +45,11 @@ class Line(Protocol):
 
 
 class Exchange:
-    """A request that is coming or has come, and as much of its answer as has left.
+    """A request, arriving or complete, and what has been sent of its answer.
 
-    received: of the body, and not taken yet. is_complete: all of the body has come. error: why it never will.
-    owed: bytes of the answer that were announced and have not been handed to the connection. scope: what an application
-    is told of the request, None for a call of the hot path.
+    received: body bytes not taken yet. is_complete: all of the body has arrived. error: why it never will.
+    owed: announced bytes of the answer not yet handed to the connection. scope: the ASGI scope, None for a call of the
+    hot path.
     """
 
     received: bytes | bytearray = b""
@@ -70,7 +70,7 @@ class Exchange:
         self.scope = scope
 
     def feed(self, data: bytes) -> bytes:
-        """Take what belongs to the body; what follows it is returned. Raises Invalid or HeadTooLarge."""
+        """Take the bytes that belong to the body; return those that follow it. Raises Invalid or HeadTooLarge."""
         length = self.head.length
         if self._rest is None:
             if 0 <= length <= len(data):
@@ -83,55 +83,55 @@ class Exchange:
         return after
 
     def drop_received(self) -> None:
-        """Nobody takes it any more."""
+        """Drop the received bytes; nobody will take them."""
         if self.received:
             self.received = bytearray()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits for more of the body now."""
+        """Whether somebody is waiting for more of the body."""
         return self._waiter is not None
 
     @property
     def rest_is_short(self) -> bool:
-        """What is still to come of the body, if anything, is worth waiting for when the answer has been sent."""
+        """Whether the rest of the body, if any, is short enough to wait for after the answer."""
         if self.is_complete:
             return True
         return self.error is None and self._rest is not None and self._rest.left <= REST_BYTES
 
     @property
     def is_long(self) -> bool:
-        """Whether its answer is a stream or an export, which ends when the replica stops and is not waited for."""
+        """Whether its answer is a stream or an export: it is not waited for when the replica stops."""
         return self.scope is not None and OPEN_ANSWER in self.scope["state"]
 
     def wake(self) -> None:
-        """Something has come, or never will."""
+        """More has arrived, or never will."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def break_off(self, error: AppError) -> None:
-        """Nothing more of the body comes."""
+        """Nothing more of the body will arrive."""
         self.error = error
         self.wake()
 
     def end_requests(self) -> None:
-        """The client sends no more, and may be gone."""
+        """The client has closed its sending side, and may be gone."""
         if self.scope is not None:
             self.scope["extensions"][HALF_CLOSED].set()
 
     def lose(self) -> None:
-        """The client is gone: nothing comes and nothing is sent any more."""
+        """The client is gone: nothing arrives and nothing is sent any more."""
         self.is_gone = True
         self.break_off(Invalid.at("$", "the body ended before it was complete"))
 
     @property
     def most(self) -> int:
-        """Bytes that the body has, if all of it has come or they are announced; else more than any may have."""
+        """The size of the body if it is complete or announced; otherwise more than any body may have."""
         return len(self.received) if self.is_complete else self.head.length if self.head.length >= 0 else ANY_LENGTH
 
     async def body(self, max_bytes: int) -> bytes:
-        """The whole body. Raises PayloadTooLarge as soon as it is, or what has broken it off."""
+        """The whole body. Raises PayloadTooLarge as soon as it is too large, or the error that broke it off."""
         while not self.is_complete:
             if self.error is not None:
                 raise self.error
@@ -145,7 +145,7 @@ class Exchange:
         return whole
 
     async def receive(self) -> dict[str, Any]:
-        """ASGI: the next part of the body, then nothing until the client has gone or the answer is complete."""
+        """ASGI receive: the next part of the body, then nothing until the client is gone or the answer complete."""
         while self._was_told_all or not (self.received or self.is_complete):
             if self.is_answered or self.error is not None:
                 return {"type": "http.disconnect"}
@@ -164,7 +164,7 @@ class Exchange:
         await self._waiter
 
     def finish(self, answer: Answer) -> None:
-        """The answer as a whole, in one write."""
+        """Send the whole answer in one write."""
         if self.is_gone:
             return
         self._begin()
@@ -174,10 +174,10 @@ class Exchange:
         self._end()
 
     async def send(self, message: Any) -> None:
-        """ASGI: a part of the answer. It returns when the client has read enough of what was sent before."""
+        """ASGI send: a part of the answer. It returns when the client has read enough of the earlier parts."""
         await self._line.outgoing.drain()
         if self.is_gone:
-            # An application that sends on and on and never listens must not keep the loop.
+            # An application that sends without ever awaiting must not block the loop.
             await asyncio.sleep(0)
             return
         kind = message["type"]
@@ -201,7 +201,7 @@ class Exchange:
                 raise RuntimeError("a header of the answer holds the end of a line")
             name = given.lower()
             if name in {b"connection", b"transfer-encoding"}:
-                continue  # how the answer is framed is decided here
+                continue  # the framing of the answer is decided here
             if name == b"content-length":
                 has_length, self.owed = True, int(value)
             parts += (name, b": ", value, b"\r\n")
@@ -211,7 +211,7 @@ class Exchange:
             self._is_chunked = True
             parts.append(b"transfer-encoding: chunked\r\n")
         else:
-            self._is_open_ended = not has_length  # of HTTP/1.0: the answer ends with the connection
+            self._is_open_ended = not has_length  # HTTP/1.0: the answer ends with the connection
         return b"".join((*parts, b"\r\n"))
 
     def _send_body(self, body: bytes, *, is_last: bool) -> None:
@@ -243,7 +243,7 @@ class Exchange:
         self._line.answered()
 
     def fail(self, error: Exception) -> None:
-        """What was raised is logged, and answered where nothing has left yet."""
+        """Log the exception, and answer if nothing has been sent yet."""
         problem = unexpected(error)
         if self.is_answered or self.is_gone:
             return

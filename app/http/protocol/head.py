@@ -1,7 +1,7 @@
 """The head of a request by the grammar of RFC 9112, and nothing looser.
 
-Whatever two readers could end in different places is refused (RFC 9112, section 11.2): bare CR or LF, folded lines,
-blanks around a name, lengths that are repeated or stand beside a coding.
+Anything that two parsers could end in different places is refused (RFC 9112, section 11.2): bare CR or LF, folded
+lines, blanks around a name, and lengths that are repeated or combined with a transfer coding.
 """
 
 import re
@@ -14,7 +14,7 @@ from app.http.answers import Header
 from app.http.protocol.bounds import FIELDS_MAX, HEAD_BYTES
 
 CHUNKED: Final = -1
-"""The length of a body that says itself where it ends."""
+"""The length of a chunked body, which marks its own end."""
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 # Possessive (++, *+): a line that does not match is refused in one pass, whatever is in it.
@@ -30,10 +30,10 @@ _ONCE = _SPECIAL - {b"connection", b"expect"}
 
 
 class Head(Struct, frozen=True):
-    """A request line and its fields. Names are lower case, values without the blanks around them.
+    """A request line and its fields. Names are lower case, values without surrounding blanks.
 
-    length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client does not mind
-    another request on this connection. expects: it waits for `100 Continue`.
+    length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client accepts another
+    request on this connection. expects: it waits for `100 Continue`.
     """
 
     method: bytes
@@ -47,20 +47,20 @@ class Head(Struct, frozen=True):
 
 
 def require_beginning(part: bytes | bytearray, seen: int) -> None:
-    """Raise Invalid if no head begins so; `seen` bytes of it have been looked at before."""
+    """Raise Invalid if no head can begin like this; the first `seen` bytes were checked before."""
     if not _may_begin(part[: _LONGEST_METHOD + 1]) or _never(part, max(0, seen - 1)):
         raise not_http()
 
 
 def read_head(raw: bytes) -> Head:
-    """The head whose lines `raw` holds, less the empty one. Raises Invalid or HeadTooLarge."""
+    """The head whose lines are in `raw`, without the final empty line. Raises Invalid or HeadTooLarge."""
     if len(raw) > HEAD_BYTES:
         raise HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes")
     line = _request_line(raw)
     if line is None:
         raise not_http()
     fields = _fields(raw, line.end())
-    # Each match is a line of its own, so as many matches as lines mean that every line is a field.
+    # Each match is one line, so an equal number of matches and lines means that every line is a field.
     if len(fields) != raw.count(b"\n") - 1:
         raise _invalid("a line of the head is no header: a name, a colon and a value without control characters")
     if len(fields) > FIELDS_MAX:
@@ -71,7 +71,7 @@ def read_head(raw: bytes) -> Head:
 
 
 def require_fields(line: bytes) -> None:
-    """Raise Invalid unless the line, its end included, is a field; of a trailer no more is asked."""
+    """Raise Invalid unless the line, its end included, is a field; trailers are checked no further."""
     if not _fields(line):
         raise _invalid("a trailer is no header: a name, a colon and a value without control characters")
 
@@ -101,7 +101,7 @@ def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], siz
 
 
 def _length_of(special: dict[bytes, bytes], minor: int) -> int:
-    """Where the body ends: RFC 9112, section 6.3."""
+    """The length of the body: RFC 9112, section 6.3."""
     coding, length = special.get(b"transfer-encoding"), special.get(b"content-length")
     if coding is not None:
         if length is not None:

@@ -1,4 +1,4 @@
-"""What comes on a connection, no faster than it is wanted."""
+"""Incoming bytes of a connection, read only as fast as they are used."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ _blank_lines = re.compile(rb"(?:\r\n)++").match
 class Incoming:
     """The reading half of a connection: bytes that belong to no request yet.
 
-    A head of up to 2 KiB is remembered: clients say the same again and again.
+    A head of up to 2 KiB is cached with its parsed form: clients repeat theirs.
     """
 
     __slots__ = ("_bytes", "_is_paused", "_kept", "_kept_raw", "_seen", "_transport")
@@ -39,12 +39,12 @@ class Incoming:
             self._bytes = data
 
     def take(self) -> bytes:
-        """All of it."""
+        """Take all bytes."""
         taken, self._bytes, self._seen = bytes(self._bytes), b"", 0
         return taken
 
     def take_head(self) -> Head | None:
-        """The next head, once all of it has come. Raises Invalid or HeadTooLarge, as soon as it can be none."""
+        """Take the next head, once it is complete. Raises Invalid or HeadTooLarge as soon as it cannot become one."""
         if self._bytes[:1] == b"\r":
             self._drop_blank_lines()
             if self._bytes == b"\r":
@@ -62,7 +62,7 @@ class Incoming:
         return head
 
     def _drop_blank_lines(self) -> None:
-        """Before a request they are nothing: RFC 9112, section 2.2."""
+        """Drop blank lines before a request (RFC 9112, section 2.2)."""
         if blank := _blank_lines(self._bytes):
             self._bytes, self._seen = self._bytes[blank.end() :], 0
 
@@ -73,13 +73,13 @@ class Incoming:
             raise HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes")
 
     def pause(self) -> None:
-        """Nothing more is read."""
+        """Stop reading."""
         if not self._is_paused:
             self._is_paused = True
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """It is read on."""
+        """Resume reading."""
         if self._is_paused and not self._transport.is_closing():
             self._is_paused = False
             self._transport.resume_reading()

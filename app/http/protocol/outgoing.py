@@ -1,4 +1,4 @@
-"""What leaves on a connection, no faster than its client reads."""
+"""Outgoing bytes of a connection, written only as fast as the client reads."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from app.http.protocol.connections import Connections, Stalled
 
 
 class Outgoing:
-    """The writing half of a connection. It is full while a transport holds more than its high-water mark, 64 KiB."""
+    """The writing half of a connection. It is full while the transport holds more than its high-water mark, 64 KiB."""
 
     __slots__ = ("_owner", "_room", "_shared", "_transport", "is_full")
 
@@ -16,7 +16,7 @@ class Outgoing:
         self.is_full = False
 
     def write(self, *parts: bytes) -> None:
-        """They leave, or are dropped where nobody is left to read them."""
+        """Write the bytes; if the connection is closed, drop them."""
         if self._transport.is_closing():
             return
         if len(parts) == 1:
@@ -25,12 +25,12 @@ class Outgoing:
             self._transport.writelines([part for part in parts if part])
 
     async def drain(self) -> None:
-        """There is room, or nobody left to make some."""
+        """Wait until there is room, or the connection is closed."""
         if self._room is not None:
             await self._room.wait()
 
     def fill(self, owed: int) -> None:
-        """The client does not read what has been written. owed: bytes that will follow, and are held elsewhere."""
+        """The client does not read what was written. owed: bytes still to follow, held elsewhere."""
         self.is_full = True
         self._room = self._room or asyncio.Event()
         self._room.clear()

@@ -4,25 +4,25 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a connection stands. One request is under way at a time, so one state says it all."""
+    """The state of a connection. One request is under way at a time, so one state suffices."""
 
     IDLE = "idle"
-    """A request is waited for."""
+    """Waiting for a request."""
     HEAD = "head"
-    """The rest of a head is waited for."""
+    """Waiting for the rest of a head."""
     BODY = "body"
-    """The rest of a body is waited for; who answers may be at work already."""
+    """Waiting for the rest of a body; the request may already be processed."""
     ANSWERING = "answering"
-    """The request has come, or was broken off after work on it began, and its answer is being made."""
+    """The request has arrived, or broke off after processing began; its answer is being made."""
     UNREAD = "unread"
-    """The answer is complete, and the client has yet to read it."""
+    """The answer is complete, but the client has not read it yet."""
     DISCARDING = "discarding"
-    """The answer was given before all of the body had come; the rest of that is dropped."""
+    """The answer was sent before all of the body had arrived; the rest of the body is dropped."""
     LINGERING = "lingering"
-    """The last answer is on its way; what still comes is dropped until the client closes."""
+    """The last answer is on its way; anything that arrives is dropped until the client closes."""
     CLOSED = "closed"
-    """It has ended."""
+    """Closed."""
 
 
-# By name: an attribute of an enumeration takes Python 3.11 five times as long, and the hot path looks at ten.
+# Bound to names: access to an enumeration's attribute takes Python 3.11 five times as long, and the hot path makes ten.
 IDLE, HEAD, BODY, ANSWERING, UNREAD, DISCARDING, LINGERING, CLOSED = State

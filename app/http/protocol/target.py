@@ -1,4 +1,4 @@
-"""What a request is for, in whichever form RFC 9112 lets it be written, and what an application is told of it."""
+"""The target of a request, in each form that RFC 9112 allows, and the ASGI scope made from it."""
 
 import asyncio
 import re
@@ -12,12 +12,13 @@ _absolute = re.compile(rb"https?://[^/?]*([^?]*)(?:\?(.*))?", re.IGNORECASE).ful
 
 
 HALF_CLOSED = "half_closed"
-"""An extension of ASGI: an event that is set when the client sends no more. It may be gone altogether, and only writing
-tells; an answer that is silent for long writes something then."""
+"""An ASGI extension: an event that is set when the client closes its sending side. Whether it is gone altogether shows
+only when something is written, so a long-silent answer then writes something.
+"""
 
 
 class Ends(NamedTuple):
-    """The two ends of a connection: address and port, None for an end without one."""
+    """The two ends of a connection: address and port, None where unknown."""
 
     client: tuple[str, int] | None
     server: tuple[str, int] | None
@@ -36,7 +37,7 @@ def _end(name: Any) -> tuple[str, int] | None:
 
 
 def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
-    """What an ASGI application is told of a request. Raises Invalid where the target is none."""
+    """The ASGI scope of a request. Raises Invalid if the target is malformed."""
     raw_path, query = split_target(head)
     return {
         "type": "http",
@@ -57,7 +58,7 @@ def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_target(head: Head) -> tuple[bytes, bytes]:
-    """The path of a request as it is written, and the query behind it (RFC 9112, section 3.2). Raises Invalid."""
+    """The path of a request as written, and its query (RFC 9112, section 3.2). Raises Invalid."""
     target = head.target
     if head.method == b"CONNECT":
         raise Invalid.at("HTTP", "CONNECT asks for a tunnel, and there is none here")

@@ -1,7 +1,6 @@
-"""One example of everything that goes in or out, shown in the OpenAPI document and on /docs.
+"""One example of every request and answer body, shown in the OpenAPI document and on /docs.
 
-A file has the examples of one resource. Tests decode those that go in and compare those that come out with what the
-service answers.
+Each file has the examples of one resource. Tests decode the requests, and compare the answers with the service's own.
 """
 
 from types import ModuleType

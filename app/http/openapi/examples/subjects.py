@@ -1,4 +1,4 @@
-"""Who and what the examples are about: one agent, its policy, and a call that people have to approve."""
+"""The subjects of the examples: one agent, its policy, and a call that people have to approve."""
 
 from typing import Any
 

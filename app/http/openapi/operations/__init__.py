@@ -1,7 +1,7 @@
 """Every operation of the API, one entry each: the OpenAPI document and /docs are made from this table.
 
-A file has the operations of one resource. A test compares the table with the application's routes: a route without an
-entry fails, and so does an entry without one.
+Each file has the operations of one resource. A test compares the table with the application's routes, in both
+directions.
 """
 
 from app.http.openapi.operations.agents import AGENTS

@@ -53,8 +53,8 @@ AGENTS = (
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
-            "Only the fields that are given change; `{}` changes nothing. The status `revoked` is final. An alias that "
-            "it gives away names the agent that takes it from the next decision on."
+            "Only the given fields change; `{}` changes nothing. The status `revoked` is final. An alias that is "
+            "taken from the agent names its new agent from the next decision on."
         ),
     ),
     Operation(
@@ -78,9 +78,10 @@ AGENTS = (
         answer=AgentTools,
         errors=(AgentNotFound,),
         description=(
-            "Every tool that is known of, in the order of their names, and what becomes of the agent's calls of it "
-            "without knowing their parameters. `allowed` and `denied` are said only where they are certain. Nothing is "
-            "taken or logged. A key of the scope `authorize` asks about the agents that it may ask decisions for."
+            "Every known tool, sorted by name, with the result that the agent's calls would get, before their "
+            "parameters are known. `allowed` and `denied` are returned only where they are certain. Nothing is "
+            "counted or logged. A key with the scope `authorize` may ask about the agents for which it may ask "
+            "decisions."
         ),
         further_scopes=(Scope.AUTHORIZE,),
     ),

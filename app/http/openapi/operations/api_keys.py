@@ -18,7 +18,7 @@ API_KEYS = (
         answer=CreatedApiKey,
         request_headers=(CHANGE_REASON,),
         errors=(AgentNotFound, LimitReached),
-        description="The raw key is in this answer and nowhere else, ever.",
+        description="The raw key is in this answer and never shown again.",
     ),
     Operation(
         "GET",
@@ -40,9 +40,8 @@ API_KEYS = (
         request_headers=(CHANGE_REASON,),
         errors=(ApiKeyNotFound, LastAdminKey),
         description=(
-            "Every request that is sent with it after the answer gets 401, from every replica. The last key that is "
-            "valid and has the scope `admin` is kept (409) unless `force=true` insists: without one, only the "
-            "console can make another."
+            "Every later request with it gets 401, from every replica. The last valid key with the scope `admin` is "
+            "kept (409) unless you pass `force=true`: without one, only the console can make another."
         ),
     ),
 )

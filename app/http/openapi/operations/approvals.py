@@ -38,7 +38,7 @@ APPROVALS = (
     Operation(
         "GET",
         "/v1/approvals",
-        "List what waits for people, and what they said",
+        "List approvals, waiting and decided",
         READ,
         "Approvals",
         query=APPROVAL_FILTERS,
@@ -57,8 +57,8 @@ APPROVALS = (
         media=("text/event-stream",),
         request_headers=(LAST_APPROVAL_EVENT_ID,),
         description=(
-            "Each approval as it becomes another, under the name of its status: from the Last-Event-ID on, or from "
-            "now on. It ends when the key is revoked and when the replica stops; then connect again."
+            "One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from "
+            "now on. The stream ends when the key is revoked and when the replica stops; then connect again."
         ),
     ),
     Operation(
@@ -75,20 +75,20 @@ APPROVALS = (
     ),
     _said(
         "approve",
-        "Let the call through",
+        "Approve the call",
         ADMIN,
         body=ApproveCall,
         description=(
-            "The agent asks the same question again and is allowed, if its policies still ask for no more than this. "
-            "Never by the key that asked. Where the rule wants several people, each uses a key of their own."
+            "When the agent asks again, it is allowed, unless its policies have come to require more. The key that "
+            "asked can never approve. If the rule requires several people, each uses a key of their own."
         ),
     ),
-    _said("deny", "Refuse the call", ADMIN),
+    _said("deny", "Deny the call", ADMIN),
     _said(
         "cancel",
-        "Take back what was asked",
+        "Withdraw the request",
         READ,
-        description="Only by the key that asked.",
+        description="Only with the key that asked.",
         further_scopes=(Scope.AUTHORIZE,),
     ),
 )

@@ -36,8 +36,8 @@ AUDIT_LOG = (
         answer=list[AuditEntry],
         headers={**NEXT_CURSOR, **AUDIT_FLOOR},
         description=(
-            "All filters that are given must match. Every decision whose answer somebody has seen is found, on every "
-            "replica. A page has up to 4 MiB; without `X-Next-Cursor` it is the last."
+            "All given filters must match. Every decision already answered is found, on every replica. A page has up "
+            "to 4 MiB; the last page has no `X-Next-Cursor`."
         ),
     ),
     Operation(
@@ -53,14 +53,14 @@ AUDIT_LOG = (
     Operation(
         "GET",
         "/v1/audit-logs/{entry_id}/explanation",
-        "Explain a decision of the past",
+        "Explain a past decision",
         READ,
         "Audit log",
         errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
         answer=PastExplanation,
         description=(
-            "What the policies of that time had to do with it, as they were between two entries of the log. What "
-            "the log does not hold is `unknown` and never guessed. 410 once one of them has changed too often since."
+            "The part of each policy in the decision, as the policies stood when its entry was written. What the log "
+            "does not hold is `unknown`, never guessed. 410 if a policy has changed too often since then."
         ),
     ),
     Operation(
@@ -75,10 +75,10 @@ AUDIT_LOG = (
         media=("application/x-ndjson", "text/csv; charset=utf-8"),
         headers={"Content-Disposition": "A name for the file."},
         description=(
-            "One JSON object a line, or CSV with `format=csv`; compressed where Accept-Encoding has gzip. The last "
-            'record is `{"end": …}` or a row that begins with `#end`: a file without it is not whole, for the store '
-            "went away or retention dropped what was to come; ask again. In CSV, a "
-            "cell that a spreadsheet would run as a formula has an apostrophe before it."
+            "One JSON object per line, or CSV with `format=csv`; compressed if Accept-Encoding names gzip. The last "
+            'record is `{"end": …}`, or a row that begins with `#end`: a file without it is incomplete, because the '
+            "store became unavailable or retention dropped entries still to come; ask again. In CSV, a cell that a "
+            "spreadsheet would run as a formula is preceded by an apostrophe."
         ),
     ),
     Operation(
@@ -92,10 +92,10 @@ AUDIT_LOG = (
         media=("application/x-ndjson",),
         errors=(AgentNotFound, TooManyReplays, AuditLogDamaged),
         description=(
-            "Judges the calls of a span of the log once more, by the draft, with rate limits and budgets counted on "
-            "the log's own timeline, and reports which results flip. The answer is one JSON object a line: progress, "
-            "samples as they are found, and last the report; an answer without it is not whole. Calls that cannot be "
-            "judged are counted and never guessed. Nothing is taken, logged or changed."
+            "Judges the logged calls of a span of time again by the draft, with rate limits and budgets counted on "
+            "the log's own timeline, and reports which results flip. The answer is one JSON object per line: "
+            "progress, samples as they are found, and last the report; an answer without the report is incomplete. "
+            "Calls that cannot be judged are counted, never guessed. Nothing is taken, logged or changed."
         ),
     ),
     Operation(
@@ -111,8 +111,8 @@ AUDIT_LOG = (
         headers=AUDIT_FLOOR,
         request_headers=(LAST_EVENT_ID,),
         description=(
-            "Each event's data is an entry and its id the entry's sequence. Without Last-Event-ID it begins with what "
-            "is new; with it, the stream goes on after that event: no gap, no repetition, unless X-Audit-Floor says "
+            "Each event's data is an entry, its id the entry's sequence. Without Last-Event-ID the stream begins with "
+            "new entries; with it, it continues after that event without gap or repetition, unless X-Audit-Floor says "
             "that retention dropped what came next. It ends when the key is revoked, when the replica stops, and when "
             "retention overtakes it; then connect again."
         ),
@@ -134,9 +134,9 @@ AUDIT_LOG = (
         query=(CHECKPOINT,),
         answer=VerificationView,
         description=(
-            "Recomputes the chain from the entries, two thousand segments a request; while `complete` is false and "
-            "nothing is found, ask again with the `checkpoint` of the answer. Keep a checkpoint elsewhere and hand "
-            "it in later: a log that was rewritten as a whole is found out by that alone."
+            "Recomputes the chain from the entries, two thousand segments per request. While `complete` is false and "
+            "nothing is found, ask again with the answer's `checkpoint`. Keep a checkpoint elsewhere and pass it "
+            "later: nothing else detects a log that was rewritten as a whole."
         ),
     ),
 )

@@ -20,21 +20,21 @@ CATALOG = (
         headers=ETAG,
         request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
         description=(
-            "Takes the answer of an MCP server to `tools/list` as it is, of up to 1 MiB and 1,000 tools. All of it or "
-            "nothing is taken in, as one entry of the trail of changes. A catalogue allows nothing and denies nothing: "
+            "Accepts an MCP server's answer to `tools/list` unchanged, up to 1 MiB and 1,000 tools. All of it or "
+            "nothing is stored, as one entry of the trail of changes. A catalogue allows nothing and denies nothing: "
             "it says which tools there are."
         ),
     ),
     Operation(
         "GET",
         "/v1/catalog",
-        "List the tools that are known of, by name",
+        "List the known tools, by name",
         READ,
         "Catalogue",
         query=(LIMIT, OFFSET),
         answer=list[CatalogToolView],
         headers=ETAG,
-        description="Those of the catalogue, and those that only the sealed log has, `catalogued` being false.",
+        description="The tools of the catalogue, and with `catalogued` false those that only the sealed log has.",
     ),
     Operation(
         "GET",
@@ -61,7 +61,7 @@ CATALOG = (
     Operation(
         "DELETE",
         "/v1/catalog/tool/{tool}",
-        "Take a tool out of the catalogue",
+        "Remove a tool from the catalogue",
         ADMIN,
         "Catalogue",
         status=204,

@@ -15,9 +15,9 @@ CHANGES = (
         answer=list[Change],
         headers=NEXT_CURSOR,
         description=(
-            "Who created, updated or deleted which agent, policy or API key: written in the same step as the change, "
-            "so that none is missing and none was refused. All filters that are given must match. Ask until an answer "
-            "has no X-Next-Cursor: a page may hold fewer than `limit`."
+            "Who created, updated or deleted which agent, policy or API key. Each entry is written in the same step "
+            "as its change: none is missing, and refused changes have none. All given filters must match. Continue "
+            "until an answer has no X-Next-Cursor: a page may hold fewer than `limit`."
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Asking for decisions, in the ways there are, and reporting what became of a call."""
+"""Decisions, explanations and reported outcomes."""
 
 from app.errors import AgentNotFound, DecisionNotFound, IdempotencyConflict, IdempotencyStale, OutcomeConflict
 from app.http.api.authorize_body import AuthorizeBody
@@ -48,31 +48,31 @@ DECISIONS = (
     Operation(
         "POST",
         "/v1/explain",
-        "Ask what would be answered, and why",
+        "Explain what would be answered, and why",
         READ,
         "Policies",
         body=ExplainBody,
         answer=Explanation,
         errors=(AgentNotFound,),
         description=(
-            "What authorize would answer to this key, and what every rule of every policy has to do with it. It is the "
-            "decision itself that runs, up to the moment at which it would be written: nothing is taken, logged or "
-            "created, and no approval is asked for or used."
+            "What authorize would answer to this key, and the part of every rule of every policy in it. The decision "
+            "itself runs, up to the moment of writing: nothing is taken, logged or created, and no approval is "
+            "requested or used."
         ),
     ),
     Operation(
         "POST",
         "/v1/decisions/{decision_id}/outcome",
-        "Report what became of an allowed call",
+        "Report the outcome of an allowed call",
         READ,
         "Decisions",
         body=ReportOutcome,
         answer=CallOutcome,
         errors=(DecisionNotFound, OutcomeConflict),
         description=(
-            "Once, within 24 hours, by the key that asked; reported again, the first answer comes again. The log gets "
-            "an entry. `not_executed` gives back what the call took of limits and budgets that are `refundable`; "
-            "approvals stay used, and what the session was allowed stays remembered."
+            "Once, within 24 hours, with the key that asked; a repeated report gets the first answer again. The log "
+            "gets an entry. `not_executed` gives back what the call took from limits and budgets that are "
+            "`refundable`; approvals stay used, and the session's history stays."
         ),
     ),
 )

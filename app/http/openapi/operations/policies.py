@@ -46,14 +46,14 @@ POLICIES = (
         errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
         headers=ETAG,
         description=(
-            "It governs every decision that is asked for after the answer: those about the agent or the group that it "
-            "names; a guardrail that names neither, those about every agent of the workspace."
+            "It governs every decision requested after the answer: for the agent or the group that it names; a "
+            "guardrail that names neither, for every agent of the workspace."
         ),
     ),
     Operation(
         "POST",
         "/v1/policies/lint",
-        "Say what in policies is valid and probably not meant",
+        "Warn about rules that are valid but probably not meant",
         READ,
         "Policies",
         body=LintPolicies,
@@ -61,14 +61,14 @@ POLICIES = (
         answer=PolicyWarnings,
         errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),
         description=(
-            "The policies are taken as a set would be put, without `prune`, and judged together with what else governs "
-            "the same agents. Nothing is stored. Answers to writes carry the same warnings."
+            "The policies are treated as a set to be put, without `prune`, and judged together with everything else "
+            "that governs the same agents. Nothing is stored. Answers to writes carry the same warnings."
         ),
     ),
     Operation(
         "GET",
         "/v1/policies",
-        "List policies in the order in which they are evaluated",
+        "List policies in evaluation order",
         READ,
         "Policies",
         query=(AGENT_ID, GROUP, KIND, KEY, LIMIT, OFFSET),
@@ -99,8 +99,8 @@ POLICIES = (
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
-            "Only the fields that are given change; `{}` changes nothing. `rules` replaces the whole list. "
-            "Whom a policy governs cannot be changed."
+            "Only the given fields change; `{}` changes nothing. `rules` replaces the whole list. A policy's owner "
+            "cannot be changed."
         ),
     ),
     Operation(
@@ -124,9 +124,9 @@ POLICIES = (
         answer=DivergenceView,
         errors=(PolicyNotFound,),
         description=(
-            "How often the policy made the difference between what was answered and what would have been if the shadow "
-            "policies had been enforced. Each count rises with the entry that says so, `GET /v1/audit-logs?shadow=ID` "
-            "lists those, and every change of the policy begins anew."
+            "How often the policy made the difference between the actual result and the result if the shadow policies "
+            "had been enforced. Each count rises with the entry that records it, `GET /v1/audit-logs?shadow=ID` lists "
+            "those, and every change of the policy resets the counts."
         ),
     ),
     Operation(
@@ -139,7 +139,7 @@ POLICIES = (
         answer=list[PolicyVersionView],
         errors=(AgentNotFound, PolicyNotFound),
         description=(
-            "Who changed it, when and why, and the whole policy as it was from then on. The last 100 are kept "
+            "Who changed it, when and why, and the whole policy after the change. The last 100 are kept "
             "(`REMIT_POLICY_VERSIONS_MAX`), until the policy is deleted."
         ),
     ),
@@ -164,8 +164,9 @@ POLICIES = (
         headers=ETAG,
         request_headers=(IF_MATCH, CHANGE_REASON),
         description=(
-            "The policy becomes what it was, as a new version: nothing is undone in the trail. Without Change-Reason "
-            "that says `back to version …`. Rate limits whose tools and window are the same keep their calls."
+            "The policy is restored as a new version: nothing is removed from the trail. Without Change-Reason, the "
+            "trail says `back to version …`. Rate limits whose tools and window are the same keep their counted "
+            "calls."
         ),
     ),
 )

@@ -19,12 +19,12 @@ def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation
             answer=PolicySetView,
             errors=more,
             headers=ETAG,
-            description="As they were at one moment. The answer can be sent back with PUT.",
+            description="Read at one moment. The answer can be sent back with PUT.",
         ),
         Operation(
             "PUT",
             path,
-            f"Make a whole set of policies current at once for {whose}",
+            f"Write all policies of {whose} at once",
             ADMIN,
             "Policies",
             body=PutPolicies,
@@ -34,10 +34,10 @@ def _policy_set(path: str, whose: str, *more: type[AppError]) -> tuple[Operation
             headers=ETAG,
             request_headers=(IF_MATCH_SET, CHANGE_REASON),
             description=(
-                "All or nothing: each decision knows the policies before this or those after it, never a mix. An entry "
-                "changes the policy of its `id`; without `id` the one of its `key`, else of its name, or it makes a "
-                "new one. What does not change keeps its version, and a rate limit keeps its calls where tools and "
-                "window stay."
+                "All or nothing: each decision sees either the previous policies or the new ones, never a mixture. An "
+                "entry updates the policy with its `id`; without `id` the one with its `key`, else with its name; "
+                "otherwise it creates one. Unchanged policies keep their version, and rate limits whose tools and "
+                "window stay keep their counted calls."
             ),
         ),
     )

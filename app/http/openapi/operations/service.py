@@ -1,4 +1,4 @@
-"""The state of the service and its documents, open to everybody."""
+"""The state of the service and its documents; no key is needed."""
 
 from typing import Any
 
@@ -7,27 +7,27 @@ from app.http.api.health import Health
 from app.http.openapi.operation import HTML, PROMETHEUS, SCHEMA, Operation
 
 SERVICE = (
-    Operation("GET", "/livez", "Whether the process answers", None, "Service", answer=Health),
+    Operation("GET", "/livez", "Check that the process answers", None, "Service", answer=Health),
     Operation(
-        "GET", "/readyz", "Whether decisions can be made", None, "Service", answer=Health, errors=(StoreUnavailable,)
+        "GET", "/readyz", "Check that decisions can be made", None, "Service", answer=Health, errors=(StoreUnavailable,)
     ),
-    Operation("GET", "/metrics", "Numbers for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
+    Operation("GET", "/metrics", "Read the metrics, for Prometheus", None, "Service", answer=str, media=(PROMETHEUS,)),
     Operation("GET", "/schema/openapi.json", "This document", None, "Service", answer=dict[str, Any]),
     Operation(
         "GET",
         "/v1/policies/schema.json",
-        "Policy files as a JSON Schema",
+        "Read the JSON Schema of policy files",
         None,
         "Service",
         answer=dict[str, Any],
         media=(SCHEMA,),
         description="For editors: it completes and checks the files that `remit policy apply` takes.",
     ),
-    Operation("GET", "/docs", "This document as a page", None, "Service", answer=str, media=(HTML,)),
+    Operation("GET", "/docs", "Read this document as a page", None, "Service", answer=str, media=(HTML,)),
     Operation(
         "GET",
         "/",
-        "To the page",
+        "Redirect to the page",
         None,
         "Service",
         status=302,

@@ -20,7 +20,7 @@ def _of_one(
     errors: tuple[type[AppError], ...] = (),
     **rest: Any,
 ) -> Operation:
-    """An operation on one webhook, or on what is below it. changes: one version of it, if that is the current one."""
+    """An operation on one webhook. below: the rest of its path. changes: whether it takes If-Match."""
     if changes:
         errors, rest = (*errors, VersionConflict), {**rest, "request_headers": (IF_MATCH,)}
     path = f"/v1/webhooks/{{webhook_id}}{below}"
@@ -40,19 +40,19 @@ WEBHOOKS = (
         errors=(LimitReached,),
         headers=ETAG,
         description=(
-            "It is told of what happens from now on, at least once, signed as Standard Webhooks says. The secret is in "
-            "this answer, and in that to `rotate-secret`."
+            "It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is "
+            "only in this answer, and later in that of `rotate-secret`."
         ),
     ),
     Operation(
         "GET",
         "/v1/webhooks",
-        "List webhooks, and how far each is",
+        "List webhooks and their state",
         ADMIN,
         "Webhooks",
         answer=list[WebhookView],
     ),
-    _of_one("GET", "", "Read a webhook, and how far it is", answer=WebhookView, headers=ETAG),
+    _of_one("GET", "", "Read a webhook and its state", answer=WebhookView, headers=ETAG),
     _of_one(
         "PATCH",
         "",
@@ -61,7 +61,7 @@ WEBHOOKS = (
         answer=WebhookView,
         headers=ETAG,
         changes=True,
-        description="Only the fields that are given change; `{}` changes nothing.",
+        description="Only the given fields change; `{}` changes nothing.",
     ),
     _of_one(
         "DELETE",
@@ -69,31 +69,31 @@ WEBHOOKS = (
         "Delete a webhook",
         status=204,
         changes=True,
-        description="What waits for it is not sent any more.",
+        description="Its waiting events are not sent.",
     ),
     _of_one(
         "POST",
         "/rotate-secret",
-        "Give a webhook another secret",
+        "Rotate a webhook's secret",
         body=RotateSecret,
         answer=WebhookView,
         headers=ETAG,
         changes=True,
-        description="Until the overlap has passed each event carries a signature by each.",
+        description="During the overlap, each event carries a signature by the old secret and by the new one.",
     ),
     _of_one(
         "POST",
         "/test",
-        "Send one event at once",
+        "Send one test event now",
         body=SendTest,
         answer=Attempt,
-        description="Its type is `webhook.test`. It is sent once, and not again.",
+        description="Its type is `webhook.test`. It is sent once, without retries.",
     ),
     _of_one("GET", "/events", "List events that could not be delivered", answer=list[UnsentView]),
     _of_one(
         "POST",
         "/retry",
-        "Try parked events again",
+        "Retry parked events",
         body=RetryEvents,
         answer=Retried,
         errors=(WebhookEventNotFound,),
