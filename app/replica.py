@@ -35,7 +35,7 @@ from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client, open_client
 from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
-from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
+from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS
 from app.redis_client.urls import MasterLocator, StoreUrl
 from app.replaying.past_decisions import PastDecisions
 from app.replaying.processes import ReplayProcesses
@@ -128,7 +128,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         runner: Runner = prompt
         if where.topology != "cluster":
             server = MasterLocator(where) if where.topology == "sentinel" else url
-            scripts = (COMMIT_DECISION, COMMIT_WITH_PARTS)
+            scripts = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)
             link = PipelinedClient(server, settings.store_timeout_ms, scripts, written=metrics.sent)
             stack.push_async_callback(link.close)
             await link.open()

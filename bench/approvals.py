@@ -51,9 +51,9 @@ def measure(bench: Bench) -> list[Table]:
     further = [Row(label=label) for label in (PAGE, MEMORY, WAIT)]
     with bench.running_store("approvals") as store:
         for _ in range(bench.rounds):
-            for row, sample in zip(rows, uvloop.run(_with_services(store, _decide(store))), strict=True):
+            for row, sample in zip(rows, uvloop.run(with_services(store, _decide(store))), strict=True):
                 row.samples.append(sample)
-        page, memory = uvloop.run(_with_services(store, _look(store)))
+        page, memory = uvloop.run(with_services(store, _look(store)))
         further[0].samples.append(page)
         further[1].samples.append(memory)
         with bench.replica(store, REMIT_SECRET=SECRET) as replica:
@@ -95,7 +95,8 @@ def measure(bench: Bench) -> list[Table]:
     return [cost, waiting]
 
 
-async def _with_services(store: Store, act: Callable[[Services, Scene], Awaitable[Made]]) -> Made:
+async def with_services(store: Store, act: Callable[[Services, Scene], Awaitable[Made]]) -> Made:
+    """What `act` gives in a workspace of its own."""
     many = 10 * PENDING
     settings = Settings(
         redis_url=store.url, secret=SECRET, approvals_per_agent_max=many, approvals_max=many, store_timeout_ms=10_000
@@ -112,7 +113,8 @@ async def _with_services(store: Store, act: Callable[[Services, Scene], Awaitabl
         return await act(services, Scene(workspace_id, caller, person.id, denied_id, asked_id))
 
 
-async def _ask(services: Services, scene: Scene, agent_id: str, number: int) -> Decision:
+async def ask(services: Services, scene: Scene, agent_id: str, number: int) -> Decision:
+    """The decision on the call with this number."""
     parameters = {"order": f"A-{number}", "amount": 900, "currency": "EUR"}
     recorded = msgspec.json.encode(parameters)
     body = msgspec.json.encode({"agent_id": agent_id, "tool_name": TOOL, "parameters": parameters})
@@ -122,7 +124,7 @@ async def _ask(services: Services, scene: Scene, agent_id: str, number: int) -> 
 
 async def _asked(services: Services, scene: Scene, number: int) -> str:
     """The id of the approval that the call has."""
-    decision = await _ask(services, scene, scene.asked_id, number)
+    decision = await ask(services, scene, scene.asked_id, number)
     if decision.approval is None:
         raise RuntimeError("the call was not escalated")
     return decision.approval.id
@@ -131,12 +133,12 @@ async def _asked(services: Services, scene: Scene, number: int) -> str:
 def _decide(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
     async def act(services: Services, scene: Scene) -> list[Sample]:
         async def timed(agent_id: str, number: Callable[[int], int]) -> Sample:
-            await _ask(services, scene, agent_id, number(-1))
+            await ask(services, scene, agent_id, number(-1))
             spent_us, times = store.cpu_us(), []
             for start in range(0, CALLS, AT_ONCE):
                 began = time.perf_counter()
                 some = [number(each) for each in range(start, start + AT_ONCE)]
-                await asyncio.gather(*(_ask(services, scene, agent_id, each) for each in some))
+                await asyncio.gather(*(ask(services, scene, agent_id, each) for each in some))
                 times.append((time.perf_counter() - began) / AT_ONCE)
             spent = (store.cpu_us() - spent_us) / CALLS
             return {"store CPU us": spent, "ms each": statistics.median(times) * 1000}
@@ -161,9 +163,7 @@ def _look(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
         stream = Keyspace(scene.workspace_id).audit_stream
         before = int(store.info("memory")["used_memory"])
         for start in range(0, PENDING, 50):
-            await asyncio.gather(
-                *(_ask(services, scene, scene.asked_id, number) for number in range(start, start + 50))
-            )
+            await asyncio.gather(*(ask(services, scene, scene.asked_id, number) for number in range(start, start + 50)))
         await services.client.call("DEL", stream)
         held = int(store.info("memory")["used_memory"]) - before
         times = []
@@ -181,11 +181,11 @@ def _look(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
 def _wait(store: Store, replica: Replica) -> Sample:
     """What the replica spends on requests that wait, beyond what it spends anyway."""
 
-    async def ask(services: Services, scene: Scene) -> tuple[str, str]:
+    async def asked(services: Services, scene: Scene) -> tuple[str, str]:
         _, raw_key = await services.api_keys.create(scene.workspace_id, "waits", (Scope.READ,))
         return f"/v1/approvals/{await _asked(services, scene, 0)}?wait=60", raw_key
 
-    path, raw_key = uvloop.run(_with_services(store, ask))
+    path, raw_key = uvloop.run(with_services(store, asked))
     request = f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {raw_key}\r\n\r\n".encode()
     idle = _spent_ms(replica)
     with ExitStack() as waiting:

@@ -59,8 +59,8 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
     binary = store_binaries()[bench.store]
     samples: dict[str, Sample] = {}
     with (
-        Store(binary, bench.folder / label, bench.cores.others, wrapper=_counted(counts)) as store,
-        Replica(store.url, bench.cores.service, tree=tree, wrapper=_counted(counts)) as replica,
+        Store(binary, bench.folder / label, bench.cores.others, wrapper=counted_by(counts)) as store,
+        Replica(store.url, bench.cores.service, tree=tree, wrapper=counted_by(counts)) as replica,
     ):
         place = make_place(store.url, "hot", [PolicySketch(HOT_RULES)])
         for case, expected in CASES.items():
@@ -68,15 +68,17 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
             asyncio.run(_ask(replica.port, call, expected, WARM))
             counted = {"service": replica.worker_pids()[0], "store": store.pid}
             for pid in counted.values():
-                _control(counts, "--instr=on", pid)
+                control(counts, "--instr=on", pid)
             asyncio.run(_ask(replica.port, call, expected, COUNTED))
             for pid in counted.values():
-                _control(counts, "--instr=off", pid)
-            samples[case] = {f"{name} instructions": _taken(counts, pid) / COUNTED for name, pid in counted.items()}
+                control(counts, "--instr=off", pid)
+            samples[case] = {
+                f"{name} instructions": instructions_of(counts, pid) / COUNTED for name, pid in counted.items()
+            }
     return samples
 
 
-def _counted(folder: Path) -> list[str]:
+def counted_by(folder: Path) -> list[str]:
     """What a command is run by so that its instructions can be counted."""
     return [
         "valgrind",
@@ -88,14 +90,15 @@ def _counted(folder: Path) -> list[str]:
     ]
 
 
-def _control(folder: Path, what: str, pid: int) -> None:
+def control(folder: Path, what: str, pid: int) -> None:
+    """`callgrind_control` of the process."""
     subprocess.run(["callgrind_control", what, str(pid)], cwd=folder, stdout=subprocess.DEVNULL, check=True)
 
 
-def _taken(folder: Path, pid: int) -> int:
+def instructions_of(folder: Path, pid: int) -> int:
     """The instructions that the process took while they were counted, since this was last asked."""
     before = set(folder.iterdir())
-    _control(folder, "--dump", pid)
+    control(folder, "--dump", pid)
     (dump,) = set(folder.glob(f"{pid}.*")) - before
     return int(dump.read_text().rpartition("totals: ")[2].split()[0])
 

@@ -6,9 +6,9 @@ KEYS[1]       caller_key      hash; the key's record: gone = revoked
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
 
-RETURNS       {status, scopes, agents, session_from, time_us, expires_ms}
+RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name}
   valid       the scopes granted and the agents it is bound to, both comma-separated; agents "" = bound to none;
-              session_from "" = the context says what session a call belongs to; expires_ms "" = never
+              session_from "" = the context says what session a call belongs to; expires_ms "" = never; the key's name
   revoked     no such record; the others are ""
   expired     the key's time has passed; the others are ""
 WRITES        last use of a valid key, at most once a second
@@ -25,12 +25,12 @@ end
 local time_ms = math.floor(time_us / 1000)
 local time_text = string.format('%.0f', time_us)
 
-local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from')
-if not key[1] then return {'revoked', '', '', '', time_text, ''} end
-if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', '', '', time_text, ''} end
+local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name')
+if not key[1] then return {'revoked', '', '', '', time_text, '', ''} end
+if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', '', '', time_text, '', ''} end
 
 local since_ms = time_ms - tonumber(key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then
   redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
 end
-return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or ''}
+return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or ''}

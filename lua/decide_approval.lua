@@ -26,12 +26,14 @@ ARGV[9]       uses            how often it may be used, at most; "" = as often a
 ARGV[10]      valid_ms        how long it may be used, at most; "" = as long as the rules let it
 ARGV[11]      keep_ms         how long the record stays once nothing can become of it any more
 ARGV[12]      backlog_max     entries the stream may hold unsealed
-ARGV[13]      agent_id        of the approval, like the next five: never changed since it was asked for
+ARGV[13]      agent_id        of the approval, like all that follow: never changed since it was asked for
 ARGV[14]      tool_name
 ARGV[15]      asked_by        the key that asked
 ARGV[16]      required        how many people must approve
 ARGV[17]      max_uses        for how many calls, if nobody grants fewer
 ARGV[18]      most_valid_ms   how long a yes can be used, if nobody grants less
+ARGV[19]      policy_id       of which a rule asked
+ARGV[20]      rule            that asked, "<index> <type>"
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is the approval's, pending while more people must approve
@@ -51,7 +53,7 @@ TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 10 and #ARGV == 18, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 20, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -62,6 +64,7 @@ local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
 local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
+local policy_id, rule = ARGV[19], ARGV[20]
 
 if not time_us then
   local clock = call('TIME')
@@ -71,9 +74,9 @@ local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
-local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'policy_id', 'rule', 'uses_left',
-  'granted_ms', 'said', 'approved_by', 'asked_sequence')
-local state, version, policy_id, rule = held[1], tonumber(held[2] or 0), held[5], held[6]
+local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
+  'approved_by', 'asked_sequence')
+local state, version = held[1], tonumber(held[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
 if not caller[1] or (caller[2] and time_ms >= tonumber(caller[2])) then return refuse('revoked') end
@@ -82,7 +85,7 @@ if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') 
 if state ~= 'pending' then return refuse('decided') end
 if time_ms >= tonumber(held[3]) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
-if not of_agent[1] or tonumber(held[11] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
+if not of_agent[1] or tonumber(held[9] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
 if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
 for i = 11, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
@@ -103,7 +106,7 @@ local is_current = call('GET', approval_call) == approval_id
 local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 
 version = version + 1
-local record = {'version', version, 'said', (held[9] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
+local record = {'version', version, 'said', (held[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
   .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. key_id or ''),
   'name ' .. key_id, caller[3]}
 local function set(name, value)
@@ -113,10 +116,10 @@ end
 state = verdict
 if verdict == 'approved' then
   -- What one person has granted, the next can only narrow.
-  local uses_left = math.min(tonumber(held[7] or max_uses), uses or math.huge)
-  local granted_ms = math.min(tonumber(held[8] or most_valid_ms), valid_ms or math.huge)
+  local uses_left = math.min(tonumber(held[5] or max_uses), uses or math.huge)
+  local granted_ms = math.min(tonumber(held[6] or most_valid_ms), valid_ms or math.huge)
   set('uses_left', uses_left)
-  set('approved_by', (held[10] and held[10] .. '", "' or '') .. caller[3])
+  set('approved_by', (held[8] and held[8] .. '", "' or '') .. caller[3])
   set('granted_ms', string.format('%.0f', granted_ms))
   local _, count = string.gsub(record[6], ' ', '')
   if count < required then

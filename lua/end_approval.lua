@@ -17,9 +17,11 @@ ARGV[4]       ending          expired: only if its time has passed; cancelled: w
 ARGV[5]       reason          of the entry
 ARGV[6]       keep_ms         how long the record stays
 ARGV[7]       backlog_max     entries the stream may hold unsealed
-ARGV[8]       agent_id        of the approval, like the next two: never changed since it was asked for
+ARGV[8]       agent_id        of the approval, like all that follow: never changed since it was asked for
 ARGV[9]       tool_name
 ARGV[10]      asked_by        the key that asked
+ARGV[11]      policy_id       of which a rule asked
+ARGV[12]      rule            that asked, "<index> <type>"
 
 RETURNS       {status}
   done        the approval has ended so, and the log says it
@@ -29,20 +31,20 @@ WRITES        entry, commits, approval, open, agent_open, approval_call, events
 TIME          O(log N), N open approvals
 HOLDS         I2 no decision without its entry, I14 an approval is of one call, used as often as it says
 ]]
-assert(#KEYS == 7 and #ARGV == 10, 'ARITY')
+assert(#KEYS == 7 and #ARGV == 12, 'ARITY')
 local call = redis.call
 local approval, commits, audit_stream, open = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7]
 local entry_id, approval_id, ending, reason = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local keep_ms, backlog_max, time_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[1])
-local agent_id, tool_name, asked_by = ARGV[8], ARGV[9], ARGV[10]
+local agent_id, tool_name, asked_by, policy_id, rule = ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 
 if not time_us then
   local clock = call('TIME')
   time_us = clock[1] * 1000000 + clock[2]
 end
 local time_ms = math.floor(time_us / 1000)
-local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms', 'policy_id', 'rule')
+local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms')
 local state = held[1]
 if state ~= 'pending' and state ~= 'approved' then
   if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
@@ -60,10 +62,10 @@ local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 
 call('XADD', audit_stream, sequence .. '-0',
   'id', entry_id, 'timeMs', string.format('%.0f', time_ms), 'agentId', agent_id, 'keyId', asked_by, 'action', 'approval',
-  'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', held[5], 'rule', held[6], 'reason', reason,
+  'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule, 'reason', reason,
   'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. ending, 'approvalId', approval_id)
 call('HSET', commits, 'sequence', sequence)
-call('HSET', approval, 'status', ending, 'version', tonumber(held[2]) + 1)
+call('HSET', approval, 'status', ending, 'version', (held[2] or 1) + 1)
 call('ZREM', open, approval_id)
 call('ZREM', agent_open, approval_id)
 if is_current then call('DEL', approval_call) end

@@ -15,7 +15,7 @@ from app.errors import (
     OwnApproval,
     Unauthorized,
 )
-from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
+from app.model.approvals import OPEN, Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.model.versions import Versions
@@ -26,8 +26,8 @@ from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 
 _CHUNK = 128
-_OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 _SHOWN_NOTE = 500
+_ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms", "policy_id", "rule")
 
 
 def unknown_approval() -> ApprovalNotFound:
@@ -53,7 +53,7 @@ class Approvals:
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         found: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
-        opened = None if query.agent_id is None or query.status not in _OPEN else await self._open_ids(keyspace, query)
+        opened = None if query.agent_id is None or query.status not in OPEN else await self._open_ids(keyspace, query)
         while True:
             if opened is None:
                 newest = "+" if before is None else f"({before}"
@@ -76,7 +76,7 @@ class Approvals:
             if len(ids) < chunk:
                 return found, None
             before = ids[-1]
-            if opened is None and query.status in _OPEN:  # few of the others may be open
+            if opened is None and query.status in OPEN:  # few of the others may be open
                 opened = await self._open_ids(keyspace, query)
 
     async def decide(
@@ -125,7 +125,7 @@ class Approvals:
             "" if grant.valid_seconds is UNSET else grant.valid_seconds * 1000,
             KEEP_MS,
             self._backlog_max,
-            *(record[name] for name in ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms")),
+            *(record[name] for name in _ASKED),
         ]
         found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *ground], args)
         reply = check_reply(DECIDE_APPROVAL, found)

@@ -22,7 +22,7 @@ _CHUNK = 100
 _SOON_MAX = 100
 """What whoever makes a change waits for; a compactor ends the rest."""
 _CHANGES = 256
-_FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id")
+_FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id", "rule")
 
 
 class _Open(Struct, frozen=True):
@@ -35,6 +35,8 @@ class _Open(Struct, frozen=True):
     digest: str
     asked_sequence: int
     policies: list[str]
+    policy_id: str
+    rule: str
 
 
 class Endings:
@@ -161,7 +163,8 @@ class Endings:
                 continue
             asked_sequence = int(record.get("asked_sequence", 0))
             named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
-            held.append(_Open(approval_id, *named, asked_sequence, policies_that_asked(record)))
+            policies = policies_that_asked(record)
+            held.append(_Open(approval_id, *named, asked_sequence, policies, record["policy_id"], record["rule"]))
         return held
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
@@ -170,7 +173,7 @@ class Endings:
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
         args: list[Value] = ["", entry_id, approval.id, ending, why, KEEP_MS, self._backlog_max]
-        args += (approval.agent_id, approval.tool_name, approval.key_id)
+        args += (approval.agent_id, approval.tool_name, approval.key_id, approval.policy_id, approval.rule)
         reply = check_reply(END_APPROVAL, await self._client.run(END_APPROVAL, list(keys.values()), args))
         require_backlog(reply[0])
         return bool(reply[0] == "done")

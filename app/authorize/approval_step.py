@@ -8,6 +8,7 @@ from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
 from app.model.approvals import ApprovalStatus
 from app.model.decision_codes import NO_APPROVAL_ROOM
 from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome, Result
+from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.store.keyspace import Keyspace
@@ -53,8 +54,10 @@ def approval_keys(keyspace: Keyspace, agent_id: str, approval: ApprovalStep) -> 
     ]
 
 
-def approval_args(approval: ApprovalStep, request: AuthorizeRequest, key_id: str) -> list[Value]:
-    """The arguments of the step, in the order of the script's header. key_id: of the key that asks now."""
+def approval_args(
+    approval: ApprovalStep, request: AuthorizeRequest, caller: Caller, outcome: Outcome, decision_id: str
+) -> list[Value]:
+    """The arguments of the step, in the order of the script's header. outcome: of the call if no quota is full."""
     return [
         approval.step,
         approval.approval_id,
@@ -62,15 +65,20 @@ def approval_args(approval: ApprovalStep, request: AuthorizeRequest, key_id: str
         approval.held_version,
         "".join(f"{number} " for number in approval.full),
         approval.terms.expires_seconds * 1000,
-        _asked(approval, request, key_id) if approval.step == "ask" else "",
+        _asked(approval, request, caller, outcome, decision_id) if approval.step == "ask" else "",
         approval.agent_max,
         approval.workspace_max,
     ]
 
 
-def _asked(approval: ApprovalStep, request: AuthorizeRequest, key_id: str) -> bytes:
-    """What never changes of an approval, as `whole_record` reads it."""
-    terms = approval.terms
+def _asked(
+    approval: ApprovalStep, request: AuthorizeRequest, caller: Caller, outcome: Outcome, decision_id: str
+) -> bytes:
+    """What never changes of an approval, and what its record begins as, for `whole_record`.
+
+    Each field that the script would have to write costs the store more than all of this.
+    """
+    terms, rule = approval.terms, outcome.rule
     return msgspec.json.encode(
         {
             "agent_id": request.agent_id,
@@ -81,7 +89,13 @@ def _asked(approval: ApprovalStep, request: AuthorizeRequest, key_id: str) -> by
             "bound": msgspec.json.encode(approval.bound).decode(),
             "hides": "1" if approval.hides else "0",
             "digest": approval.digest,
-            "key_id": key_id,
+            "key_id": caller.key_id,
+            "key_name": caller.name,
+            "policy_id": outcome.policy_id or "",
+            "rule": "" if rule is None else f"{rule.index} {rule.type}",
+            "reason": outcome.reason,
+            "decisions": decision_id,
+            "lasts_ms": str(terms.expires_seconds * 1000),
             "required": str(terms.approvals),
             "valid_ms": str(terms.valid_seconds * 1000),
             "max_uses": str(terms.max_uses),

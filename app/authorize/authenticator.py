@@ -13,9 +13,9 @@ from app.store.keyspace import Keyspace, key_pointer
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is remembered (workspace, key id, scopes, what it is bound to) never changes while the key exists, so it can
-    be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again, every other endpoint
-    uses `check`. An unknown key is never remembered.
+    What is remembered (workspace, key id, name, scopes, what it is bound to) never changes while the key exists, so it
+    can be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again, every other
+    endpoint uses `check`. An unknown key is never remembered.
 
     prompt: a client that gives up as soon as a decision must; without it, `client` serves decisions too.
     """
@@ -78,13 +78,12 @@ class Authenticator:
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
-            status, scopes, agents, session_from, time_us, expires_ms = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, session_from, time_us, expires_ms, name = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 granted = frozenset(Scope(scope) for scope in scopes.split(","))
                 bound = frozenset(agents.split(",")) if agents else None
-                caller = Caller(
-                    workspace_id, key_id, granted, bound, SessionFrom(session_from) if session_from else None
-                )
+                session = SessionFrom(session_from) if session_from else None
+                caller = Caller(workspace_id, key_id, granted, bound, session, name=name)
                 self._remember(digest, caller)
                 return caller, int(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
             if status == "expired":

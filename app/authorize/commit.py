@@ -185,7 +185,7 @@ class CommitDecision:
         if plan.holds_from_us or plan.holds_until_us != FOREVER_US:
             words.add_part("interval", (), (plan.holds_from_us, plan.holds_until_us))
         if approval is not None:
-            step = approval_args(approval, request, caller.key_id)
+            step = approval_args(approval, request, caller, plan.outcome, decision_id)
             words.add_part("approvals", approval_keys(keyspace, request.agent_id, approval), step)
         if (asked := request.idempotency) is not None:
             kept = (keyspace.answer_counts(caller.key_id), keyspace.first_answer(caller.key_id, asked.key_digest))

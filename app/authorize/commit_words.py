@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.redis_client.client import Value
-from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS, Script
+from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS, Script
 
 VARYING = COMMIT_DECISION.args.index("tool_name")
 """How many arguments change from call to call; they come first."""
@@ -33,6 +33,8 @@ class CommitWords:
             return COMMIT_DECISION
         self.keys += self._part_keys
         self.settled += (*self._part_args, "".join(reversed(self._counts)))
+        if len(self._counts) == 1 and self._counts[0].startswith("approvals "):
+            return COMMIT_ASKING
         return COMMIT_WITH_PARTS
 
     def bytes_held(self) -> int:

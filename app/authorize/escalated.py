@@ -1,6 +1,7 @@
 """Calls that need a person: the commit creates their approval, joins it, or uses it."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
-from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
+from app.model.approvals import OPEN, ApprovalStatus, policies_that_asked, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.credentials import REDACTED
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -25,6 +26,7 @@ from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
 ATTEMPTS = 16
+_KNOWN_MAX = 4_096
 Commit = Callable[[Plan, ApprovalStep | None], Awaitable[Answer]]
 """Commits this plan with this step; everything else about the call is settled."""
 
@@ -58,7 +60,7 @@ class Asked(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True):
-    """The approval that a call has now, and its record; empty if it has none."""
+    """The approval that a call has now, and its record; empty if it has none, as far as is known."""
 
     id: str
     record: dict[str, str]
@@ -91,6 +93,7 @@ class EscalatedCalls:
         self._signer = signer
         self._bounds = bounds or Bounds()
         self._pool = pool or FairPool()
+        self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(
         self,
@@ -131,8 +134,10 @@ class EscalatedCalls:
         """Do what the call's approval requires, and retry while others change it or the quotas."""
         beyond: tuple[Escalation, ...] = ()
         ended = ""
+        held: Held | None = await self._recalled(asked)
         for _ in range(ATTEMPTS):
-            held = await self._held(asked)
+            if held is None:
+                held = await self._held(asked)
             asking = distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
             step = self._step(asked, held, asking, full, ended)
             plan = asked.plan
@@ -152,10 +157,11 @@ class EscalatedCalls:
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):
+                self._recall(asked.digest, answer)
                 return answer
             else:
                 asked = replace(asked, now_ms=answer.time_us // 1000)
-                ended = held.id if answer.ended else ended
+                ended, held = held.id if answer.ended else ended, None
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
 
     def _step(
@@ -186,12 +192,32 @@ class EscalatedCalls:
             workspace_max=self._bounds.workspace,
         )
 
-    async def _held(self, asked: Asked) -> Held:
-        keyspace = Keyspace(asked.workspace_id)
-        held_id = await self._read("GET", keyspace.approval_call(asked.digest)) or ""
-        if not held_id:
+    async def _recalled(self, asked: Asked) -> Held | None:
+        """What this replica takes the call's approval to be; None = the store must be asked. Only the commit knows.
+
+        A call that is new here is mostly new everywhere, so its commit goes out without a look at the store.
+        """
+        known = self._last_known.get(asked.digest)
+        if known is None:
             return Held("", {})
-        return Held(held_id, whole_record(as_record(await self._read("HGETALL", keyspace.approval(held_id)))))
+        held = await self._read_held(asked.workspace_id, known)
+        return held if held.record.get("status") in OPEN else None
+
+    def _recall(self, digest: str, answer: Answer) -> None:
+        """The newest approvals of calls that were asked about here are known by id."""
+        if isinstance(answer, Decision) and answer.approval is not None:
+            self._last_known[digest] = answer.approval.id
+            self._last_known.move_to_end(digest)
+            if len(self._last_known) > _KNOWN_MAX:
+                self._last_known.popitem(last=False)
+
+    async def _held(self, asked: Asked) -> Held:
+        held_id = await self._read("GET", Keyspace(asked.workspace_id).approval_call(asked.digest)) or ""
+        return await self._read_held(asked.workspace_id, held_id) if held_id else Held("", {})
+
+    async def _read_held(self, workspace_id: str, held_id: str) -> Held:
+        record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
+        return Held(held_id, whole_record(as_record(record)))
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

@@ -11,6 +11,7 @@ from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 
 _asked = msgspec.json.Decoder(dict[str, str])
+_BEGINS = {"version": "1", "requests": "1"}
 
 
 class ApprovalStatus(StrEnum):
@@ -22,6 +23,10 @@ class ApprovalStatus(StrEnum):
     EXPIRED = "expired"
     CANCELLED = "cancelled"
     CONSUMED = "consumed"
+
+
+OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
+"""Of an approval that can still be decided or used, as far as its time lets it."""
 
 
 class Person(Struct, frozen=True, rename="camel"):
@@ -100,11 +105,17 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def whole_record(record: dict[str, str]) -> dict[str, str]:
-    """A record of the store with a field for everything in the request.
+    """A record of the store with every field that it has or starts with.
 
-    The request never changes, so the commit writes it as one field, `asked`; earlier releases wrote separate fields.
+    The commit that asks writes most of them as one field, `asked`. A separate field has changed since, or an earlier
+    release wrote it.
     """
-    return {**_asked.decode(record["asked"]), **record} if "asked" in record else record
+    if "asked" not in record:
+        return record
+    whole = {**_BEGINS, **_asked.decode(record["asked"]), **record}
+    if "created_ms" not in whole and "expires_ms" in whole:
+        whole["created_ms"] = str(int(whole["expires_ms"]) - int(whole["lasts_ms"]))
+    return whole
 
 
 def policies_that_asked(record: Mapping[str, str]) -> list[str]:

@@ -51,6 +51,7 @@ class Caller(Struct, frozen=True):
     agents: ids of the only agents it may ask decisions for; None = all.
     session_from: None = `context.session` says which session a call belongs to.
     asks_for_all: whether it may ask for decisions about every agent; the hot path then checks no further.
+    name: of the key.
     """
 
     workspace_id: str
@@ -59,6 +60,7 @@ class Caller(Struct, frozen=True):
     agents: frozenset[str] | None = None
     session_from: SessionFrom | None = None
     asks_for_all: bool = False
+    name: str = ""
 
     def __post_init__(self) -> None:
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))

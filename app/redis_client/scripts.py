@@ -92,15 +92,19 @@ def _numbered(name: str, kind: str, words: list[tuple[str, str, str]]) -> tuple[
 _BY_NAME = {path.stem: parse_script(path.stem, path.read_text()) for path in sorted(LUA.glob("*.lua"))}
 COMMIT_PARTS = read_parts(LUA / "commit_decision", _BY_NAME["commit_decision"].text)
 """What a commit can have besides; `commit_with_parts` is the script for those that have some of it."""
-_BY_NAME["commit_with_parts"] = parse_script(
-    "commit_with_parts",
-    with_parts("commit_with_parts", _BY_NAME["commit_decision"].text, COMMIT_PARTS),
-    tuple(COMMIT_PARTS.values()),
-)
+_COMMITS = {
+    "commit_with_parts": COMMIT_PARTS,
+    # For those that only ask people, which would run what they need not for a tenth of their time in the store.
+    "commit_asking": {name: COMMIT_PARTS[name] for name in ("parts", "approvals")},
+}
+for _name, _parts in _COMMITS.items():
+    _text = with_parts(_name, _BY_NAME["commit_decision"].text, _parts)
+    _BY_NAME[_name] = parse_script(_name, _text, tuple(_parts.values()))
 SCRIPTS = tuple(_BY_NAME.values())
 
 ADVANCE_OUTBOX = _BY_NAME["advance_outbox"]
 CHECK_KEY = _BY_NAME["check_key"]
+COMMIT_ASKING = _BY_NAME["commit_asking"]
 COMMIT_DECISION = _BY_NAME["commit_decision"]
 COMMIT_WITH_PARTS = _BY_NAME["commit_with_parts"]
 DECIDE_APPROVAL = _BY_NAME["decide_approval"]

@@ -16,7 +16,8 @@ ARGV[p+3]     held_id         what approval_call was when the replica read it; "
 ARGV[p+4]     held_version    version of `approval` when the replica read it; of one that is made there is none
 ARGV[p+5]     expected_full   numbers of the full quotas that the step counts with, a space after each
 ARGV[p+6]     lasts_ms        ask: how long it can be decided
-ARGV[p+7]     asked           ask: JSON of what never changes of an approval: the call, and what is asked of people
+ARGV[p+7]     asked           ask: JSON of what never changes of an approval (the call, and what is asked of people), and of
+                              what its fields are as long as the record has none of their names
 ARGV[p+8]     agent_max       ask: approvals that an agent may have open
 ARGV[p+9]     workspace_max   ask: approvals that the workspace may have open
 
@@ -42,18 +43,21 @@ local all_full = ''
 --@ full
 all_full = all_full .. i .. ' '
 --@ judge
-local became, ends_ms = '', ''
+local became, ends_ms, held = '', '', nil
 if step and result == 'escalated' and (step == 'use' or step == 'probe' or all_full ~= expected_full) then
   return {'escalates', decision_id, time_text, 0, 0, 0, all_full}
 end
 if step and result ~= 'denied' and step ~= 'probe' then
-  local overtaken = (call('GET', approval_call) or '') ~= held_id
-  local held
-  if step == 'ask' then
-    overtaken = overtaken or call('HLEN', approval) > 0
+  local overtaken
+  if step == 'ask' and held_id == '' then
+    overtaken = call('EXISTS', approval_call, approval) > 0
   else
-    held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence')
-    overtaken = overtaken or held[1] ~= held_version
+    overtaken = (call('GET', approval_call) or '') ~= held_id or step == 'ask' and call('EXISTS', approval) > 0
+  end
+  if step ~= 'ask' then
+    held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence', 'decisions',
+      'requests', 'uses_left')
+    overtaken = overtaken or (held[1] or '1') ~= held_version
     -- Who suspends an agent or revokes a key leaves no old yes behind, nor a question that could become one.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
     if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until) then
@@ -74,7 +78,7 @@ if step and result ~= 'denied' and step ~= 'probe' then
     elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
       result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason
     else
-      became, ends_ms = 'asked', string.format('%.0f', time_ms + tonumber(lasts_ms))
+      became, ends_ms = 'asked', string.format('%d', time_ms + lasts_ms)
     end
   end
   if overtaken then return {'overtaken', decision_id, time_text, 0, 0, 0, ''} end
@@ -88,23 +92,33 @@ if has_approval then
 end
 --@ write
 if became == 'asked' then
-  call('HSET', approval, 'status', 'pending', 'version', '1', 'asked', asked, 'requests', '1',
-    'policy_id', policy_id, 'rule', rule, 'reason', reason, 'key_name', call('HGET', caller_key, 'name'),
-    'asked_sequence', sequence_text, 'created_ms', time_ms_text, 'expires_ms', ends_ms, 'decisions', decision_id)
+  call('HSET', approval, 'status', 'pending', 'asked', asked, 'asked_sequence', sequence_text, 'expires_ms', ends_ms)
+  if full ~= 0 then call('HSET', approval, 'policy_id', policy_id, 'rule', rule, 'reason', reason) end
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)
   call('ZADD', agent_open, ends_ms, approval_id)
-  call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', 'pending')
-elseif became == 'attached' or became == 'used' then
-  local decisions = call('HGET', approval, 'decisions')
-  if #decisions < 3700 then call('HSET', approval, 'decisions', decisions .. ' ' .. decision_id) end
-  if became == 'attached' then call('HINCRBY', approval, 'requests', '1') end
-end
-if became == 'used' then
-  call('HINCRBY', approval, 'version', '1')
-  if call('HINCRBY', approval, 'uses_left', '-1') == 0 then
-    call('HSET', approval, 'status', 'consumed')
+  -- It is trimmed by what becomes of them: no more are pending than the workspace may have open.
+  call('XADD', events, '*', 'id', approval_id, 'status', 'pending')
+elseif has_approval then
+  local changed = {}
+  local function set(name, value)
+    changed[#changed + 1] = name
+    changed[#changed + 1] = value
+  end
+  local decisions = held[6] or approval_id
+  if #decisions < 3700 then set('decisions', decisions .. ' ' .. decision_id) end
+  local uses_left
+  if became == 'attached' then
+    set('requests', (held[7] or 1) + 1)
+  else
+    uses_left = held[8] - 1
+    set('uses_left', uses_left)
+    set('version', held[1] + 1)
+    if uses_left == 0 then set('status', 'consumed') end
+  end
+  call('HSET', approval, unpack(changed))
+  if uses_left == 0 then
     call('ZREM', open, approval_id)
     call('ZREM', agent_open, approval_id)
     call('DEL', approval_call)

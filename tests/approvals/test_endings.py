@@ -25,9 +25,9 @@ class Scene:
         self.policy = tenant.new_policy(self.agent, ASK, kind="guardrail", name="second")["id"]
         self.key = tenant.new_key(["authorize"], name="runtime")
 
-    def ask(self, client=None):
+    def ask(self, client=None, amount=5):
         """The answer to the refund, asked for with the runtime's key or by another client, on the other replica."""
-        call = {"agent_id": self.agent, "tool_name": "refund.create", "parameters": {"amount": 5}}
+        call = {"agent_id": self.agent, "tool_name": "refund.create", "parameters": {"amount": amount}}
         if client is not None:
             return client.post("/v1/authorize", json=call).json()
         with self.replica.client(self.key["key"]) as runtime:
@@ -165,6 +165,7 @@ def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
     name = f"remit:{{{scene.tenant.id}}}:approval:{first}"
 
     async def as_written_then(client):
+        await written_with_fields_apart(client, name)
         fields = msgspec.json.decode(await client.call("HGET", name, "asked"))
         del fields["policies"]
         await client.call("HDEL", name, "asked", "asked_sequence")
@@ -175,6 +176,68 @@ def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
     approve(person, first)
     in_store(scene.tenant, lambda client: suspend_and_reactivate(client, scene))
     assert scene.ask()["approval"]["id"] != first
+
+
+BEGUN_APART = ("policy_id", "rule", "reason", "decisions", "key_name")
+
+
+async def written_with_fields_apart(client, name):
+    """The record as releases wrote it that had only what never changes in `asked`."""
+    asked, expires_ms = await client.call("HMGET", name, "asked", "expires_ms")
+    fields = msgspec.json.decode(asked)
+    apart = {each: fields.pop(each) for each in BEGUN_APART} | {"version": "1", "requests": "1"}
+    apart["created_ms"] = str(int(expires_ms) - int(fields.pop("lasts_ms")))
+    apart["asked"] = msgspec.json.encode(fields)
+    await client.call("HSET", name, *(word for field in apart.items() for word in field))
+
+
+def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(scene, person):
+    """As if this release had written it: what is shown of it and of the log differs in nothing."""
+    first, second = (scene.ask(amount=amount)["approval"]["id"] for amount in (1, 2))
+    name = f"remit:{{{scene.tenant.id}}}:approval:{second}"
+    in_store(scene.tenant, lambda client: written_with_fields_apart(client, name))
+    shown = [person.get(f"/v1/approvals/{each}").json() for each in (first, second)]
+    theirs = {"id", "parameters", "parametersDigest", "decisions", "createdAt", "expiresAt"}
+    assert [shown[0][each] for each in shown[0].keys() - theirs] == [
+        shown[1][each] for each in shown[0].keys() - theirs
+    ]
+
+    for amount in (1, 2):
+        assert scene.ask(amount=amount)["result"] == "escalated"
+    for each in (first, second):
+        approve(person, each)
+    assert [scene.ask(amount=amount)["result"] for amount in (1, 2)] == ["allowed", "allowed"]
+    ended = [person.get(f"/v1/approvals/{each}").json() for each in (first, second)]
+    assert [(each["status"], each["version"], each["requests"], len(each["decisions"])) for each in ended] == [
+        ("consumed", 3, 2, 3)
+    ] * 2
+    entries = scene.tenant.log(agent_id=scene.agent)
+    steps = [
+        [(each["code"], each["policyId"], each["rule"]) for each in entries if each.get("approvalId") == approval_id]
+        for approval_id in (first, second)
+    ]
+    assert steps[0] == steps[1]
+    assert len(steps[0]) == 4
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["as written now", "with its fields apart"])
+def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, apart):
+    """The entry that says so names policy and rule, wherever the record has them."""
+    approval_id = scene.ask()["approval"]["id"]
+    name = f"remit:{{{scene.tenant.id}}}:approval:{approval_id}"
+    if apart:
+        in_store(scene.tenant, lambda client: written_with_fields_apart(client, name))
+
+    async def suspended(client):
+        await suspend_and_reactivate(client, scene)
+        await keep_house(client, scene)
+
+    in_store(scene.tenant, suspended)
+    shown = person.get(f"/v1/approvals/{approval_id}").json()
+    assert (shown["status"], shown["version"]) == ("cancelled", 2)
+    ended, asked = (each for each in scene.tenant.log(agent_id=scene.agent) if each.get("approvalId") == approval_id)
+    assert (ended["policyId"], ended["rule"]) == (asked["policyId"], asked["rule"])
+    assert ended["rule"]["type"] == "approval_required"
 
 
 def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas):

@@ -23,7 +23,7 @@ from app.model.decisions import (
     Tokens,
 )
 from app.model.keys import Caller, Scope
-from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
+from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
@@ -96,7 +96,7 @@ async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
     """As many as the header has, and no other part comes with them."""
     script, keys, args = await called(**CASES[part])
 
-    assert script is COMMIT_WITH_PARTS
+    assert script is (COMMIT_ASKING if part == "approvals" else COMMIT_WITH_PARTS)
     [(name, words)] = parts_of(script, keys, args).items()
     assert name == part
     for given, kind in zip(words, ("KEYS", "ARGV"), strict=True):

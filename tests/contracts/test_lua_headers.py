@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from app.redis_client.script_parts import parse_part, read_parts
-from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS, LUA, SCRIPTS, parse_script
+from app.redis_client.scripts import (
+    COMMIT_ASKING,
+    COMMIT_DECISION,
+    COMMIT_PARTS,
+    COMMIT_WITH_PARTS,
+    LUA,
+    SCRIPTS,
+    parse_script,
+)
 
 FILES = sorted(LUA.glob("*.lua"))
 INVARIANTS = (Path(__file__).parents[2] / "docs/invariants.md").read_text()
@@ -39,7 +47,8 @@ scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.n
 
 def test_every_script_of_the_folder_is_read():
     """Nothing in lua/ that nobody can run; parts of a script are in a folder, and it is there with and without."""
-    assert [script.name for script in SCRIPTS if script is not COMMIT_WITH_PARTS] == [path.stem for path in FILES]
+    whole = [script.name for script in SCRIPTS if script not in (COMMIT_ASKING, COMMIT_WITH_PARTS)]
+    assert whole == [path.stem for path in FILES]
     assert all(script.replies and script.width for script in SCRIPTS)
 
 
@@ -171,6 +180,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
     reading = {"XLEN", "XRANGE"}
     assert {each for each in touching if each[1] not in reading} == {
         ("commit_decision", "XADD"),
+        ("commit_asking", "XADD"),  # the same line
         ("commit_with_parts", "XADD"),  # the same line
         ("decide_approval", "XADD"),
         ("end_approval", "XADD"),
@@ -249,11 +259,15 @@ def test_a_scripts_parts_are_the_files_of_its_folder(tmp_path, parts, place, fou
             read_parts(tmp_path, text)
 
 
-def test_every_line_of_the_script_with_parts_stands_in_one_file():
+@pytest.mark.parametrize(
+    ("script", "parts"), [(COMMIT_WITH_PARTS, [*COMMIT_PARTS]), (COMMIT_ASKING, ["parts", "approvals"])]
+)
+def test_every_line_of_a_script_with_parts_stands_in_one_file(script, parts):
     """It is the script without them, line by line, and each part's code; nothing is written twice."""
     plain = [line for line in body(COMMIT_DECISION.text).splitlines() if line.strip()]
-    whole = [line for line in body(COMMIT_WITH_PARTS.text).splitlines() if line.strip()]
-    of_parts = [line for part in COMMIT_PARTS.values() for each in part.sections.values() for line in each.splitlines()]
+    whole = [line for line in body(script.text).splitlines() if line.strip()]
+    sections = [section for name in parts for section in COMMIT_PARTS[name].sections.values()]
+    of_parts = [line for each in sections for line in each.splitlines()]
     of_parts = [line for line in (re.sub(r"--.*", "", each) for each in of_parts) if line.strip()]
     assert sorted(whole) == sorted(plain + of_parts)
     left = iter(whole)

@@ -1,12 +1,12 @@
 """What a commit was called with, by the names that the headers of the script and of its parts give it."""
 
-from app.redis_client.scripts import COMMIT_PARTS, COMMIT_WITH_PARTS
+from app.redis_client.scripts import COMMIT_DECISION, COMMIT_PARTS
 
 
 def parts_of(script, keys, args):
     """The parts that a call has: name -> (its keys, its arguments), as lists; empty for the script without parts."""
     found = {}
-    if script is not COMMIT_WITH_PARTS:
+    if script is COMMIT_DECISION:
         return found
     words, keys, args = str(args[-1]).split(), list(keys), list(args[:-1])
     for name, key_count, arg_count in zip(words[::3], words[1::3], words[2::3], strict=True):
