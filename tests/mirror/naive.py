@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from encodings.idna import ToASCII
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -535,7 +536,7 @@ def sortable(value: Json) -> tuple[str, Json] | None:
 
 
 def in_directory(text: str, wanted: Json) -> str:
-    if not re.fullmatch(r"(/[\w.@+-]*)+", text) or text.startswith("//"):
+    if not re.fullmatch(r"(/[\w.@+:$~-]*)+", text) or text.startswith("//"):
         return UNJUDGED
     depth = 0
     for part in text.split("/"):
@@ -547,7 +548,10 @@ def in_directory(text: str, wanted: Json) -> str:
 
 
 def on_host(text: str, wanted: Json) -> str:
-    host = re.fullmatch(r"(?:(?i:https?|wss?|ftp)://)?([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:[/?#][!-~]*)?", text)
+    if six := re.fullmatch(r"(?:(?i:https?)://)?\[([0-9A-Fa-f:]+)\](?::[0-9]+)?/?|(::[0-9A-Fa-f]+)", text):
+        addresses = [str(ipaddress.IPv6Address(each.strip("[]"))) for each in wanted["in"] if ":" in each]
+        return verdict(str(ipaddress.IPv6Address(six[1] or six[2])) in addresses)
+    host = re.fullmatch(r"(?:(?i:https?|wss?|ftp)://)?([\w.-]+)(?::([0-9]{1,5}))?(?:[/?#][!-~]*)?", text)
     is_url = "://" in text
     if (
         not host
@@ -568,15 +572,34 @@ def in_email_domain(text: str, wanted: Json) -> str:
 
 
 def of_domain(text: str, patterns: list[str]) -> str:
-    name = text.lower().removesuffix(".")
+    try:
+        name = ".".join(map(in_ascii, text.lower().removesuffix(".").split(".")))
+        patterns = [".".join(map(in_ascii, each.split("."))) for each in patterns]
+    except UnicodeError:
+        return UNJUDGED
     if not all(re.fullmatch(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", label) for label in name.split(".")):
         return UNJUDGED
-    if "xn--" in name or re.fullmatch(r"[0-9]+|0x[0-9a-f]*", name.split(".")[-1]):
+    if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", name.split(".")[-1]):
         try:
             ipaddress.IPv4Address(name)
         except ValueError:
             return UNJUDGED
     return verdict(any(name == each or (each[:2] == "*." and name.endswith(each[1:])) for each in patterns))
+
+
+def in_ascii(label: str) -> str:
+    """The label as DNS has it. Raises UnicodeError where letters are changed on the way, by some readers or by all."""
+    if label.isascii():
+        if not label.startswith("xn--"):
+            return label
+        letters = label[4:].encode().decode("punycode")
+        if letters.isascii() or in_ascii(letters) != label:
+            raise UnicodeError
+        return label
+    by_idna, as_it_is = ToASCII(label).decode(), "xn--" + label.encode("punycode").decode()
+    if by_idna != as_it_is:
+        raise UnicodeError
+    return by_idna
 
 
 def in_networks(text: str, wanted: Json) -> str:
