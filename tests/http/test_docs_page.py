@@ -158,3 +158,11 @@ def test_text_is_shown_and_not_run():
     assert _rich("a\nb\n\n| x | y |\n|---|---|\n| `<` | 2 |") == (
         "<p>a b</p><table><tr><th>x</th><th>y</th></tr><tr><td><code>&lt;</code></td><td>2</td></tr></table>"
     )
+
+
+def test_a_search_finds_what_is_named_so_before_what_only_speaks_of_it(seen):
+    """Its script looks at the headings and the summaries that the page has; and says where it finds nothing."""
+    assert 'querySelectorAll("h3, h3 + p > b")' in SCRIPT
+    operations = len(re.findall(r"<section id=\"\w+\"><h3>.*?</h3><p><b>[^<]+</b>", page()))
+    assert operations == sum(map(len, document()["paths"].values()))
+    assert ("p", {"id": "nothing", "role": "status", "hidden": None}) in seen.elements

@@ -22,8 +22,8 @@ _EVERYWHERE = {*REQUEST_ID, *RATE}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57d0, #8ab4f8) }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr) }
-nav { position: sticky; top: 0; height: 100vh; overflow: auto; box-sizing: border-box; padding: 1rem; font-size: 13px;
-  border-right: 1px solid var(--line) }
+nav { position: sticky; top: 0; z-index: 1; height: 100vh; overflow: auto; box-sizing: border-box; padding: 1rem;
+  font-size: 13px; border-right: 1px solid var(--line) }
 nav a { display: block; padding: 2px 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
 main { padding: 1rem 2rem 6rem; max-width: 62rem }
 a { color: var(--link); text-decoration: none } a:hover { text-decoration: underline }
@@ -41,7 +41,7 @@ input, textarea { font: inherit; width: 100%; box-sizing: border-box; margin: 2p
 textarea, output { font: 13px/1.45 ui-monospace, monospace } output { display: block; white-space: pre-wrap }
 section { scroll-margin-top: 3rem; overflow-x: auto }
 @media (max-width: 50rem) {
-  body { display: block } main { padding: 1rem }
+  body { display: block } main { padding: 1rem } code { overflow-wrap: anywhere }
   nav { height: auto; max-height: 60vh; padding: .5rem 1rem; background: Canvas; border: 0;
     border-bottom: 1px solid var(--line) }
   nav a { padding: 8px 0 }
@@ -96,9 +96,10 @@ def page() -> str:
     title = escape(api["info"]["title"])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body>"
         '<nav><input id="find" type="search" placeholder="Find" aria-label="Find in this page" autocomplete="off">'
+        '<p id="nothing" role="status" hidden>Nothing here has all of these words.</p>'
         f"<details open><summary>Contents</summary>{''.join(menu)}</details></nav>"
         f'<main><h1>{title}</h1><p><a href="/schema/openapi.json">OpenAPI document</a></p>'
         f"{_rich(api['info']['description'])}"

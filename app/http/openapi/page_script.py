@@ -5,14 +5,20 @@ SCRIPT = """
 const SHOWN = 65536, narrow = matchMedia("(max-width: 50rem)");
 const find = document.getElementById("find"), key = document.getElementById("key");
 const menu = document.querySelector("nav details"), sections = [...document.querySelectorAll("main section")];
+const nothing = document.getElementById("nothing");
 const texts = new Map(sections.map(each => [each, each.textContent.toLowerCase()]));
+const heads = new Map(sections.map(each =>
+  [each, [...each.querySelectorAll("h3, h3 + p > b")].map(part => part.textContent.toLowerCase()).join(" ")]));
 
 function search(asked) {
   const words = asked.toLowerCase().split(/\\s+/).filter(Boolean);
-  for (const each of sections) each.hidden = !words.every(word => texts.get(each).includes(word));
+  const having = of => sections.filter(each => words.every(word => of.get(each).includes(word)));
+  const named = having(heads), found = new Set(named.length ? named : having(texts));
+  for (const each of sections) each.hidden = !found.has(each);
+  nothing.hidden = found.size > 0;
   for (const link of menu.querySelectorAll("a"))
     link.hidden = document.getElementById(link.hash.slice(1)).hidden;
-  for (const head of document.querySelectorAll("main h2")) head.hidden = words.length > 0;
+  for (const head of document.querySelectorAll("main h2, nav b")) head.hidden = words.length > 0;
 }
 
 async function send(form) {
