@@ -95,6 +95,24 @@ def test_a_long_module_says_why(path):
     assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
 
 
+READERS = {"http", "cli", "authorize", "replaying", "webhooks"}
+OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "take_lease"}
+"""What readers may know of `audit`: the facade, what it yields, an archive in a folder, whose turn it is to send."""
+
+
+def test_whoever_reads_the_log_asks_the_facade():
+    """`AuditLog` has all that is read of a log, so no reader needs to know what of it is sealed."""
+    named = {
+        name.name
+        for path in sorted(APP.rglob("*.py"))
+        if layer_of(path) in READERS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("app.audit")
+        for name in node.names
+    }
+    assert named == OF_THE_LOG
+
+
 def test_every_file_that_the_page_names_exists():
     """Paths in backticks are below app/ unless they begin at the root."""
     named = re.findall(r"`((?:[\w.]+/)*\w+\.(?:py|lua)|(?:\w+/)+)`", PAGE)

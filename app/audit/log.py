@@ -104,6 +104,14 @@ class AuditLog:
             if progress is not None:
                 progress(chunk.up_to - after, until - after)
 
+    def between(self, workspace_id: str, after: int, until: int) -> AsyncIterator[EntryChunk]:
+        """Yield the entries with after < sequence <= until, oldest first. Raises as `Scan.chunks` does."""
+        return Scan(self._client, workspace_id, AuditQuery()).chunks(after, until)
+
+    async def newest(self, workspace_id: str) -> int:
+        """The sequence of the newest entry; 0 if there is none."""
+        return await Scan(self._client, workspace_id, AuditQuery()).newest()
+
     async def now_ms(self) -> int:
         """The time that an entry written now would get, ms."""
         return await store_time_ms(self._client)

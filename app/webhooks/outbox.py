@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from app.approvals.approvals import Approvals
-from app.audit.follow import resumed
-from app.audit.scan import Scan
+from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
-from app.model.audit import AuditQuery
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
@@ -33,9 +31,16 @@ class Outbox:
     """Sends what a webhook is to be told, each event in the same step in which the cursor passes it."""
 
     def __init__(
-        self, client: Client, approvals: Approvals, delivery: Delivery, workspace_id: str, webhook: Webhook
+        self,
+        client: Client,
+        audit: AuditLog,
+        approvals: Approvals,
+        delivery: Delivery,
+        workspace_id: str,
+        webhook: Webhook,
     ) -> None:
         self._client = client
+        self._audit = audit
         self._approvals = approvals
         self._delivery = delivery
         self._workspace_id = workspace_id
@@ -80,15 +85,15 @@ class Outbox:
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
-        scan = Scan(self._client, self._workspace_id, AuditQuery())
-        position, newest = int(self._cursors["log"]), await scan.newest()
+        position, newest = int(self._cursors["log"]), await self._audit.newest(self._workspace_id)
         if newest > position and OF_LOG.isdisjoint(self._webhook.events):
             yield None, str(newest)
             return
-        start, floor = await resumed(self._client, self._workspace_id, position)
+        start, floor = await self._audit.resumed(self._workspace_id, position)
         if floor is not None:
             yield lost_event(self._workspace_id, position + 1, start, floor.time_ms), str(start)
-        async for chunk in scan.chunks(start, min(newest, start + _ENTRIES_AT_ONCE)):
+        until = min(newest, start + _ENTRIES_AT_ONCE)
+        async for chunk in self._audit.between(self._workspace_id, start, until):
             for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
                 found = event_of_line(line, self._webhook)
                 if found is not None:

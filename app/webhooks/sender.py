@@ -8,6 +8,7 @@ from functools import partial
 
 from app.approvals.approvals import Approvals
 from app.audit.lease import take_lease
+from app.audit.log import AuditLog
 from app.errors import AppError
 from app.model.ids import Ids
 from app.model.webhooks import Webhook
@@ -33,6 +34,7 @@ class Sender:
     def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
         self._client = client
         self._delivery = delivery
+        self._audit = AuditLog(client)
         self._approvals = Approvals(client, Ids(), backlog_max)
         self._name = secrets.token_hex(8)
         self._served: dict[str, asyncio.Task[None]] = {}
@@ -88,7 +90,7 @@ class Sender:
             log.exception("webhook %s: it is served again in a second", webhook_id)
 
     async def _send(self, workspace_id: str, webhook: Webhook, lease: str, stopped: asyncio.Event) -> None:
-        outbox = Outbox(self._client, self._approvals, self._delivery, workspace_id, webhook)
+        outbox = Outbox(self._client, self._audit, self._approvals, self._delivery, workspace_id, webhook)
         renewing = asyncio.create_task(self._renew(lease))
         try:
             if await outbox.retry_due():
