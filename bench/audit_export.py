@@ -15,7 +15,7 @@ from app.http.api.audit_export import gzipped
 from app.model.audit import AuditQuery
 from app.model.exports import Format
 from app.redis_client.client import Client, open_client
-from bench.harness.audit_data import AGENTS, PlainLog, append_and_seal, entries
+from bench.harness.audit_data import AGENTS, write_both
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
 from bench.harness.table import Goal, Row, Sample, Table
@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Table:
     rows = [Row(label=label) for label in (PLAIN, NDJSON, CSV, GZIP, AGENT)]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("export") as store:
-        uvloop.run(_build(store, workspace_id))
+        uvloop.run(write_both(store.url, workspace_id, ENTRIES))
         for _ in range(bench.rounds):
             for row in rows:
                 row.samples.append(uvloop.run(_sample(store, workspace_id, row.label)))
@@ -60,15 +60,6 @@ def measure(bench: Bench) -> Table:
             "The plain layout's export is unordered and may contain an entry twice.",
         ],
     )
-
-
-async def _build(store: Store, workspace_id: str) -> None:
-    client = open_client(store.url, 10_000)
-    redis: Redis = Redis.from_url(store.url)
-    await append_and_seal(client, workspace_id, ENTRIES)
-    await PlainLog(redis, "plain").append(entries(ENTRIES))
-    await client.close()
-    await redis.aclose()
 
 
 async def _sample(store: Store, workspace_id: str, label: str) -> Sample:

@@ -16,7 +16,15 @@ from app.audit.log import AuditLog
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.redis_client.client import Client, open_client
-from bench.harness.audit_data import AGENTS, RARE, START_MS, STEP_MS, TOOLS, PlainLog, append_and_seal, entries
+from bench.harness.audit_data import (
+    AGENTS,
+    RARE,
+    START_MS,
+    STEP_MS,
+    TOOLS,
+    PlainLog,
+    write_both,
+)
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
 from bench.harness.table import Goal, Row, Sample, Table
@@ -61,7 +69,7 @@ def measure(bench: Bench) -> Table:
     rows = [Row(label=layout, group=name) for name in QUERIES for layout in (PLAIN, SEALED)]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("query") as store:
-        uvloop.run(_build(store, workspace_id))
+        uvloop.run(write_both(store.url, workspace_id, ENTRIES))
         for _ in range(bench.rounds):
             for row in rows:
                 row.samples.append(uvloop.run(_sample(store, workspace_id, row)))
@@ -94,15 +102,6 @@ def measure(bench: Bench) -> Table:
             "Not measured: HTTP. The agents are spread evenly over the log, which is the hardest case for segments.",
         ],
     )
-
-
-async def _build(store: Store, workspace_id: str) -> None:
-    client = open_client(store.url, 10_000)
-    redis: Redis = Redis.from_url(store.url)
-    await append_and_seal(client, workspace_id, ENTRIES)
-    await PlainLog(redis, "plain").append(entries(ENTRIES))
-    await client.close()
-    await redis.aclose()
 
 
 async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:

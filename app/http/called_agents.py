@@ -6,6 +6,7 @@ from app.http.queries import Query
 from app.model.agents import ALIAS_RULES, is_alias
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller
+from app.model.text import FieldError, require_visible
 from app.replica import Services
 
 WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
@@ -14,6 +15,14 @@ WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 def called_agent(given: str) -> str | None:
     """The agent's id in canonical form, or its alias; None if the string can be neither."""
     return canonical_uuid(given) or (given if is_alias(given) else None)
+
+
+def require_callable(agent_id: str | None, group: str | None) -> None:
+    """Raise FieldError unless a body may name this agent and this group."""
+    if agent_id is not None and called_agent(agent_id) is None:
+        raise FieldError("agent_id", WANTED)
+    if group is not None:
+        require_visible("group", group)
 
 
 async def agent_in_path(services: Services, caller: Caller, given: str) -> str:

@@ -160,3 +160,13 @@ def run_on(url: str, work: Any) -> Any:
 def mean_json_bytes(count: int = 1_000) -> float:
     """How long an entry is as JSON, on average."""
     return sum(len(json_of(fields)) for fields in entries(count)) / count
+
+
+async def write_both(url: str, workspace_id: str, count: int) -> None:
+    """The same entries stand in the service's own log, sealed, and in the plain layout `plain`."""
+    client = open_client(url, 10_000)
+    redis: Redis = Redis.from_url(url)
+    await append_and_seal(client, workspace_id, count)
+    await PlainLog(redis, "plain").append(entries(count))
+    await client.close()
+    await redis.aclose()

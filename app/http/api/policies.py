@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from app.http.authentication import requires
 from app.http.bodies import Body
 from app.http.body_requests import BodyDTO
-from app.http.called_agents import WANTED, agent_in_query, called_agent
+from app.http.called_agents import agent_in_query, called_agent, require_callable
 from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
@@ -24,7 +24,6 @@ from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner, with_changes
 from app.model.policy_keys import MAX_KEY, PolicyKey
 from app.model.rules import Rules
-from app.model.text import FieldError, require_visible
 from app.model.versions import Versions
 from app.model.written_policies import require_written
 from app.replica import Services
@@ -58,10 +57,7 @@ class CreatePolicy(Body, frozen=True):
 
     def __post_init__(self) -> None:
         require_written(self, "agent_message")
-        if self.agent_id is not None and called_agent(self.agent_id) is None:
-            raise FieldError("agent_id", WANTED)
-        if self.group is not None:
-            require_visible("group", self.group)
+        require_callable(self.agent_id, self.group)
         require_owner(self.kind, self.agent_id, self.group)
         require_kind(self.kind, self.mode, self.rules)
 

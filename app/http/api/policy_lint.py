@@ -11,7 +11,7 @@ from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.body_requests import BodyDTO
-from app.http.called_agents import WANTED, called_agent
+from app.http.called_agents import called_agent, require_callable
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
@@ -19,7 +19,7 @@ from app.linting import warnings_about
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
-from app.model.text import FieldError, require_visible
+from app.model.text import FieldError
 from app.replica import Services
 
 
@@ -40,10 +40,7 @@ class LintPolicies(Body, frozen=True):
     group: GroupName | None = None
 
     def __post_init__(self) -> None:
-        if self.agent_id is not None and called_agent(self.agent_id) is None:
-            raise FieldError("agent_id", WANTED)
-        if self.group is not None:
-            require_visible("group", self.group)
+        require_callable(self.agent_id, self.group)
         if self.agent_id is not None and self.group is not None:
             raise FieldError("group", "policies are an agent's or a group's; leave out group or agent_id")
 

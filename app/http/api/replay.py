@@ -12,14 +12,14 @@ from app.errors import Invalid
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.body_requests import BodyDTO
-from app.http.called_agents import WANTED, called_agent
+from app.http.called_agents import called_agent, require_callable
 from app.http.open_answers import while_valid
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import Timestamp
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries
 from app.model.replays import ReplayTask
-from app.model.text import FieldError, require_visible
+from app.model.text import FieldError
 from app.model.times import SPAN_MS, parse_time_ms
 from app.replica import Services
 
@@ -48,10 +48,7 @@ class ReplayBody(Body, frozen=True):
     policies: Entries | None = None
 
     def __post_init__(self) -> None:
-        if self.agent_id is not None and called_agent(self.agent_id) is None:
-            raise FieldError("agent_id", WANTED)
-        if self.group is not None:
-            require_visible("group", self.group)
+        require_callable(self.agent_id, self.group)
         if self.agent_id is not None and self.group is not None:
             raise FieldError("group", "give agent_id or group, not both")
 
