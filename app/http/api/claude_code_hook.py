@@ -1,7 +1,8 @@
 """/v1/hooks/claude-code: the HTTP hook of a coding agent, called before each of its tools.
 
 The hook's call becomes the body of /v1/authorize, so decisions are made, bound and recorded in one way only. Every
-answer is 200: the coding agent treats any other status as a failed hook and then runs the tool.
+answer is 200: the coding agent treats any other status as a failed hook, and then runs the tool unless its settings
+have `onFailure`.
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -38,15 +38,15 @@ def test_the_hook_of_a_coding_agent_answers_as_its_page_says(admin, service, ask
 
 
 def test_the_settings_of_its_page_are_those_that_the_coding_agent_reads(service, asking_key, coding_agent):
-    """An HTTP hook before every tool, whose headers name the variables that they may read; and the service answers."""
+    """An HTTP hook before every tool, whose headers name the variables that they may read; and the service answers.
+
+    tests/frameworks/test_claude_code.py has the coding agent itself read them.
+    """
     [(_, text)] = [block for block in blocks("claude-code.md") if block[0] == "json"]
     [matcher] = json.loads(text)["hooks"]["PreToolUse"]
     [hook] = matcher["hooks"]
-    assert (matcher["matcher"], hook["type"], hook.keys()) == (
-        "*",
-        "http",
-        {"type", "url", "headers", "allowedEnvVars"},
-    )
+    assert (matcher["matcher"], hook["type"], hook["onFailure"]) == ("*", "http", "block")
+    assert hook.keys() == {"type", "url", "timeout", "onFailure", "headers", "allowedEnvVars"}
     variables = {"REMIT_API_KEY": asking_key, "REMIT_AGENT": coding_agent}
     assert set(hook["allowedEnvVars"]) == set(variables)
     headers = {name: string.Template(value).substitute(variables) for name, value in hook["headers"].items()}

@@ -42,7 +42,7 @@ DECISIONS = (
         description=(
             "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
             "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
-            "that says why, because the coding agent runs the tool after any other status."
+            "that says why, because a coding agent without `onFailure` runs the tool after any other."
         ),
     ),
     Operation(

@@ -42,7 +42,9 @@ def remit_hooks(
             return _answer("deny", for_agent(error))
         return _answer("allow", "Allowed by Remit") if allowed == "allow" else {}
 
-    return {"PreToolUse": [HookMatcher(hooks=[before_tool], timeout=HOOK_S + options.get("wait", 0.0))]}
+    # Without it a hook that does not answer in time has no say, and the tool runs. SDKs before 0.2.177 do not know it.
+    fails: Any = {"on_failure": "block"} if "on_failure" in HookMatcher.__dataclass_fields__ else {}
+    return {"PreToolUse": [HookMatcher(hooks=[before_tool], timeout=HOOK_S + options.get("wait", 0.0), **fails)]}
 
 
 def can_use_tool(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> CanUseTool:
