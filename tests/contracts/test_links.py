@@ -25,3 +25,21 @@ def test_links_and_paths_of_a_page_lead_somewhere(page):
     if "Superseded by" not in text and page.name != "CHANGELOG.md":
         dead += [path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/")))]
     assert dead == []
+
+
+def anchors(page):
+    """What a link's fragment may name: each heading as GitHub spells it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_fragments_of_a_page_name_headings(page):
+    """A link into a page goes to the heading it names, not to the page's top."""
+    found = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text())
+    targets = [
+        ((page.parent / target) if target else page, fragment) for target, fragment in found if "://" not in target
+    ]
+    missing = [f"{target.name}#{fragment}" for target, fragment in targets if fragment not in anchors(target)]
+    assert missing == []
