@@ -1,5 +1,6 @@
 """What the log keeps of a call's values: no secrets, and only the beginning of long strings."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -20,10 +21,10 @@ _MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # searching for a sin
 _seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=<" else chr(code)) for code in range(256))
 """Substrings that hint at a credential, or at a string that names a secret itself: `name=value`, embedded JSON."""
 
-_SAYS_MORE = (b": ", b"--", b" -", b" '", b"word:", b"wd:", b"word ", b" set ", b"asic ")
+_says_more = re.compile(rb": |--| [-']|word[: ]|wd:| set |asic ").search
 """One of these is in every text of several words that names a secret without a sign of the above."""
 
-_BEFORE_HOSTS = (b"://", b"@tcp", b"@unix", b"jdbc:")
+_before_host = re.compile(rb"://|@(?:tcp|unix)|jdbc:").search
 _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
@@ -63,8 +64,8 @@ def _is_plain(made: bytes) -> bool:
     return not (
         _MARK in seen
         or seen.find(_A_RUN) >= 0
-        or (_SPACE in seen and any(map(made.__contains__, _SAYS_MORE)))
-        or (_AT in seen and any(map(made.__contains__, _BEFORE_HOSTS)))
+        or (_SPACE in seen and _says_more(made) is not None)
+        or (_AT in seen and _before_host(made) is not None)
     )
 
 
