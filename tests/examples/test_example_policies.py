@@ -26,6 +26,8 @@ CHANGING = {
     "update_reservation_flights",
     "update_reservation_passengers",
 }
+WRONG = 4
+"""Calls that name no means of payment for a change, whenever they are made."""
 README = (EXAMPLES / "README.md").read_text()
 TOOLS = json.loads((EXAMPLES / "data/tools.json").read_text())
 FILES = ("airline/policies.json", *(f"assistants/{name}.json" for name in sorted(TOOLS.keys() - {"airline"})))
@@ -80,15 +82,14 @@ def outcomes(agent, moment):
     return [(request.tool_name, decide(agent, request, now_us).outcome) for request in requests]
 
 
-def test_on_a_sunday_every_call_that_changes_something_is_denied():
-    """As the README counts them, for the window or for a mistake beside it; reads go on."""
+def test_on_a_sunday_nothing_is_changed_without_a_person():
+    """As the README counts them: asked about for the window, or denied for a mistake; reads go on."""
     sunday = outcomes(compiled("airline/policies.json"), datetime(2026, 11, 22, 12, 0, tzinfo=CHICAGO))
-    denied = [(tool, outcome.reason) for tool, outcome in sunday if outcome.result is Result.DENIED]
-    assert {tool for tool, _ in denied} == CHANGING
-    assert len(denied) == sum(call["tool"] in CHANGING for call in CALLS)
-    window = "outside the window (hours 8-19; Mon, Tue, Wed, Thu, Fri)"
-    assert all(window in reason or reason.startswith('Parameter "payment_id"') for _, reason in denied)
-    assert f"on a Sunday, {len(denied)} of the {len(CALLS)} calls are denied" in README
+    counts = Counter(outcome.result for tool, outcome in sunday if tool in CHANGING)
+    assert counts[Result.ALLOWED] == 0
+    asked, denied = counts[Result.ESCALATED], counts[Result.DENIED]
+    assert all(outcome.result is Result.ALLOWED for tool, outcome in sunday if tool not in CHANGING)
+    assert f"on a Sunday, a person is asked about {asked} of the {len(CALLS)} calls, and {denied} are denied" in README
 
 
 @pytest.mark.parametrize("month", [1, 7], ids=["winter", "summer"])
@@ -101,7 +102,7 @@ def test_the_desk_opens_at_8_and_closes_at_20_in_chicago(month, hour, minute, is
         outcome.result for tool, outcome in outcomes(compiled("airline/policies.json"), weekday) if tool in CHANGING
     )
     assert (counts[Result.ALLOWED] > 0) is is_open
-    assert is_open or set(counts) == {Result.DENIED}
+    assert counts[Result.DENIED] == WRONG
 
 
 def test_an_allowlist_stands_only_in_the_lowest_priority_of_its_file():
