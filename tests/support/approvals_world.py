@@ -1,0 +1,326 @@
+"""A workspace on three replicas in which things happen at random, and the naive model that checks every answer."""
+
+import asyncio
+from collections import Counter
+
+import msgspec
+from approvals_model import CANCELLED, Model, Rule
+from asking import SECRET
+
+from app.approvals.approvals import Approvals
+from app.approvals.endings import Endings
+from app.authorize.agent_cache import AgentCache
+from app.authorize.authorizer import Authorizer
+from app.authorize.commit import CommitDecision
+from app.authorize.escalated import Bounds, EscalatedCalls
+from app.authorize.store_clock import StoreClock, monotonic_us
+from app.errors import AppError
+from app.metrics import Metrics
+from app.model.agents import AgentStatus
+from app.model.approval_terms import ApprovalTerms
+from app.model.approvals import ApprovalQuery, ApprovalStatus
+from app.model.decisions import AuthorizeRequest
+from app.model.ids import Ids
+from app.model.keys import Caller, Scope
+from app.model.rules import ApprovalRequired, ToolAllowlist
+from app.model.signer import Signer
+from app.pdp import compile_agent
+from app.redis_client.replies import as_record
+from app.redis_client.scripts import COMMIT_DECISION
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+START_MS = 1_800_000_000_000
+TOOL = "refund.create"
+
+
+class Clock:
+    """The store's clock as a test has it: the scripts that take the time get this one."""
+
+    def __init__(self):
+        self.now_ms = START_MS
+
+
+class Clocked:
+    """A client of a store whose clock is a test's."""
+
+    def __init__(self, client, clock):
+        self._client, self._clock = client, clock
+
+    async def call(self, *args):
+        if args == ("TIME",):
+            return [str(self._clock.now_ms // 1000), str(self._clock.now_ms % 1000 * 1000)]
+        return await self._client.call(*args)
+
+    async def run(self, script, keys, args, **options):
+        if script.args[:1] == ("now_us",) and args[0] == "":
+            args = [self._clock.now_ms * 1000, *args[1:]]
+        return await self._client.run(script, keys, args, **options)
+
+    def prepare(self, script, keys, varying, settled):
+        at = COMMIT_DECISION.args.index("waited_us")
+
+        def call(*given):
+            given = (*given[:at], f"{given[at]} {self._clock.now_ms * 1000}", *given[at + 1 :])
+            return self._client.prepare(script, keys, varying, settled)(*given)
+
+        return call
+
+    def follow(self, client):
+        """From now on the store is the one that this is a client of."""
+        self._client = client
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+
+class InProcess:
+    """A replica, as far as it decides and lets people decide."""
+
+    def __init__(self, client):
+        ids, clock = Ids(), StoreClock()
+        cache = AgentCache(Agents(client, ids), lambda *given: compile_agent(*_in_order(given)), 1 << 20)
+        commit = CommitDecision(client, clock, 1 << 30)
+        escalated = EscalatedCalls(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
+        self.authorizer = Authorizer(cache, commit, escalated, clock, ids, Metrics())
+        self.approvals = Approvals(client, ids, 1 << 30)
+
+
+def _in_order(given):
+    agent, policies, *marks = given
+    return agent, policies, lambda _name: False, *marks
+
+
+class World:
+    """A workspace, three replicas, and the model of it all."""
+
+    def __init__(self, client, clock, chance, workspace_id):
+        self.client, self.clock, self.chance, self.workspace_id = client, clock, chance, workspace_id
+        self.replicas = [InProcess(client) for _ in range(3)]
+        self.agents, self.policies, self.keys = (kind(client, Ids()) for kind in (Agents, Policies, ApiKeys))
+        self.endings = Endings(client, Ids(), 1 << 30)
+        self.model = Model()
+        self.seen = Counter()
+        self.recent, self.revoked = [], []
+        self.stored = {}
+
+    async def enter(self):
+        """Two agents that are allowed the tool, one of them asked about; five keys."""
+        for name in ("one", "two"):
+            agent = await self.agents.create(self.workspace_id, name, None)
+            self.model.active[agent.id], self.model.rules[agent.id] = True, []
+            rules = [ToolAllowlist(tools=["refund.*"])]
+            await self.policies.create(self.workspace_id, agent.id, name="free", rules=rules)
+        for _ in range(5):
+            await self.new_key()
+        await self.add_policy()
+        return self
+
+    async def new_key(self):
+        key, _ = await self.keys.create(self.workspace_id, "k", (Scope.ADMIN,))
+        self.model.keys.add(key.id)
+
+    def _rule(self):
+        choose = self.chance.choice
+        terms = ApprovalTerms(
+            expires_seconds=choose([60, 90, 300]),
+            approvals=choose([1, 1, 2]),
+            valid_seconds=choose([60, 120, 300]),
+            max_uses=choose([1, 1, 2, 3]),
+        )
+        return ApprovalRequired(tools=[TOOL], approval=terms)
+
+    async def ask(self, agent=None, what=None, key=None):
+        """One call, on any replica."""
+        model, chance = self.model, self.chance
+        agent = agent or chance.choice(sorted(model.active))
+        key = key or (chance.choice(self.revoked) if self.revoked and chance.random() < 0.03 else self.some_key())
+        what = chance.randrange(4) if what is None else what
+        wanted, approval_id, is_new = model.ask(agent, key, what, self.clock.now_ms)
+        replica = chance.choice(self.replicas)
+        result, real_id = await self.asked(replica, agent, key, what)
+        if is_new:
+            assert real_id not in model.approvals, "a question that was ended or used came back"
+            assert real_id is not None, (wanted, result)
+            model.named(approval_id, real_id)
+            self.recent.append(real_id)
+            approval_id = real_id
+        assert (result, real_id) == (wanted, approval_id)
+        self.seen[f"{result} {'with' if approval_id else 'without'}"] += 1
+
+    async def asked(self, replica, agent, key, what):
+        """What the replica answers to the call, and the approval that it names."""
+        body = msgspec.json.encode({"agent_id": agent, "tool_name": TOOL, "parameters": {"amount": what}})
+        parameters = {"amount": what}
+        request = AuthorizeRequest(
+            agent, TOOL, "authorize", parameters, msgspec.json.encode(parameters), size=len(body), body=body
+        )
+        caller = Caller(self.workspace_id, key, frozenset({Scope.ADMIN}))
+        try:
+            decision = await replica.authorizer.authorize(caller, request, monotonic_us())
+        except AppError as error:
+            return type(error).__name__, None
+        return decision.outcome.result.value, decision.approval.id if decision.approval else None
+
+    def some_key(self):
+        """One that is valid."""
+        return self.chance.choice(sorted(self.model.keys))
+
+    async def decide(self):
+        """A person, or the asker, says something; often about the newest, sometimes about what is over."""
+        chance, model = self.chance, self.model
+        if not self.recent:
+            return
+        approval_id = chance.choice(self.recent[-6:] if chance.random() < 0.9 else self.recent)
+        held = model.approvals[approval_id]
+        verdict = chance.choices(["approved", "denied", "cancelled"], [8, 1, 1])[0]
+        key = held.asker if verdict == CANCELLED and chance.random() < 0.8 else self.some_key()
+        if self.revoked and chance.random() < 0.03:
+            key = chance.choice(self.revoked)
+        version = chance.choice([None, None, held.version, held.version - 1])
+        wanted = model.decide(approval_id, key, verdict, version, self.clock.now_ms)
+        if_match = None if version is None else frozenset({version})
+        try:
+            made = await chance.choice(self.replicas).approvals.decide(
+                self.workspace_id, approval_id, ApprovalStatus(verdict), key_id=key, if_match=if_match
+            )
+            got = made.status.value
+        except AppError as error:
+            got = type(error).__name__
+        assert got == wanted, (verdict, held)
+        self.seen[f"{verdict}: {got}"] += 1
+
+    async def pass_time(self):
+        """The clock goes on, leaps, or steps back."""
+        self.clock.now_ms += self.chance.choices([10, 5_000, 61_000, 301_000, -2_000], [8, 8, 3, 1, 1])[0]
+
+    async def add_policy(self):
+        agent = self.chance.choice(sorted(self.model.active))
+        if len(self.stored) >= 6:
+            return
+        rule = self._rule()
+        made = await self.policies.create(self.workspace_id, agent, name="ask", rules=[rule])
+        self.stored[made.id] = (agent, rule)
+        self._govern(made.id, agent, rule)
+
+    def _govern(self, policy_id, agent, rule):
+        terms = rule.approval
+        made = Rule(policy_id, terms.expires_seconds, terms.approvals, terms.valid_seconds, terms.max_uses)
+        self.model.rules[agent] = [each for each in self.model.rules[agent] if each.policy != policy_id] + [made]
+
+    async def edit_policy(self):
+        """Other terms, so another rule; or switched off, or on again."""
+        if not self.stored:
+            return
+        policy_id = self.chance.choice(sorted(self.stored))
+        agent, rule = self.stored[policy_id]
+        if self.chance.random() < 0.4:
+            is_on = any(each.policy == policy_id for each in self.model.rules[agent])
+            await self.policies.update(self.workspace_id, policy_id, enabled=not is_on)
+            if is_on:
+                self.model.rules[agent] = [each for each in self.model.rules[agent] if each.policy != policy_id]
+            else:
+                self._govern(policy_id, agent, rule)
+            return
+        rule = self._rule()
+        is_on = any(each.policy == policy_id for each in self.model.rules[agent])
+        await self.policies.update(self.workspace_id, policy_id, rules=[rule])
+        self.stored[policy_id] = (agent, rule)
+        if is_on:
+            self._govern(policy_id, agent, rule)
+
+    async def delete_policy(self):
+        if not self.stored:
+            return
+        policy_id = self.chance.choice(sorted(self.stored))
+        agent, _ = self.stored.pop(policy_id)
+        await self.policies.delete(self.workspace_id, policy_id)
+        self.model.delete_policy(agent, policy_id)
+
+    async def suspend_or_activate(self):
+        agent = self.chance.choice(sorted(self.model.active))
+        is_active = self.model.active[agent]
+        status = AgentStatus.SUSPENDED if is_active else AgentStatus.ACTIVE
+        await self.agents.update(self.workspace_id, agent, status=status)
+        if is_active:
+            self.model.suspend(agent)
+        else:
+            self.model.active[agent] = True
+
+    async def revoke_key(self):
+        key = self.some_key()
+        await self.keys.revoke(self.workspace_id, key, force=True)
+        self.model.revoke(key)
+        self.revoked.append(key)
+        await self.new_key()
+
+    async def keep_house(self):
+        """As a compactor does, once."""
+        wanted = self.model.keep_house(self.clock.now_ms)
+        await self.endings.keep_house([self.workspace_id])
+        self.model.log.extend(sorted(wanted))
+        self.seen["ended"] += len(wanted)
+
+    async def race(self):
+        """Many ask the same at once, on all replicas: as many are allowed as the approval has uses, not one more."""
+        agent = self.chance.choice(sorted(self.model.active))
+        what, keys = self.chance.randrange(4), [self.some_key() for _ in range(6)]
+        answers = await asyncio.gather(
+            *(self.asked(self.replicas[n % 3], agent, key, what) for n, key in enumerate(keys))
+        )
+        names = {}
+        for _ in answers:
+            wanted, approval_id, is_new = self.model.ask(agent, keys[0], what, self.clock.now_ms)
+            names.setdefault((wanted, approval_id), is_new)
+        real = [each for each in answers if each[1] is not None and each[1] not in self.model.approvals]
+        made = [approval_id for (_, approval_id), is_new in names.items() if is_new]
+        assert len({each for _, each in real}) == len(made), "one question, however many ask it at once"
+        for approval_id in made:
+            held = self.model.approvals.pop(approval_id)
+            held.id = real[0][1]
+            self.model.approvals[held.id] = held
+            self.model.of_call[held.call] = held.id
+            self.model.log = [(told, held.id if each == approval_id else each) for told, each in self.model.log]
+            held.asker = (await self.replicas[0].approvals.get(self.workspace_id, held.id)).requested_by.key_id
+            self.recent.append(held.id)
+        assert Counter(answers) == Counter(self.model.log_of(len(answers)))
+        self.seen["races"] += 1
+
+    async def check(self):
+        """Every approval is as the model has it, and the log holds what happened, in order, and nothing else."""
+        found, before = {}, None
+        while True:
+            page, before = await self.replicas[0].approvals.page(
+                self.workspace_id, ApprovalQuery(limit=1000, before=before)
+            )
+            found |= {each.id: each for each in page}
+            if before is None:
+                break
+        model = self.model.approvals
+        assert found.keys() == model.keys()
+        for approval_id, held in model.items():
+            shown = found[approval_id]
+            assert (shown.status.value, shown.version, shown.requests) == (
+                held.shown(self.clock.now_ms), held.version, held.requests,
+            ), held  # fmt: skip
+        logged = [(said, approval_id) for said, approval_id, _ in await self.logged()]
+        assert Counter(logged) == Counter(self.model.log)
+        assert [each for each in logged if "expired" not in each[0] and "cancelled" not in each[0]] == [
+            each for each in self.model.log if "expired" not in each[0] and "cancelled" not in each[0]
+        ]
+
+    async def logged(self):
+        """Every entry of the log, oldest first: what it says, about which approval, and whose call it was."""
+        stream = await self.client.call("XRANGE", Keyspace(self.workspace_id).audit_stream, "-", "+")
+        entries = [as_record(fields) for _, fields in stream]
+        return [(each["result"] or each["code"], each.get("approvalId", ""), each["keyId"]) for each in entries]
+
+    def acts(self):
+        """What may happen next, and how often."""
+        return {
+            self.ask: 50, self.decide: 28, self.pass_time: 6, self.add_policy: 1, self.edit_policy: 1.5,
+            self.delete_policy: 0.5, self.suspend_or_activate: 2, self.revoke_key: 0.5, self.keep_house: 2,
+            self.race: 1,
+        }  # fmt: skip
