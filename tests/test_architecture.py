@@ -68,6 +68,34 @@ def test_the_layers_have_an_order():
         left = {layer: allowed for layer, allowed in left.items() if layer not in lowest}
 
 
+def at_import(body):
+    """The statements that run when a module is imported, those for type checkers left out."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from at_import([] if "TYPE_CHECKING" in ast.unparse(node.test) else [*node.body, *node.orelse])
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+
+
+def test_no_module_imports_itself_over_others():
+    """Not within a layer either: whichever module is imported first, it loads."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in APP.rglob("*.py")
+    }
+    left = {}
+    for module, path in modules.items():
+        named = set()
+        for node in at_import(ast.parse(path.read_text()).body):
+            of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            named |= {f"{of}{name.name}" for name in node.names} | {of.removesuffix(".")}
+        left[module] = (named & modules.keys()) - {module}
+    while left:
+        free = {module for module, imported in left.items() if not imported & left.keys()}
+        assert free, f"these import each other in a circle: {sorted(left)}"
+        left = {module: imported for module, imported in left.items() if module not in free}
+
+
 def test_the_page_names_every_layer_and_process():
     """What is not in the table is a process, and the page says which those are."""
     assert all((APP / layer).is_dir() or (APP / f"{layer}.py").is_file() for layer in MAY_IMPORT)

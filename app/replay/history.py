@@ -1,4 +1,8 @@
-"""What governed an agent when an entry was made: of what governs now, the changes since then are undone."""
+"""What governed each agent when an entry was made: of what governs now, the changes since then are undone.
+
+`store/policy_history.py` does the same for one agent, from records that it decodes only where they are asked for; a
+test holds the two against each other.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -35,6 +39,7 @@ class _Fields(Struct, rename="camel"):
     enabled: bool | None = None
     mode: PolicyMode | None = None
     version: int = 1
+    created_at: str | None = None
 
 
 class _Groups(Struct):
@@ -211,7 +216,7 @@ def _policy(policy_id: str, fields: _Fields) -> Policy:
         priority=fields.priority or 0,
         enabled=fields.enabled is not False,
         mode=fields.mode or PolicyMode.ENFORCE,
-        created_ms=time_ms_of(policy_id),
+        created_ms=time_ms_of(policy_id) if fields.created_at is None else parse_time_ms(fields.created_at),
         updated_ms=0,
         version=fields.version,
     )

@@ -7,13 +7,17 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, VersionNotKept
 from app.model.agents import AgentStatus
+from app.model.changes import ChangeQuery
 from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
+from app.replay import history as replay_history
+from app.replay.spans import Place
 from app.store.agents import Agents
+from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.policy_history import Moment, PolicyHistory
@@ -50,6 +54,13 @@ class Past:
         except AgentNotFound:
             state = None
         self.seen.append((Moment(await store_time_ms(self.client), sequence), state))
+
+    async def as_replayed(self, agent_id):
+        """What governed the agent at each place that was looked at, as a replay knows it."""
+        changes = (await Changes(self.client).query(self.workspace_id, ChangeQuery(limit=1000))).changes
+        agents = [agent async for agent in self.agents.each(self.workspace_id)]
+        history = replay_history.History(agents, await self.policies.list_page(self.workspace_id), changes)
+        return [history.span(agent_id, Place(moment.time_ms, moment.sequence)) for moment, _ in self.seen]
 
     async def past(self, agent_id, moment):
         try:
@@ -126,6 +137,14 @@ async def test_at_every_entry_the_history_has_what_a_look_had_then(past, seed, i
         assert await past.past(agent_id, moment) == state
         if state is not None:
             assert comparable(*await past.history.read(past.workspace_id, history.at(moment))) == state
+
+    # A replay undoes the same changes for all agents at once, by a walk of its own: it must come to the same.
+    for span, (_, state) in zip(await past.as_replayed(agent_id), past.seen, strict=True):
+        assert (span.policies is None) == (state is None)
+        if state is not None:
+            agent, policies = state
+            assert set(span.groups) == set(agent.groups)
+            assert evaluation_order(replace(each, updated_ms=0) for each in span.policies) == policies
 
 
 async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(client, past):
