@@ -151,6 +151,14 @@ def test_every_file_that_the_page_names_exists():
     assert all((APP / layer / name).exists() for layer in ("model", "store", "http/api") for name in slices)
 
 
+def test_every_place_that_contributing_names_is_there():
+    """A newcomer is sent to files and folders that `ls` shows."""
+    places = (ROOT / "CONTRIBUTING.md").read_text().split("## Where a new thing goes", 1)[1].split("## ", 1)[0]
+    named = set(re.findall(r"`((?:app|lua|tests|docs|bench|clients)/[\w./]*)`", places))
+    assert len(named) > 25
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
 def test_every_link_of_the_page_leads_somewhere():
     """Relative to docs/."""
     links = re.findall(r"\]\(([^)#:]+)\)", PAGE)
