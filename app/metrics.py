@@ -18,6 +18,9 @@ DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if w
 
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
+CROWDS = ("values", "sessions")
+"""What a rule tracks a bounded number of: the values that a limit is `per`, and the sessions that sequences look at."""
+
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
 ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
 BATCH = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -111,13 +114,21 @@ _DIVERGENCES = _Family(
     "direction",
 )
 _TRIPS = _Family("counter", "remit_breaker_trips_total", "Suspensions of agents by a denial breaker.", _DIVERGENCES.end)
+_CROWDED = _Family(
+    "counter",
+    "remit_crowded_denials_total",
+    "Calls refused because a rule tracks as many values or sessions of the agent as it may.",
+    _TRIPS.end,
+    CROWDS,
+    "of",
+)
 _GAUGES = (
     ("remit_agent_cache_bytes", "Bytes of compiled policies in the cache."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are cached."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are cached."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _TRIPS.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _CROWDED.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
 FAMILIES = (
     _DECISIONS,
@@ -131,6 +142,7 @@ FAMILIES = (
     _REFUNDED,
     _DIVERGENCES,
     _TRIPS,
+    _CROWDED,
     *_GAUGE_FAMILIES,
 )
 ROW_BYTES = FAMILIES[-1].end * _WORD
@@ -185,6 +197,10 @@ class Metrics:
     def breaker_tripped(self) -> None:
         """A denial has filled a breaker, and its agent is suspended."""
         self._own[_TRIPS.start] += 1
+
+    def crowded(self, what: str) -> None:
+        """A call was refused because a rule already tracks as many of these as it may."""
+        self._own[_CROWDED.start + CROWDS.index(what)] += 1
 
     def answered(self, round_trip_us: int) -> None:
         """The store has answered a commit."""

@@ -177,6 +177,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             settings.idempotency_keys_max,
             metrics.diverged,
             metrics.breaker_tripped,
+            metrics.crowded,
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)

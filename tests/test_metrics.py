@@ -56,6 +56,7 @@ def test_what_is_not_a_decision_is_counted_too():
     metrics.answered(150)
     metrics.sent(3)
     metrics.breaker_tripped()
+    metrics.crowded("sessions")
     read = samples(metrics)
     assert read['remit_refusals_total{code="STORE_UNAVAILABLE"}'] == 1
     assert read['remit_refusals_total{code="other"}'] == 1
@@ -67,6 +68,10 @@ def test_what_is_not_a_decision_is_counted_too():
     assert read['remit_store_batch_commands_bucket{le="4"}'] == 1
     assert read["remit_store_batch_commands_sum"] == 3
     assert read["remit_breaker_trips_total"] == 1
+    assert (read['remit_crowded_denials_total{of="sessions"}'], read['remit_crowded_denials_total{of="values"}']) == (
+        1,
+        0,
+    )
 
 
 def test_processes_that_share_memory_are_summed_whichever_is_asked():

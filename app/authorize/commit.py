@@ -34,6 +34,7 @@ class CommitDecision:
     first_answers_max: Idempotency-Keys whose answers are kept for one API key.
     diverged: told of every result that shadow policies would have made another, and of that.
     tripped: told of each denial that suspends its agent.
+    crowded: told of each call that is refused because a rule already tracks as many values or sessions as it may.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class CommitDecision:
         first_answers_max: int = 1_000_000,
         diverged: Callable[[str, str], None] = lambda _result, _would: None,
         tripped: Callable[[], None] = lambda: None,
+        crowded: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self._runner = runner
         self._diverged = diverged
         self._answered = answered
         self._tripped = tripped
+        self._crowded = crowded
         self._clock = clock
         self._backlog = f"room:{backlog_max}"
         self._first_answers_max = first_answers_max
@@ -110,6 +113,8 @@ class CommitDecision:
 
         if status == self._done:
             outcome = final_outcome(plan, full)
+            if not 0 <= full <= len(plan.quotas):
+                self._crowded("values" if full < 0 else "sessions")
             said = ""
             if plan.shadow is not None:
                 approval_text, _, said = approval_text.partition("\n")

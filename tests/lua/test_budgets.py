@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from app.authorize.commit import CommitDecision
 from app.authorize.quota_part import CROWDED
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.ids import Ids
@@ -130,10 +131,13 @@ async def test_past_ten_thousand_live_values_the_rule_fails_and_says_so(scene):
     live = scene.keyspace.live_buckets(POLICY, "per", scene.agent.id)
     scores = [word for n in range(MAX_LIVE) for word in (START + MINUTE + n, f"{n:x}")]
     await scene.client.call("ZADD", live, *scores)
+    told = []
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, crowded=told.append)
 
     answer = await scene.commit(one_of("abcdef", 5), at=START + SECOND)
 
     assert answer.outcome.reason == CROWDED
+    assert told == ["values"]
     assert (await scene.entries())[-1]["reason"] == CROWDED
     assert answer.retry_after_us == MINUTE - SECOND
     assert (await scene.commit(one_of("7", 5), at=START + SECOND)).outcome == ALLOWED

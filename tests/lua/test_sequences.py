@@ -3,6 +3,7 @@
 import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 
+from app.authorize.commit import CommitDecision
 from app.authorize.quota_part import MANY_SESSIONS
 from app.model.decisions import (
     AuthorizeRequest,
@@ -103,7 +104,8 @@ async def test_of_many_sessions_one_more_is_refused_and_says_so(scene):
     await scene.client.call(
         "ZADD", live, *(word for n in range(MAX_SESSIONS) for word in (START + MINUTE + n, f"{n:x}"))
     )
-    before_it = await marks_of(scene)
+    before_it, told = await marks_of(scene), []
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, crowded=told.append)
 
     answer = await scene.commit(plan=leaving(session="abcdef"), at=START + SECOND)
 
@@ -118,6 +120,7 @@ async def test_of_many_sessions_one_more_is_refused_and_says_so(scene):
     scene.agent = mine
     assert (await scene.commit(plan=leaving(session="abcdef"), at=START + MINUTE)).outcome == ALLOWED
     assert await scene.client.call("ZSCORE", live, "0") is None
+    assert told == ["sessions"]
 
 
 async def test_marks_leave_the_store_by_themselves(scene):
