@@ -13,6 +13,7 @@ from tenants import FREE, Tenant
 
 CALLERS = 6
 SUSPENDED = "agent_suspended"
+ON_ONE = pytest.mark.parametrize("either_store", ["valkey"], indirect=True)
 
 
 def breaker(most):
@@ -61,6 +62,7 @@ def until_suspended(tenant, agent_id):
         pass
 
 
+@ON_ONE
 def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(either_store, own, tenant, replicas):
     """Three replicas, one killed and one that loses replies, and an edit of the maximum in each storm."""
     proxy = own(Proxy(either_store.port).start())
@@ -102,6 +104,7 @@ def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(either_store
     assert tenant.admin.get("/v1/audit-logs/verify").json()["intact"] is True
 
 
+@ON_ONE
 def test_the_maximum_holds_exactly_under_kill(either_store, own, tenant, replicas):
     """No edit: of whatever was denied, exactly so many by policies, also where the reply of the last one was lost."""
     proxy = own(Proxy(either_store.port).start())
