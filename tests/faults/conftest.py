@@ -1,7 +1,7 @@
 """Stores, replicas and workspaces of a test's own, made to be broken."""
 
 import pytest
-from servers import Replica, Store
+from servers import PATIENT, Replica, Store
 from tenants import Tenant
 
 
@@ -36,7 +36,7 @@ def either_store(request):
 @pytest.fixture
 def replicas(either_store, own):
     """Two of a test's own. The second may be killed; the tenant's clients talk to the first."""
-    return [own(Replica(either_store.url)) for _ in range(2)]
+    return [own(Replica(either_store.url, **PATIENT)) for _ in range(2)]
 
 
 @pytest.fixture

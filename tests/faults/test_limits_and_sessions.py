@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from proxy import Fault, Proxy
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import FREE
 
 HOUR = 3600
@@ -68,7 +68,7 @@ class Callers:
 @pytest.fixture
 def three(replicas, either_store, own):
     """Replicas, of which the last may be killed."""
-    return [*replicas, own(Replica(either_store.url))]
+    return [*replicas, own(Replica(either_store.url, **PATIENT))]
 
 
 def log(tenant, **filters):

@@ -1,6 +1,7 @@
 """A set of policies is current at once or not at all, whatever is killed or lost while it is written."""
 
 import time
+from itertools import pairwise
 
 import pytest
 import redis
@@ -59,6 +60,14 @@ def load_of(witness, agent_id, ports):
     return Load(ports, witness.tenant.read_key, question, witness.calls)
 
 
+def decided_between(load, deployer):
+    """The calls sent after a set was acknowledged and answered before the next was sent, each with the set's number."""
+    for (_, since, number), (until_ns, _, _) in pairwise(list(deployer.acknowledged)):
+        for call in load.answered:
+            if since < call.sent and call.received is not None and call.received < until_ns:
+                yield call, number
+
+
 def whole(witness, path):
     """The two policies are of one generation, and have been changed as often."""
     found = held(witness, path)
@@ -84,19 +93,14 @@ def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness,
         load.after(300)
         deployer.after(20)
         load.after(300)
+        until(lambda: sum(1 for _ in decided_between(load, deployer)) > 20, "calls came and went between two sets")
 
     assert (load.wrong, load.cut, load.refused) == ([], [], [])
     mixed = [call.answer["reason"] for call in load.answered if f'"{SECOND}"' in call.answer["reason"]]
     assert mixed == []
     assert {call.answer["result"] for call in load.answered} == {"allowed", "denied"}
-    judged = 0
-    next_sent = [before for before, _, _ in deployer.acknowledged[1:]]
-    for (_, since, number), until_ns in zip(deployer.acknowledged, next_sent, strict=False):
-        for call in load.answered:
-            if since < call.sent and call.received < until_ns:
-                judged += 1
-                assert call.answer["allowed"] == (call.body["parameters"]["generation"] == number)
-    assert judged > 20
+    for call, number in decided_between(load, deployer):
+        assert call.answer["allowed"] == (call.body["parameters"]["generation"] == number)
     whole(witness, path)
     witness.check()
 
