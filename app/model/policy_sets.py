@@ -125,7 +125,7 @@ def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group:
         if entry.group is not None and entry.group != group:
             raise FieldError(f"{place}.group", "is not the owner of these policies; leave it out")
         if agent_id is None and group is None and entry.kind is PolicyKind.GRANT:
-            message = "a policy for the whole workspace must be a guardrail; a grant belongs to an agent or a group"
+            message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
             raise FieldError(f"{place}.kind", message)
         require_owner(entry.kind, agent_id, group)
         if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
