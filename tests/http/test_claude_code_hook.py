@@ -141,8 +141,119 @@ SHOWN = [
     ("WebFetch", {"url": "https://docs.python.org/3/", "prompt": "p"}, "allow"),
     ("WebFetch", {"url": "https://docs.python.org.evil.example/", "prompt": "p"}, "deny"),
     ("Grep", {"pattern": "x"}, "allow"),
+    ("Grep", {"pattern": "x", "output_mode": "content", "glob": "**/*.py"}, "allow"),
     ("mcp__prod__drop", {}, "deny"),
     ("Unheard", {}, "deny"),
+]
+PROJECT = "/home/ann/shop"
+NO_SHELL = [
+    *("ls; id", "ls && id", "ls | sh", "ls & id", "ls $(id)", "ls `id`", "ls ${IFS}-la", "ls\nid", "ls\rid", "ls # x"),
+    *("A=1 ls", "env ls", "cd / && ls", "cat <x", "cat a > b", "cat a{b,c}", "cat *", "cat ~", "cat ~/x", "cat $HOME"),
+    *(
+        "cat /etc/passwd",
+        "cat ../x",
+        "cat src/../../x",
+        "cat ./.env",
+        "cat .git/config",
+        "cat 'a'",
+        "cat a\\b",
+        "cat \u0430.py",
+    ),
+    *(
+        "cat prod.env",
+        "cat a.PEM",
+        "cat a.key b",
+        "cat x/id_rsa",
+        "cat secrets.json",
+        "cat aws_credentials",
+        "cat x.tfstate",
+    ),
+    *(
+        "git diff --output=x",
+        "git diff --ext-diff",
+        "git -c core.pager=id log",
+        "git log --oneline -p",
+        "git diff id_rsa",
+    ),
+    *(
+        "pytest -p evil",
+        "pytest --rootdir=/ x",
+        "pytest -c x",
+        "make -f x test",
+        "make test A=1",
+        "make deploy",
+        "LS",
+        "ls ",
+    ),
+]
+NO_READ = [
+    *(
+        ".env",
+        ".ENV",
+        ".env.local",
+        "prod.env",
+        ".npmrc",
+        ".netrc",
+        ".pgpass",
+        ".git-credentials",
+        ".git/config",
+        "id_rsa",
+    ),
+    *(
+        "x.pem",
+        "x.P12",
+        "x.tfstate",
+        "secrets.json",
+        "sub/credentials",
+        ".aws/config",
+        ".ssh/config",
+        "../x",
+        "a/../.env",
+    ),
+    *(".env/.", ".env/", ".env/x/..", "x.pem/", "./a.py", "%2e%2e/x", "..\\x", "/etc/x"),
+]
+NO_WRITE = [
+    *(
+        ".git/hooks/pre-commit",
+        ".GIT/hooks/x",
+        ".github/workflows/x.yml",
+        ".claude/settings.json",
+        ".mcp.json",
+        ".bashrc",
+    ),
+    *("Makefile", "makefile", "GNUmakefile", "sub/Makefile", "a.mk", "conftest.py", "tests/conftest.py", "pytest.ini"),
+    *(
+        "setup.cfg",
+        "tox.ini",
+        "sitecustomize.py",
+        "a.pth",
+        "noxfile.py",
+        "package.json",
+        "pyproject.toml",
+        "pyproject.toml/",
+    ),
+    *("CLAUDE.md", "sub/AGENTS.md", "Dockerfile.dev", "Justfile"),
+]
+ATTACKS = [
+    *(("Bash", {"command": command}) for command in NO_SHELL),
+    *(("Read", {"file_path": f"{PROJECT}/{path}"}) for path in NO_READ),
+    *(("Write", {"file_path": f"{PROJECT}/{path}", "content": "x"}) for path in NO_WRITE),
+    *(("Read", {"file_path": path}) for path in ("a.py", "~/x", "//etc/passwd", "/home/ann/shopx/a", "/etc/passwd")),
+    ("NotebookEdit", {"notebook_path": f"{PROJECT}/.git/x", "new_source": "x"}),
+    ("Glob", {"pattern": "../*"}),
+    ("Glob", {"pattern": "{/etc,/x}/*"}),
+    ("Glob", {"pattern": "*", "path": f"{PROJECT}/../x"}),
+    ("Grep", {"pattern": "x", "path": "/etc"}),
+    ("Grep", {"pattern": ".", "path": f"{PROJECT}/.env"}),
+    ("Grep", {"pattern": "KEY", "output_mode": "content"}),
+    ("Grep", {"pattern": ".", "output_mode": "content", "glob": "*.pem"}),
+    ("Grep", {"pattern": ".", "output_mode": "content", "glob": "*.py", "path": f"{PROJECT}/prod.env"}),
+    ("WebFetch", {"url": "https://docs.python.org@evil.example/", "prompt": "p"}),
+    ("WebFetch", {"url": "https://docs.python.org\\@evil.example/", "prompt": "p"}),
+    ("WebFetch", {"url": "https://evil.example#docs.python.org", "prompt": "p"}),
+    ("WebFetch", {"url": "https://evil.readthedocs.io/", "prompt": "p"}),
+    ("WebFetch", {"url": "http://docs.python.org/", "prompt": "p"}),
+    *((tool, {"command": "ls"}) for tool in ("bash", "PowerShell", "Mcp__prod__drop")),
 ]
 
 
@@ -160,3 +271,19 @@ def coder(tenant):
 def test_the_example_for_a_coding_agent_does_what_it_says(tenant, coder, tool, given, decision):
     call = BASH | {"tool_name": tool, "tool_input": given}
     assert asked(tenant.reader, [coder], call)[0] == decision
+
+
+def test_no_attack_on_the_example_is_allowed(tenant, coder):
+    """By the shell, by paths, by names of files that hold secrets or run by themselves, by addresses."""
+    allowed = []
+    for tool, given in ATTACKS:
+        call = BASH | {"session_id": str(uuid.uuid4()), "tool_name": tool, "tool_input": given}
+        if asked(tenant.reader, [coder], call)[0] == "allow":
+            allowed.append((tool, given))
+    assert not allowed
+
+
+@pytest.mark.parametrize("cwd", ["/", "/home/ann", f"{PROJECT}x", f"{PROJECT}/..", f"{PROJECT}/.git", "shop", "C:\\"])
+def test_the_example_works_in_the_project_alone(tenant, coder, cwd):
+    """`cat config` would read another file elsewhere."""
+    assert asked(tenant.reader, [coder], BASH | {"cwd": cwd})[0] == "deny"
