@@ -1,4 +1,4 @@
-"""What the parameters of a call must be for no rule to deny it, as a JSON Schema."""
+"""The parameters with which no rule denies a call, as a JSON Schema."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,20 +15,22 @@ from app.pdp.constraints import IsSecret
 from app.pdp.value_schemas import ANYTHING, UNKNOWN, JsonSchema, SchemaPart, portable_pattern, value_schema
 
 _MAX_PARTS = 6
-"""Of a name, those between dots and those between `[*]`: each more doubles the readings that the schema has to have."""
+"""The most separators in a name, dots and `[*]` counted separately: each further one doubles the readings in the
+schema.
+"""
 
 _MAX_BYTES = 4096
-"""Of the JSON of what one rule asks; a longer one is left out."""
+"""The largest schema of one rule, in bytes of JSON; longer ones are left out."""
 
 _NOTHING = SchemaPart(schema=False, is_exact=True)
 
 
 def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies: bool = False) -> SchemaPart:
-    """What the parameters of a call must be so that the rule does not fail it.
+    """The parameters with which a call does not fail the rule.
 
-    covered: whether the rule covers the tool. applies: only of calls to which it applies, `when` and `unless` left out.
-    What a rule asks of anything else than the parameters is left out, and
-    does not make the schema less exact: it is about the parameters.
+    covered: whether the rule covers the tool. applies: assume that the rule applies, leaving out `when` and `unless`.
+    What a rule demands of anything else is left out, which does not make the schema less exact: it is about the
+    parameters.
     """
     part = _own_schema(rule, covered=covered, is_secret=is_secret)
     if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
@@ -36,7 +38,7 @@ def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
         if applies or isinstance(circumstances, UnsetType):
             continue
-        # What a `when` reads must be there and of its type, or the rule fails; that is not said here.
+        # A value that a `when` reads must be present and of its type, or the rule fails; the schema does not say so.
         held = _held(circumstances, is_secret)
         skips_missing = word == "unless" and circumstances.if_missing is IfMissing.SKIP
         if held is None or part.schema is True or skips_missing:
@@ -46,7 +48,7 @@ def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies
 
 
 def together(parts: Iterable[SchemaPart]) -> SchemaPart:
-    """What holds where each of them does."""
+    """The schema of what satisfies all of them."""
     parts = list(parts)
     is_exact = all(part.is_exact for part in parts)
     if any(part.schema is False for part in parts):
@@ -64,7 +66,7 @@ def together(parts: Iterable[SchemaPart]) -> SchemaPart:
 
 
 def either(parts: Iterable[SchemaPart]) -> SchemaPart:
-    """What holds where one of them does."""
+    """The schema of what satisfies any of them."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
@@ -74,7 +76,7 @@ def either(parts: Iterable[SchemaPart]) -> SchemaPart:
 
 
 def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
-    """Whether what the schema asks of named parameters could be added to what is asked of others."""
+    """Merge the schema's properties into another's; False if that is impossible."""
     named = schema.get("properties", {})
     if not schema.keys() <= {"properties", "required"} or named.keys() & into.get("properties", {}).keys():
         return False
@@ -87,7 +89,7 @@ def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
 
 
 def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> SchemaPart:
-    """The same for what a rule asks where it applies."""
+    """The rule's schema where the rule applies."""
     if not covered:
         return _NOTHING
     match rule:
@@ -113,14 +115,14 @@ def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> Sche
 
 
 def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> SchemaPart:
-    """The parameters of a call in which every value of the name passes. What a secret must be is not said."""
+    """The parameters in which every value of the name passes. Constraints on secrets are left out."""
     wanted = UNKNOWN if is_secret(name) else value_schema(constraint)
     required = constraint.required is not False
     segments = segments_of(name)
     if sum(map(len, segments)) + len(segments) > _MAX_PARTS:
         return UNKNOWN
     if constraint.absent is True:
-        # Of a name with dots or `[*]` what must not be there can be reached in more ways than one.
+        # A name with dots or `[*]` can reach a forbidden value in more ways than one.
         plain = len(segments) == 1 and len(segments[0]) == 1
         return SchemaPart({"properties": {name: False}}, is_exact=True) if plain else UNKNOWN
     if wanted.schema is False and required and len(segments) == 1:
@@ -132,7 +134,7 @@ def segments_of(name: str) -> list[list[str]]:
     """A name as the parts between its dots, for each piece before, between and after `[*]`."""
     try:
         require_path(name)
-    except ValueError:  # from before there were paths
+    except ValueError:  # stored before paths existed
         return [name.split(".")]
     texts = name.split(EACH)
     pieces = [text.removeprefix(".") if place else text for place, text in enumerate(texts)]
@@ -140,7 +142,7 @@ def segments_of(name: str) -> list[list[str]]:
 
 
 def _at(segments: list[list[str]], wanted: JsonSchema, *, required: bool) -> dict[str, Any]:
-    """An object in which each value that the segments lead to is `wanted`, and none is missing if it is required."""
+    """An object in which each value that the segments lead to fits `wanted`, and none is missing if it is required."""
     value = wanted
     for place in range(len(segments) - 1, -1, -1):
         last = place == len(segments) - 1
@@ -157,7 +159,7 @@ def _at(segments: list[list[str]], wanted: JsonSchema, *, required: bool) -> dic
 
 
 def _object(parts: list[str], value: JsonSchema, *, required: bool) -> dict[str, Any]:
-    """An object of which every reading of the parts leads to such a value, and one leads somewhere if required."""
+    """An object in which every reading of the parts leads to such a value, and at least one exists if required."""
     found: dict[str, Any] = {"properties": _readings(parts, value)}
     if required:
         ways = list(_ways(parts))
@@ -176,7 +178,7 @@ def _readings(parts: list[str], value: JsonSchema) -> dict[str, Any]:
 
 
 def _ways(parts: list[str]) -> Iterator[dict[str, Any]]:
-    """Each way in which the parts lead to something."""
+    """Each way in which the parts lead to a value."""
     for end in range(len(parts), 0, -1):
         key = ".".join(parts[:end])
         if end == len(parts):
@@ -188,7 +190,7 @@ def _ways(parts: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _held(circumstances: Circumstances, is_secret: IsSecret) -> JsonSchema | None:
-    """The parameters for which all of it holds, exactly; None where that cannot be said, or is not about them alone."""
+    """The parameters for which all of it holds, exactly; None if that cannot be expressed or depends on more."""
     if circumstances.context is not UNSET or isinstance(circumstances.parameters, UnsetType):
         return None
     parts = [named_schema(name, each, is_secret) for name, each in circumstances.parameters.items()]
@@ -214,9 +216,9 @@ _READ_IN_MANY_WAYS = frozenset(
 
 
 def _portable_schema(schema: Any) -> Any:
-    """The schema as every validator reads it; None where that cannot be said, or where it leads to places in itself.
+    """The schema in a form that all validators read alike; None if there is none, or if it is recursive.
 
-    Any other keyword asks for nothing here, and of some a client might think otherwise.
+    Any other keyword demands nothing here, but a client might read it differently.
     """
     if isinstance(schema, bool):
         return schema
@@ -234,7 +236,7 @@ def _portable_schema(schema: Any) -> Any:
 
 
 def _portable_keyword(keyword: str, value: Any) -> Any:
-    if keyword == "pattern":  # what these classes are there, and in RE2, differs
+    if keyword == "pattern":  # the meaning of these classes differs between there and RE2
         return None if _class.search(value) else portable_pattern(value)
     if keyword in _MAPS:
         inner = {name: _portable_schema(each) for name, each in value.items()}

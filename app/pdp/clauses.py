@@ -1,4 +1,4 @@
-"""What a test says of a value: parts of a sentence for people that no value can rewrite."""
+"""The sentence parts in which tests report on a value, written so that no value can rewrite them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,7 +16,7 @@ _encode = msgspec.json.encode
 
 
 class Unjudged(str):
-    """A clause about a value of a type that the test cannot judge; any other says that it was judged and failed."""
+    """A clause about a value whose type the test cannot judge; other clauses say that it was judged and failed."""
 
     __slots__ = ()
 
@@ -26,17 +26,17 @@ Test = Callable[[Any], str | None]
 
 
 def scalar(value: Scalar) -> tuple[type, Scalar]:
-    """What is equal for values of the same JSON type and value. JSON has one type of number: 1 is 1.0, and not true."""
+    """Equal for values of the same JSON type and value. JSON has one type of number: 1 is 1.0, but not true."""
     return (float if type(value) is int else type(value)), value
 
 
 def shown(value: Any, is_secret: Callable[[str], bool] | None = None) -> str:
-    """The value in a sentence. is_secret: knows names; what a text says under one of them is not shown."""
+    """The value for a sentence. is_secret: recognises names; a value named by one inside a string is not shown."""
     if type(value) is dict:
         return "an object"
     if type(value) is list:
         return "an array"
-    # Before it is cut: half a raw key is still most of a key.
+    # Redact before cutting: half a raw key is still most of a key.
     if type(value) is not str:
         return clipped(_encode(value).decode())
     text = without_credentials(value[: 4 * _SHOWN]) if len(value) >= RUN else value
@@ -46,7 +46,7 @@ def shown(value: Any, is_secret: Callable[[str], bool] | None = None) -> str:
 
 
 def clipped(text: str) -> str:
-    """At most 80 characters, and none of them hidden: a value must not rewrite the sentence that shows it."""
+    """At most 80 characters, none of them hidden: a value must not rewrite the sentence that shows it."""
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return with_hidden_shown(text)
 

@@ -1,4 +1,4 @@
-"""What `decide` reads: an agent's policies in tiers, and for each tool only the rules that can matter."""
+"""The compiled form of an agent's policies: in tiers, and for each tool only the rules that can matter."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -25,27 +25,26 @@ from app.pdp.tools import covers
 
 _MIN_VIEWS, _MAX_VIEWS = 4, 256
 _MAX_VIEW_PARTS = 100_000
-"""Policies and rules in all views of an agent that are kept, about 200 bytes each."""
+"""The most policies and rules in all cached views of an agent, about 200 bytes each."""
 
 _QUICK_REMADE = 10_000
 _QUICK_TOOL_PATTERNS = 50_000
-"""To look through them all for one tool takes five milliseconds; a rule takes as long as five of them."""
+"""The most that are scanned for one tool, which takes five milliseconds; a rule takes as long as five policies."""
 
 
 class ToolView(Struct, frozen=True):
-    """The policies asked about one tool; if several give the same result, the first is the one named.
+    """The policies evaluated for one tool; if several give the same result, the first one is named.
 
-    asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, and after
-    them the guardrails; without those that abstain. Empty if no tier says anything: then nothing undoes the denial.
+    asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, then the
+    guardrails; without those that abstain. Empty if every tier abstains: then nothing undoes the denial.
     timed: whether a condition depends on the clock.
     when_all_pass: the plan if no condition fails.
-    quick_size: a call of up to so many bytes is decided in a few milliseconds; -1 = none is.
-    judged: the rules of which a `when` or `unless` says whether they apply; () = all do, whatever the call. Otherwise
-    only quick_size counts besides: a call has the view that is made of the rules that apply to it.
-    varying: the quotas of when_all_pass, where a call says which bucket it takes from, how much, or whose past they
-    are about; () = none does.
+    quick_size: a call of up to this many bytes is decided in a few milliseconds; -1 = none is.
+    judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, only
+    quick_size counts besides: each call uses the view made of the rules that apply to it.
+    varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
     marks: what an allowed call leaves in its session.
-    shadowed: whether a shadow policy can say anything about the tool. shadow: of a view of all policies together, what
+    shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, what
     when_all_pass is beside that of the enforced ones.
     """
 
@@ -66,8 +65,8 @@ _ViewName = str | tuple[str, tuple[Verdict, ...]]
 class CompiledAgent:
     """An agent and the policies that govern it, compiled.
 
-    combined: the same with its shadow policies as if they were enforced; None if it has none.
-    shadow: of such a one, which of its policies those are; None of any other.
+    combined: the same with its shadow policies treated as enforced; None if it has none.
+    shadow: in such a combined agent, which of its policies are shadow policies; otherwise None.
     """
 
     def __init__(
@@ -112,10 +111,10 @@ class CompiledAgent:
             self.tool_patterns += self.combined.tool_patterns
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
-        """Whether `decide` takes a few milliseconds at worst; else it belongs into a thread.
+        """Whether `decide` takes a few milliseconds at worst; if not, it must run in a thread.
 
-        The estimate knows the policies and one size of the call, so it is too high for most, and a thread is all that
-        it costs them.
+        The estimate uses the policies and the call's size alone, so it is too high for most calls, which then only cost
+        a thread.
         """
         view = self._views.get(request.tool_name)
         if view is None:
@@ -125,7 +124,7 @@ class CompiledAgent:
         return request.size <= view.quick_size
 
     def view_of(self, request: AuthorizeRequest) -> ToolView:
-        """The policies as this call sees them: of the rules that cover the tool those that apply to the call."""
+        """The policies for this call: of the rules that cover the tool, those that apply to the call."""
         view = self.view(request.tool_name)
         if not view.judged:
             return view
@@ -135,7 +134,7 @@ class CompiledAgent:
         return self._kept_view((request.tool_name, verdicts), lambda: self._make_view(request.tool_name, by_rule))
 
     def rules_for(self, tool: str) -> list[tuple[str, CompiledRule]]:
-        """Every rule that can say something about calls of a tool, with its policy's id; whatever tier it is in."""
+        """Every rule that can matter for calls of a tool, with its policy's id, in whichever tier."""
         return [(each.policy.id, rule) for each in self._enabled for rule in each.rules if rule.concerns(tool)]
 
     def marks_for(self, tool: str) -> tuple[Mark, ...]:
@@ -143,31 +142,31 @@ class CompiledAgent:
         return tuple(mark for pattern, mark in self._marks.items() if covers((marked_pattern(pattern),), tool))
 
     def breakers_for(self, tool: str) -> tuple[DenialCount, ...]:
-        """What counts a call of a tool if it is denied: by guardrails, whether they are asked about it or not."""
+        """The breakers that count a denied call of a tool: those of all guardrails, evaluated or not."""
         rules = (rule for each in self._guardrails for rule in each.rules)
         return tuple(rule.breaker for rule in rules if rule.breaker is not None and covers(rule.rule.tools, tool))
 
     def escalation(self, outcome: Outcome) -> Escalation | None:
-        """What the rule that gave this outcome asks of people; None if it asks for nobody."""
+        """The approval that the rule behind this outcome asks for; None if it asks for none."""
         if outcome.rule is None or outcome.policy_id is None or outcome.result is not Result.ESCALATED:
             return None
         return self._escalations.get((outcome.policy_id, outcome.rule.index))
 
     @property
     def compiled_policies(self) -> Iterator[tuple[Policy, Sequence[CompiledRule]]]:
-        """The enabled policies in the order of evaluation, each with its rules."""
+        """The enabled policies in evaluation order, each with its rules."""
         return ((each.policy, each.rules) for each in self._enabled)
 
     @cached_property
     def context_names(self) -> frozenset[str]:
-        """The paths of the context that some policy of the agent reads."""
+        """The paths of the context that any policy of the agent reads."""
         rules = (rule.rule for each in self._enabled for rule in each.rules)
         return frozenset(name for rule in rules for name in names_in_context(msgspec.to_builtins(rule)))
 
     def recurs(self, plan: Plan, tool: str) -> bool:
-        """Whether calls of the tool get this rule's outcome and these quotas, as the same objects, again and again.
+        """Whether calls of the tool repeatedly get this rule's outcome and these quotas as the same objects.
 
-        The reason may be another each time: it says what a parameter was.
+        The reason may differ each time: it includes a parameter's value.
         """
         if plan.marks:
             return False
@@ -176,7 +175,7 @@ class CompiledAgent:
             return False
         if plan.quotas and plan.quotas is not self.view(tool).when_all_pass.quotas:
             return False
-        # What a call took of a refundable limit is kept under its own id.
+        # What a call took from a refundable limit is stored under its own id.
         return not any(isinstance(quota, Quota) and quota.refundable for quota in (*plan.quotas, *beside))
 
     def view(self, tool: str) -> ToolView:
@@ -192,25 +191,26 @@ class CompiledAgent:
         return replace(view, quick_size=min(view.quick_size, together) // 2)
 
     def _kept_view(self, name: _ViewName, make: Callable[[], ToolView]) -> ToolView:
-        """Those made last are kept, 256 of them unless the policies are very many."""
+        """The cached view; the latest 256 are kept, fewer if the policies are very many."""
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = make()
             excess = len(self._views) - self._views_max
             if excess > 0:
-                # Threads do this as well: a list is made in one step, and what another has removed is gone already.
+                # Threads run this as well: a list is copied in one step, and an entry another thread has removed is
+                # simply gone.
                 for oldest in list(self._views)[:excess]:
                     self._views.pop(oldest, None)
         return view
 
     def _conditional_view(self, tool: str) -> ToolView | None:
-        """What is known before the call is, where a rule has a `when` or `unless`; None if none has."""
+        """The part of the view known before the call, if a rule has `when` or `unless`; None if none has."""
         asked = [rule for each in self._enabled for rule in each.rules if rule.concerns(tool)]
         judged = tuple(rule for rule in asked if rule.judge is not None)
         if not judged:
             return None
         quick = quick_size(cost for rule in asked for cost in rule.costs)
-        # In the worst case every call asks for a view of its own.
+        # In the worst case every call has a view of its own.
         quick = quick if self.tool_patterns <= _QUICK_REMADE else -1
         return ToolView((), False, NOTHING_MATCHES, quick, judged, shadowed=self._is_shadowed(tool))
 
@@ -250,8 +250,8 @@ NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, DEFAULT_DENY))
 def compile_agent(
     agent: Agent, policies: Sequence[Policy], is_secret: IsSecret, shared_marks: Mapping[str, int] | None = None
 ) -> CompiledAgent:
-    """The agent's enabled policies, ready for `decide`. Policies that are stored always compile.
+    """The agent's enabled policies, ready for `decide`. Stored policies always compile.
 
-    shared_marks: what all rules of the workspace name in `forbiddenAfter`, with the seconds for which it counts.
+    shared_marks: the patterns in the workspace's `forbiddenAfter` lists, with the seconds for which each counts.
     """
     return CompiledAgent(agent, policies, is_secret, shared_marks or {})

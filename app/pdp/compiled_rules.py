@@ -1,4 +1,4 @@
-"""Rules, compiled once: what each asks of the calls it covers, what a failure gives, and in which calls it applies."""
+"""Rules, compiled once: what each demands of the calls it covers, its result on failure, and when it applies."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 
 
 class Condition(Struct, frozen=True):
-    """One rule that covers the tool and is no quota.
+    """A rule that covers the tool and is no quota.
 
-    when_failed: the result a failure gives.
+    when_failed: the result if it fails.
     failure: the reason if it always fails; None if that depends on the call.
     checks, time: what it depends on; a condition without any always passes.
-    cost: what it takes at worst to find out.
+    cost: the worst-case cost of evaluating it.
     """
 
     ref: RuleRef
@@ -64,11 +64,11 @@ class Condition(Struct, frozen=True):
 
 
 class CompiledRule(Struct, frozen=True):
-    """A rule with its condition or quota made once.
+    """A rule with its condition or quota, made once.
 
-    when_failed: the result a failure gives. condition, quotas: what it asks for; lists and approvals have neither,
-    because whether they fail depends on the tool alone. judge: says in which calls it applies; None = in all.
-    costs: what it takes at worst to find all that out. breaker: what counts the denied calls of its tools.
+    when_failed: the result if it fails. condition, quotas: what it demands; lists and approvals have neither, because
+    their failure depends on the tool alone. judge: decides whether it applies to a call; None = always.
+    costs: the worst-case costs of all that. breaker: what counts the denied calls of its tools.
     """
 
     rule: PolicyRule
@@ -81,11 +81,11 @@ class CompiledRule(Struct, frozen=True):
     breaker: DenialCount | None = None
 
     def concerns(self, tool: str) -> bool:
-        """Whether it can say anything about a call of this tool: it covers it, or forbids what it does not cover."""
+        """Whether it can matter for a call of this tool: it covers it, or forbids what it does not cover."""
         return isinstance(self.rule, ToolAllowlist) or covers(self.rule.tools, tool)
 
     def applies(self, parameters: dict[str, Any], context: dict[str, Any]) -> Verdict:
-        """Whether it applies to this call; why it fails where that cannot be judged."""
+        """Whether it applies to this call; the reason for its failure if that cannot be judged."""
         return self.judge is None or self.judge(parameters, context)
 
 
@@ -170,7 +170,7 @@ def _denial_count(breaker: DenialBreaker, when_full: Outcome, fingerprint: str, 
 
 
 def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:
-    """What says in which calls a rule applies, and its cost."""
+    """The function that decides whether a rule applies to a call, and its cost."""
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
         if not isinstance(circumstances, UnsetType):
             named = named_constraints(circumstances.parameters, circumstances.context)
@@ -179,7 +179,7 @@ def _judge(rule: PolicyRule, is_secret: IsSecret) -> tuple[Judge | None, tuple[C
 
 
 def _result(rule: PolicyRule) -> Result:
-    """The result that a failure gives."""
+    """The result of a failure."""
     if isinstance(rule, ApprovalRequired | DenialCounted):
         return Result.ESCALATED if rule.escalates else Result.DENIED
     effect = getattr(rule, "effect", UNSET)

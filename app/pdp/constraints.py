@@ -1,4 +1,4 @@
-"""Named values of a call held against their constraints: the reason why a rule fails, or in which calls it applies."""
+"""Constraints applied to the named values of a call: why a rule fails, and to which calls it applies."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,14 +20,14 @@ Check = Callable[[Json, Json], str | None]
 
 IsSecret = Callable[[str], bool]
 Verdict = bool | str
-"""Whether a rule applies to a call; or, where that cannot be judged, why the rule fails."""
+"""Whether a rule applies to a call; if that cannot be judged, why the rule fails."""
 
 Judge = Callable[[Json, Json], Verdict]
 _MANY_VALUES = 100
 
 
 class _Probe:
-    """One name with all that its values must be."""
+    """One name, and the tests for its values."""
 
     def __init__(
         self, of: str, name: str, constraint: Constraint, *, secret: bool, is_secret: IsSecret | None = None
@@ -50,7 +50,7 @@ class _Probe:
         return found
 
     def all_tests(self, parameters: Json, context: Json) -> Sequence[Test]:
-        """Every test, those against other values of this call with them."""
+        """Every test, including those against other values of this call."""
         if not self.relations:
             return self.tests
         return [*self.tests, *(relation(parameters, context) for relation in self.relations)]
@@ -68,9 +68,9 @@ def compile_constraint(
     of: str = "parameters",
     is_secret: IsSecret | None = None,
 ) -> Check:
-    """The check of one named value. With `secret` no reason shows a value, neither given nor wanted.
+    """The check of one named value. With `secret`, no reason shows a value, given or wanted.
 
-    is_secret: knows the names under which no text's values are shown either.
+    is_secret: recognises secret names; values under such names inside a string are not shown either.
     """
     probe = _Probe(of, name, constraint, secret=secret, is_secret=is_secret)
     if probe.path.is_plain and not probe.of_context and not probe.relations and not probe.absent:
@@ -97,7 +97,7 @@ def compile_constraint(
 
 
 def _plain_check(probe: _Probe) -> Check:
-    """The same for what most constraints are about: a key of the parameters, and nothing but its value."""
+    """The same for the commonest constraint: a top-level key of the parameters, and no other value."""
     name, required, tests = probe.name, probe.required, probe.tests
     missing = f"{probe.subject} is missing"
 
@@ -118,7 +118,7 @@ TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: too much in them is to
 
 
 def schema_check(schema: Schema) -> Check:
-    """Whether the parameters fit; the reason names the place and the keyword, and no value."""
+    """Whether the parameters fit the schema; the reason names the place and the keyword, but no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
         require_wanted()
@@ -136,11 +136,11 @@ def schema_check(schema: Schema) -> Check:
 
 
 def compile_circumstances(word: str, circumstances: Circumstances, is_secret: IsSecret) -> Judge:
-    """In which calls a rule with this `when` or `unless` (the word) applies.
+    """A function that decides to which calls a rule with this `when` or `unless` (the word) applies.
 
-    Under `when` it does if every named value satisfies its constraint, under `unless` if one does not. What is of the
-    wrong type cannot be judged, and neither can what is missing, unless `ifMissing` says what becomes of it. No reason
-    here shows a value, so a rule has few of them.
+    With `when` the rule applies if every named value satisfies its constraint, with `unless` if one does not. A value
+    of the wrong type cannot be judged, nor can a missing one, unless `ifMissing` says what happens then. No reason
+    shows a value here, so a rule has only a few different ones.
     """
     probes = [
         _Probe(of, name, constraint, secret=is_secret(name), is_secret=is_secret)
@@ -172,7 +172,7 @@ _HOLDS, _FAILS, _MISSING, _UNJUDGED = "holds", "fails", "missing", "unjudged"
 
 
 def _judge_one(probe: _Probe, parameters: Json, context: Json) -> str:
-    """Whether the name's values satisfy its constraint; of several findings the one that is hardest to judge by."""
+    """Whether the name's values satisfy its constraint; of several findings the most doubtful one."""
     try:
         values, missing = probe.find(parameters, context)
     except Ambiguous:

@@ -17,31 +17,31 @@ _TEST_STEPS = 100
 _LOOKUP_STEPS = 20
 _SEARCH_STEPS = 250
 _READ_STEPS = 20_000
-"""To read the longest host or address there can be, most of it letters that IDNA has to look at."""
+"""The cost of parsing the longest possible host or address, if most of its letters need IDNA."""
 
 _REASON_STEPS = 2_000
 _FEW_PARTS = 5
 _ELEMENT_BYTES = 2
-"""An array has an element for every two bytes: `0,`."""
+"""An array has at most an element for every two bytes: `0,`."""
 
 _TEXT_BYTES = 4
 _PATH_STEPS_PER_BYTE = 40
 
 
 class Cost(Struct, frozen=True):
-    """At worst: `steps` whatever the call, and `steps_per_byte` of its parameters and context."""
+    """In the worst case, `steps` for any call, and `steps_per_byte` for its parameters and context."""
 
     steps: int = 50
     steps_per_byte: int = 0
 
 
 def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = Result.DENIED) -> Cost:
-    """The cost of looking at all of these values.
+    """The cost of testing all of these values.
 
     RE2 is linear, but where its fast automaton runs out of memory each byte costs as many steps as the pattern has
-    instructions: `.{1000}$` takes two seconds for 64 KiB. A dotted name is looked for in all the ways to split it, and
-    objects can be made in which each of them leads to the next. Of an array every element is looked at. A failure that
-    escalates is put into words, and the next rule is asked all the same.
+    instructions: `.{1000}$` takes two seconds for 64 KiB. A dotted name is searched in every way to split it, and
+    objects can be built in which each way leads to the next. Every element of an array is tested. A failure that
+    escalates is put into words, and the next rule is evaluated nevertheless.
     """
     steps = _REASON_STEPS if when_failed is Result.ESCALATED else 0
     per_byte = 0
@@ -64,22 +64,22 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
 
 
 def _cost_of_finding(name: str) -> tuple[int, int]:
-    """Steps whatever the call, and steps for each of its bytes."""
+    """Steps for any call, and steps for each of its bytes."""
     parts = name.count(".") + 1
     if parts <= _FEW_PARTS:
         return _LOOKUP_STEPS << parts, 0
-    # In each object as many keys as parts are left; the shortest object that leads on takes six bytes.
+    # In each object there are as many keys as parts left; the shortest object that leads on takes six bytes.
     per_byte = _LOOKUP_STEPS * parts // 6 * (1 if parts <= MAX_PARTS else parts // MAX_PARTS)
     return _TEST_STEPS * parts, per_byte
 
 
 def cost_of_schema(schema: Schema) -> Cost:
-    """Each part of a schema may have to be held against each value, and a value takes two bytes."""
+    """Each part of a schema may have to be checked against each value, and a value takes two bytes."""
     return Cost(_REASON_STEPS + _TEST_STEPS * schema.parts, schema.parts * _TEST_STEPS // _ELEMENT_BYTES // 8)
 
 
 def quick_size(costs: Iterable[Cost]) -> int:
-    """How long a call may be for all this to take four milliseconds at most: -1 = no length is short enough."""
+    """The greatest size of a call for which all this takes at most four milliseconds; -1 = no size is small enough."""
     left, per_byte = _QUICK_STEPS, 0
     for cost in costs:
         left -= cost.steps

@@ -1,4 +1,4 @@
-"""`decide`: one tool call against an agent's policies, quotas left open."""
+"""`decide`: judges one tool call by an agent's policies, leaving quotas open."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from app.pdp.time_windows import MINUTE_US
 
 
 class Judged(Protocol):
-    """A compiled agent, as far as `decide` looks at it."""
+    """The part of a compiled agent that `decide` uses."""
 
     @property
     def active(self) -> bool: ...
@@ -35,9 +35,9 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
     now_us: the store's time as far as it is known; a plan that depends on it says for how long it holds.
     key_id: the API key that asks, for limits that are per key.
 
-    The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed,
-    and the first of those asked that gave the result is the one named. Quotas come in the order in which a full one
-    decides. What shadow policies would make of it stands beside it.
+    The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed;
+    the first evaluated policy that gave the result is named. Quotas are in the order in which a full one decides. The
+    effect of shadow policies is attached.
     """
     if not agent.active:
         return agent.refusal
@@ -74,7 +74,7 @@ def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest,
 
 
 def failure_of(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:
-    """The outcome that a failing condition gives and the place of its policy among those asked; None if none fails."""
+    """The outcome of the failing condition that decides, and the place of its policy; None if none fails."""
     escalated: tuple[Outcome, int] | None = None
     context = request.context or NOTHING
     for place, policy in enumerate(asked):

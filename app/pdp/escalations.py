@@ -1,4 +1,4 @@
-"""What people are asked about a call, and the plan that their yes makes of it."""
+"""The approvals that a call needs, and the plan once they are given."""
 
 from collections.abc import Collection, Iterable
 
@@ -18,12 +18,13 @@ from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
 _NEVER_SPENT = 4 * 10**15
-"""Calls, and millionths of a budget: nothing holds as much, so what is of this size is taken and never found full. The
-script compares what a budget holds modulo 2^52, which is more."""
+"""In calls, and in millionths of a budget: nothing can hold as much, so a quota of this size is taken but never full.
+The script compares a budget's content modulo 2^52, which is more.
+"""
 
 
 def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[Escalation, ...]:
-    """What every rule that asks for a person about this call asks, whatever its quotas hold; no rule twice."""
+    """The escalations of every rule that asks for a person about this call, whatever its quotas hold; no rule twice."""
     minute, context = now_us // MINUTE_US, request.context or NOTHING
     asked = [
         agent.escalation(Outcome(Result.ESCALATED, policy.policy_id, condition.ref, ""))
@@ -36,17 +37,17 @@ def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) ->
 
 
 def distinct(asked: Iterable[Escalation]) -> tuple[Escalation, ...]:
-    """The same without a rule that is among them already."""
+    """The list without repeated rules."""
     return tuple({each.fingerprint: each for each in asked}.values())
 
 
 def approved_plan(
     agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, covered: Collection[str], reason: str, key_id: str
 ) -> Plan:
-    """The plan once people have said yes to the rules with these fingerprints.
+    """The plan once people have approved the rules with these fingerprints.
 
-    It is allowed and takes every quota of all who are asked; those that would have asked for a person, and are covered,
-    are taken though they are full. What denies still denies, and the call leaves its marks.
+    It is allowed, and takes every quota of all policies evaluated; quotas that escalate and are covered by the approval
+    are taken even if full. Denials still apply, and the call leaves its marks.
     key_id: the API key that asks.
     """
     view = agent.view_of(request)
@@ -62,12 +63,12 @@ def approved_plan(
 def _with_approved_shadow(
     plan: Plan, combined: CompiledAgent, request: AuthorizeRequest, covered: Collection[str], key_id: str
 ) -> Plan:
-    """The approved plan with what shadow policies would make of it: people have said yes to no rule of theirs."""
+    """The approved plan with the effect of shadow policies: people have approved none of their rules."""
     view = combined.view_of(request)
     if combined.shadow is None or not combined.shadow.bear_on(view.asked, view.marks):
         return plan
     asked = tuple(_without_covered(combined, policy, covered) for policy in view.asked)
-    # A plan that depends on the clock says of which minute it is, and any other is good at any time.
+    # A plan that depends on the clock says for which minute; any other holds at all times.
     failure = failure_of(asked, request, plan.holds_from_us // MINUTE_US)
     outcome, deciding = failure or (asked[0].allowed, 0)
     quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id)
@@ -78,7 +79,7 @@ def _with_approved_shadow(
 
 
 def _without_covered(agent: CompiledAgent, policy: PolicyView, covered: Collection[str]) -> PolicyView:
-    """The policy without the conditions to whose failure people have said yes."""
+    """The policy without the conditions whose failure people have approved."""
 
     def is_open(condition: Condition) -> bool:
         asked = agent.escalation(Outcome(condition.when_failed, policy.policy_id, condition.ref, ""))
@@ -93,7 +94,7 @@ def _left(agent: CompiledAgent, quotas: Iterable[Check], covered: Collection[str
 
 
 def _past(agent: CompiledAgent, quota: Check, covered: Collection[str]) -> Check | None:
-    """What is left to ask of the store once people have said yes; None = nothing, and nothing is taken."""
+    """The checks left for the store once people have approved; None = none, and nothing is taken."""
     asked = agent.escalation(quota.when_full)
     if asked is None or asked.fingerprint not in covered:
         return quota

@@ -1,4 +1,4 @@
-"""What `trace` found, in the words of an explanation."""
+"""Turns the result of `trace` into an explanation."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,13 +20,13 @@ from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 
 _SHOWN = 8
 _JSON_MAX = 300
-"""Characters of JSON that are shown of one value."""
+"""The most characters of JSON shown of one value."""
 
 Place = tuple[str, int]
 
 
 class Standing(Struct, frozen=True):
-    """What the store has for a rule: the level of a limit, the marks of a session. failed: why it fails by that."""
+    """What the store holds for a rule: the level of a limit, the marks of a session. failed: why it fails by that."""
 
     level: QuotaLevel | None
     marks: tuple[SeenMark, ...]
@@ -44,9 +44,9 @@ def explained_agent(agent: Agent) -> ExplainedAgent:
 
 
 def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, standings: Standings) -> list[PolicyPart]:
-    """What each policy had to do with the outcome.
+    """The part of each policy in the outcome.
 
-    outcome: the final one. standings: of the rules that ask the store, by policy and place of the rule.
+    outcome: the final one. standings: for the rules that depend on the store, by policy and place of the rule.
     """
     seen = _Seen(call)
     return [_policy_part(each, outcome, seen, standings) for each in trace.policies]
@@ -94,7 +94,7 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
 
 
 class _Seen:
-    """The values of a call by the names that rules have for them, as the log keeps them."""
+    """The values of a call by the names that rules use, as the log would keep them."""
 
     def __init__(self, call: AuthorizeRequest) -> None:
         self._holders = {
@@ -103,7 +103,7 @@ class _Seen:
         }
 
     def by(self, rule: PolicyRule) -> list[SeenValue]:
-        """What the rule reads by name."""
+        """The values that the rule reads by name."""
         return [self._value(of, name) for of, name in dict.fromkeys(names_read(rule))]
 
     def _value(self, of: str, name: str) -> SeenValue:
@@ -119,7 +119,7 @@ class _Seen:
 
 
 def names_read(rule: PolicyRule) -> Iterator[tuple[str, str]]:
-    """Parameters or context, and the name there, of every value that the rule reads by its name."""
+    """For every value that the rule reads by name: parameters or context, and the name."""
     for _, of, name, constraint in constraints_of(rule):
         yield of, name
         for operand in (constraint.equals, constraint.at_most, constraint.at_least):

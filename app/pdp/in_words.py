@@ -1,4 +1,4 @@
-"""What a rule asks of a call, in words: what a person, or a model, reads beside the tool."""
+"""What a rule requires of a call, in words, for people and models."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ NOT_LISTED = "the tool is not on the policy's allowlist"
 
 
 def rule_in_words(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> str:
-    """What a call of a tool must keep to so that the rule does not fail. Nothing that a secret must be is told."""
+    """What a call of a tool must satisfy so that the rule does not fail. Requirements on secrets are left out."""
     said = "; ".join(_asked(rule, covered=covered, is_secret=is_secret))
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
         if not isinstance(circumstances, UnsetType):
@@ -106,7 +106,7 @@ def _named(of: str, name: str, constraint: Constraint, is_secret: IsSecret) -> s
 
 
 def _constraint(constraint: Constraint) -> Iterator[str]:
-    """Each field of a constraint that is given, but for `required`."""
+    """Each field of a constraint that is given, except `required`."""
     if constraint.absent is True:
         yield "must not be given"
     if constraint.type is not UNSET:

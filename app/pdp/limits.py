@@ -1,4 +1,4 @@
-"""Limits whose bucket or amount depends on the call: what this call takes, and why it cannot be told."""
+"""Limits whose bucket or amount depends on the call: what this call takes, or why that cannot be determined."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ _encode = msgspec.json.encode
 
 
 class _Unreadable(ValueError):
-    """The call does not say it, or says it in a way that cannot be counted; the message is the reason."""
+    """The call does not state the value, or not in a countable form; the message is the reason."""
 
 
 class VaryingQuota(Struct, frozen=True):
-    """A rate limit or a budget of which a call says which bucket it takes from, or how much.
+    """A rate limit or budget whose bucket or amount depends on the call.
 
-    quota: what is the same for all calls. amount: reads the millionths. per: read what makes the bucket.
+    quota: the part common to all calls. amount: reads the millionths. per: read the values that select the bucket.
     """
 
     quota: Quota
@@ -39,7 +39,7 @@ class VaryingQuota(Struct, frozen=True):
         return self.quota.when_full
 
     def of(self, request: AuthorizeRequest, key_id: str) -> Quota | None:
-        """What the call takes; None where it cannot be told, and so the rule has failed."""
+        """What the call takes; None if that cannot be determined, which fails the rule."""
         held = self.quota
         try:
             bucket = _digest([read(request, key_id) for read in self.per]) if self.per else ""
@@ -52,9 +52,9 @@ class VaryingQuota(Struct, frozen=True):
         )  # fmt: skip
 
     def shared(self, agent_id: str, tool: str) -> Quota:
-        """The bucket that all calls of the tool by this agent share, where `per` names nothing but those two.
+        """The bucket that all calls of the tool by this agent share, if `per` names nothing but those two.
 
-        What a call takes of a budget is not known, and stands as 0.
+        What a call takes from a budget is unknown, and given as 0.
         """
         request = AuthorizeRequest(agent_id, tool, "", {}, b"")
         bucket = _digest([read(request, "") for read in self.per]) if self.per else ""
@@ -74,7 +74,7 @@ class VaryingQuota(Struct, frozen=True):
 
 
 def varying_quota(quota: Quota, limit: RateLimit | Budget) -> Quota | VaryingQuota:
-    """The quota as its rule has it: with a bucket for each value, or with an amount."""
+    """The quota of a rule with a bucket for each value, or with an amount."""
     per = () if limit.per is UNSET else tuple(map(_reader, limit.per))
     if isinstance(limit, Budget):
         return VaryingQuota(quota, _amount_of(limit.parameter), per)

@@ -1,4 +1,4 @@
-"""Tests of what a text means to whoever acts on it: the file, machine, mailbox or network that it names."""
+"""Tests of what a string means to the tools that act on it: the file, host, mailbox or network that it names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from app.pdp.clauses import Test, Unjudged, clipped
 
 
 def meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
-    """Tests of what a text means to whoever acts on it."""
+    """The tests of what a string means to the tools that act on it."""
     if constraint.path is not UNSET:
         roots = constraint.path.under
         yield _meaning_test("path", canonical_path, under(map(canonical_path, roots)), _unless(secret, roots))
@@ -45,7 +45,7 @@ def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _meaning_test(kind: str, read: Callable[[str], Any], is_wanted: Callable[[Any], bool], wanted: str) -> Test:
-    """Reads the text in the one way it can be read, then looks whether that is wanted."""
+    """Parses the string in its only unambiguous reading, then tests that."""
     failure = f"no {kind} in {wanted}"
     no_text = Unjudged(f"not a text that could be a {kind}")
 

@@ -1,4 +1,4 @@
-"""A policy as one tool sees it: the rules that have something to say about it, and what they ask."""
+"""A policy as seen by one tool: the rules that matter for it, and what they demand."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,11 +13,11 @@ from app.pdp.quotas import OpenQuota
 from app.pdp.tools import covers
 
 Verdicts = Mapping[int, Verdict]
-"""Of the rules that have a `when` or `unless`, by their identity."""
+"""The rules that have a `when` or `unless`, by their identity."""
 
 
 class PolicyView(Struct, frozen=True):
-    """A policy as one tool sees it: only rules that do not abstain, in the policy's order.
+    """A policy as seen by one tool: only rules that do not abstain, in the policy's order.
 
     allowed: the outcome if nothing fails; its rule is the first that covers the tool.
     """
@@ -29,19 +29,19 @@ class PolicyView(Struct, frozen=True):
 
 
 class CompiledPolicy(Struct, frozen=True):
-    """A policy and its rules, made once."""
+    """A policy and its rules, compiled once."""
 
     policy: Policy
     rules: list[CompiledRule]
 
 
 def policy_views(policies: Sequence[CompiledPolicy], tool: str, verdicts: Verdicts) -> tuple[PolicyView, ...]:
-    """The policies as `tool` sees them, without those of which every rule abstains."""
+    """The policies as seen by `tool`, without those whose rules all abstain."""
     return tuple(view for each in policies if (view := _policy_view(each.policy, each.rules, tool, verdicts)))
 
 
 def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdicts: Verdicts) -> PolicyView | None:
-    """The policy as `tool` sees it; None if every rule abstains."""
+    """The policy as seen by `tool`; None if every rule abstains."""
     applying = [(rule, verdict) for rule in rules if (verdict := verdicts.get(id(rule), True)) is not False]
     conditions = [
         condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
@@ -62,7 +62,7 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
 
 
 def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
-    """What the rule asks of a call of `tool`; None if it abstains or is a quota with nothing but room to ask for."""
+    """What the rule demands of a call of `tool`; None if it abstains, or is a quota that demands only room."""
     if verdict is not True:
         return Condition(compiled.ref, compiled.when_failed, str(verdict))
     covered = covers(compiled.rule.tools, tool)

@@ -1,4 +1,4 @@
-"""Which quotas stay open in a plan, and in which order a full one decides."""
+"""Which quotas stay open in a plan, and the order in which a full one decides."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,21 +8,21 @@ from app.pdp.limits import VaryingQuota
 from app.pdp.sequences import SessionCheck
 
 OpenQuota = Quota | VaryingQuota | SessionCheck | DenialCount
-"""What the store alone can tell: whether a limit has room, what a session was allowed, what was denied."""
+"""What only the store can answer: whether a limit has room, what a session was allowed, what was denied."""
 
 
 class HasQuotas(Protocol):
-    """A policy as one tool sees it."""
+    """A policy as seen by one tool."""
 
     @property
     def quotas(self) -> tuple[OpenQuota, ...]: ...
 
 
 def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tuple[OpenQuota, ...]:
-    """The quotas that can still change `result`, given by the policy at place `deciding` of those asked.
+    """The quotas that can still change `result`, given by the policy at index `deciding` of those evaluated.
 
-    A denial can only be named after an earlier policy's denying quota; an escalation gives way to any denying
-    quota and to an earlier policy's escalating one; an allowance needs room in all of them.
+    A denial can only be replaced by an earlier policy's denying quota; an escalation by any denying quota or an earlier
+    policy's escalating one; an allowance needs room in all of them.
     """
     denying = asked[:deciding] if result is Result.DENIED else asked
     escalating = asked[:deciding] if result is Result.ESCALATED else asked if result is Result.ALLOWED else ()
@@ -36,7 +36,7 @@ def open_quotas(asked: Sequence[HasQuotas], result: Result, deciding: int) -> tu
 
 
 def plan_of(outcome: Outcome, quotas: tuple[Check, ...], breakers: tuple[DenialCount, ...] = ()) -> Plan:
-    """The plan, which knows whether a person may be asked: most decisions need not look."""
+    """The plan; it records whether a person may be asked, so most decisions need not check again."""
     asks = outcome.result is Result.ESCALATED
     if quotas and not asks:
         asks = any(quota.when_full.result is Result.ESCALATED for quota in quotas)
@@ -44,6 +44,6 @@ def plan_of(outcome: Outcome, quotas: tuple[Check, ...], breakers: tuple[DenialC
 
 
 def settled_quotas(quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str) -> tuple[Check, ...]:
-    """The same for one call: each with its bucket, amount or session; what cannot be told has failed its rule."""
+    """The same for one call: each with its bucket, amount or session; if that is unknown, its rule has failed."""
     found = (quota if isinstance(quota, Quota | DenialCount) else quota.of(request, key_id) for quota in quotas)
     return tuple(quota for quota in found if quota is not None)

@@ -1,4 +1,4 @@
-"""What one value must be compared with another of the same call: equal to it, at most it, at least it."""
+"""Tests that compare one value with another of the same call: equal to it, at most it, at least it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,17 +16,17 @@ NOTHING: Json = {}
 """The context of a call that has none."""
 
 Relation = Callable[[Json, Json], Test]
-"""Takes parameters and context of a call; the test that any value of this call has to pass."""
+"""Takes parameters and context of a call; returns the test that any value of this call must pass."""
 
 
 class Unknown(Unjudged):
-    """A clause about a value that it is compared with and that is missing."""
+    """A clause about a value that is compared with a missing one."""
 
     __slots__ = ()
 
 
 def relations_of(constraint: Constraint) -> Iterator[Relation]:
-    """One for each field that names another value."""
+    """A test for each field that names another value."""
     if constraint.equals is not UNSET:
         yield _equality(constraint.equals)
     if constraint.at_most is not UNSET:
@@ -36,7 +36,7 @@ def relations_of(constraint: Constraint) -> Iterator[Relation]:
 
 
 def _equality(operand: Operand) -> Relation:
-    """Equal in JSON type and value to every value that the other name can mean; scalars alone are compared."""
+    """Equal in JSON type and value to every value that the other name can mean; only scalars are compared."""
     other = _Other(operand)
     failure = f"not equal to {other.subject}"
     no_scalar = Unjudged(f"not a value that could equal {other.subject}")
@@ -95,7 +95,7 @@ class _Other:
         self._hidden = Unjudged(f"to be compared with {self.subject}, which cannot be found")
 
     def values(self, parameters: Json, context: Json) -> tuple[list[Any], Unjudged | None]:
-        """Each once, or why there is none."""
+        """Each value once, or why there is none."""
         try:
             values, missing = self._path.find(context if self._of_context else parameters)
         except Ambiguous:
@@ -104,7 +104,7 @@ class _Other:
 
 
 def _orderable(value: Any) -> tuple[Any, ...] | None:
-    """What sorts with others of its kind, which comes first; None if it is neither a number, a date nor a time."""
+    """A sort key that begins with the kind; None if it is neither a number, a date nor a time."""
     if type(value) in (int, float):
         return "number", value
     if type(value) is not str:

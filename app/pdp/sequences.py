@@ -1,4 +1,4 @@
-"""Sequence rules: what they ask of a session's past, and what a call leaves in its session for them."""
+"""Sequence rules: what they require of a session's past, and what a call leaves in its session for them."""
 
 import hashlib
 from collections.abc import Callable, Collection
@@ -18,7 +18,7 @@ _SECOND_US = 1_000_000
 
 
 class SessionCheck(Struct, frozen=True):
-    """One side of a sequence rule, of which a call says the session. check: what is the same for all calls."""
+    """One side of a sequence rule, for which the call names the session. check: the part common to all calls."""
 
     check: HistoryCheck
 
@@ -27,7 +27,7 @@ class SessionCheck(Struct, frozen=True):
         return self.check.when_full
 
     def of(self, request: AuthorizeRequest, _key_id: str) -> HistoryCheck | None:
-        """What is looked up for the call; None where it names no session, and so the rule has failed."""
+        """The look-up for the call; None if it names no session, which fails the rule."""
         session = _session_of(request.context)
         return replace(self.check, session=session) if session else None
 
@@ -35,7 +35,7 @@ class SessionCheck(Struct, frozen=True):
 def session_checks(
     policy_id: str, sequence: CallSequence, when_failed: Outcome, spelled: Callable[[str], str] = str
 ) -> tuple[SessionCheck, ...]:
-    """What a rule asks; it fails with the reason that is true of it. spelled: how its marks spell their patterns."""
+    """The checks of a rule; each has its own reason for failing. spelled: how its marks spell their patterns."""
     within = "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
     sides = (
         (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),
@@ -58,18 +58,18 @@ def session_checks(
 
 
 def no_session(_parameters: dict[str, Any], context: dict[str, Any]) -> str | None:
-    """Why a call fails every sequence rule, None if it names its session."""
+    """Why a call fails every sequence rule; None if it names its session."""
     return None if _session_of(context) else _NO_SESSION
 
 
 def with_marks(plan: Plan, marks: tuple[Mark, ...], request: AuthorizeRequest) -> Plan:
-    """The plan, leaving these marks in the call's session; a call without one leaves none."""
+    """The plan, leaving these marks in the call's session; a call without a session leaves none."""
     session = _session_of(request.context)
     return replace(plan, session=session, marks=marks) if session else plan
 
 
 def _session_of(context: dict[str, Any] | None) -> str:
-    """What the session is called in the store; "" where the call names none."""
+    """The session's name in the store; "" if the call names none."""
     name = (context or NOTHING).get("session")
     if type(name) is not str or not 0 < len(name) <= MAX_SESSION_LENGTH:
         return ""

@@ -14,7 +14,7 @@ _By = tuple[str, RuleRef]
 
 
 class HasAllowed(Protocol):
-    """A policy as one tool sees it: its id, and its outcome if nothing fails."""
+    """A policy as seen by one tool: its id, and its outcome if nothing fails."""
 
     @property
     def policy_id(self) -> str: ...
@@ -24,7 +24,7 @@ class HasAllowed(Protocol):
 
 
 class ShadowPolicies:
-    """Which of the policies that govern an agent are in shadow mode, and what marks their sequence rules ask for."""
+    """Which of the policies that govern an agent are in shadow mode, and the marks that their sequence rules need."""
 
     def __init__(self, policies: Iterable[Policy]) -> None:
         in_shadow = evaluation_order(policy for policy in policies if policy.in_shadow)
@@ -39,24 +39,24 @@ class ShadowPolicies:
                         self._marking.setdefault(mark_name(soft(pattern)), by)
 
     def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
-        """Whether one of them is asked, or wants what the call leaves in its session to be remembered.
+        """Whether one of them is evaluated, or needs a mark that the call leaves in its session.
 
-        If none is or does, the plan of all policies gives what that of the enforced ones does.
+        If not, the plan of all policies equals that of the enforced ones.
         """
         return any(policy.policy_id in self.ids for policy in asked) or self.look_back_on(marks)
 
     def look_back_on(self, marks: Iterable[Mark]) -> bool:
-        """Whether a sequence rule of one of them asks for one of these marks."""
+        """Whether a sequence rule of one of them looks back on one of these marks."""
         return any(mark.name in self._marking for mark in marks)
 
     def plan(self, asked: Sequence[HasAllowed], together: Plan) -> ShadowPlan | None:
-        """What stands beside the plan of the enforced policies; None if no shadow policy bears on the call.
+        """The plan beside that of the enforced policies; None if no shadow policy matters for the call.
 
-        asked: whom the plan of all policies together, `together`, comes from.
+        asked: the policies from which the plan of all policies together, `together`, comes.
 
-        Where the result is another than that of the enforced policies, either a shadow policy gave it, or its tier
-        decides through shadow grants alone; then the first of these makes the difference, whoever is named. A call that
-        there is no room for in the sequences that a shadow policy looks back on is denied by it.
+        If the result differs from that of the enforced policies, either a shadow policy gave it, or shadow grants alone
+        made its tier decide; then the first of these makes the difference, whichever policy is named. A shadow policy's
+        sequences deny a call that has no room in them.
         """
         if not self.bear_on(asked, together.marks):
             return None
@@ -68,7 +68,7 @@ class ShadowPolicies:
 
         quotas = together.quotas
         if together.outcome.result is Result.DENIED:
-            # A full quota of an enforced policy would make the answer the same.
+            # A full quota of an enforced policy would change the actual answer in the same way.
             quotas = tuple(each for each in quotas if each.policy_id in self.ids)
         if not quotas and not together.marks:
             settled = named(together.outcome)
@@ -82,7 +82,7 @@ class ShadowPolicies:
 
 
 def beside(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:
-    """The plan of the enforced policies with that of all together beside it, unless both always give one result."""
+    """The plan of the enforced policies with that of all together attached, unless both always give the same result."""
     if together.holds_until_us < plan.holds_until_us:
         plan = replace(plan, holds_from_us=together.holds_from_us, holds_until_us=together.holds_until_us)
     if shadow is None:

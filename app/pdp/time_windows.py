@@ -1,4 +1,4 @@
-"""Time windows: hours and days in a zone, read off an instant."""
+"""Time windows: hours and days in a time zone, evaluated for an instant."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,10 +16,10 @@ TimeCheck = Callable[[int], str | None]
 
 
 def compile_time_window(window: TimeWindow) -> TimeCheck:
-    """The check of one window. Its answer holds for the whole minute it is asked about:
+    """The check of one window. Its answer holds for the whole minute it is evaluated for:
 
-    in every zone since 1972 both an hour and a change of the offset begin on a whole minute of UTC.
-    Going from UTC to local time has one answer always; the other way would have none or two when clocks change.
+    in every zone since 1972, hours and changes of the offset begin on a whole minute of UTC. Converting UTC to local
+    time always has one answer; the reverse has none or two when clocks change.
     """
     name = _zone_of(window)
     zone = ZoneInfo(name)

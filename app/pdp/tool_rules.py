@@ -1,8 +1,8 @@
-"""What can become of an agent's calls of a tool, whatever their parameters and context.
+"""The possible results of an agent's calls of a tool, whatever their parameters and context.
 
-Each rule is known by what it can come to, now and at any time. From that follows which results are possible. It may
-seem that more are than there are, since rules are taken for independent of each other; never fewer. So `allowed` and
-`denied` are said only where they are certain.
+For each rule it is known what it can come to, now and at any time; the possible results follow. More results than there
+are may seem possible, because rules are treated as independent of each other; never fewer. So `allowed` and `denied`
+are returned only where they are certain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ Likeness = tuple[int, str]
 
 
 class Possible(Struct, frozen=True):
-    """What can become of calls of one tool.
+    """The possible results of calls of one tool.
 
-    now, ever: the results that are possible. reaches: of the rules that can have a say, guardrails first.
-    parameters: a schema that the parameters fit of every call that is not denied.
+    now, ever: the possible results. reaches: of the rules that can affect the result, guardrails first.
+    parameters: a schema that accepts the parameters of every call that is not denied.
     """
 
     now: frozenset[Result]
@@ -35,10 +35,10 @@ class Possible(Struct, frozen=True):
 
 
 class ToolRules:
-    """The rules of an agent, by which any tool can be looked at.
+    """The rules of an agent, from which the results for any tool follow.
 
-    A tool's likeness is the same for tools that every rule treats alike: which rules cover it, a bit for each, and its
-    name if one of them counts its calls by themselves. What is possible for one of them is for all.
+    The likeness of a tool is the same for tools that every rule treats alike: a bit for each rule that covers it, and
+    its name if a rule counts its calls separately. The possible results are the same for all tools of one likeness.
     """
 
     def __init__(self, agent: CompiledAgent, is_secret: IsSecret) -> None:
@@ -49,7 +49,7 @@ class ToolRules:
         grants: list[tuple[int, list[int]]] = []
         self._guardrails: list[int] = []
         for policy, compiled in agent.compiled_policies:
-            # A breaker that suspends says nothing about a call.
+            # A breaker that suspends does not affect the call itself.
             asked = (rule for rule in compiled if rule.breaker is None or not rule.breaker.suspends)
             places = [self._add(ToolRule(policy, rule, is_secret)) for rule in asked]
             if policy.kind is PolicyKind.GUARDRAIL:
@@ -65,9 +65,9 @@ class ToolRules:
         self._allowlists = sum(1 << place for place, rule in enumerate(self._all) if rule.is_allowlist)
 
     def likeness(self, tool: str) -> Likeness:
-        """The same for two tools if all rules treat them alike."""
+        """Equal for two tools if all rules treat them alike."""
         covered = self._names.get(tool, 0)
-        # `prefix*` covers what goes on from there.
+        # `prefix*` covers only names that go on after the prefix.
         for length in self._lengths:
             if length >= len(tool) and length:
                 break
@@ -81,9 +81,9 @@ class ToolRules:
         return [quota for quota in quotas if quota is not None]
 
     def possible(self, tool: str, minute: int, has_room: HasRoom) -> Possible:
-        """What can become of the agent's calls of the tool, while it is active.
+        """The possible results of the agent's calls of the tool, while it is active.
 
-        has_room: of a rate limit that such calls share, whether it admits one more.
+        has_room: for a rate limit that such calls share, whether it admits one more.
         """
         covered = self.likeness(tool)[0]
         concerned = covered | self._allowlists
@@ -119,7 +119,7 @@ class ToolRules:
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """The places of the bits that are set."""
+    """The indexes of the bits that are set."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1

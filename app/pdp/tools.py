@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def covers(patterns: Iterable[str], tool: str) -> bool:
-    """Whether any pattern covers the tool: the exact name, `prefix*` and what goes on from there, or `*`."""
+    """Whether any pattern covers the tool: its exact name, `prefix*` for names that continue the prefix, or `*`."""
     for pattern in patterns:
         if pattern in (tool, "*"):
             return True

@@ -1,7 +1,7 @@
-"""`trace`: what `decide` decides about a call, and what each rule had to do with it.
+"""`trace`: what `decide` decides about a call, and the part of each rule in it.
 
-It is `decide` itself that runs. It is handed the agent with conditions that note what they are asked and what they say,
-so that a decision nobody wants explained takes not one step more.
+It runs `decide` itself, with an agent whose conditions record what they are asked and what they answer, so a decision
+that is not explained takes no extra step.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,17 +22,17 @@ from app.pdp.tools import covering
 
 NOT_COVERED = "does not cover the tool"
 COUNTS_DENIALS = "counts the call if it is denied"
-"""Why a rule abstains whatever the call holds. The second of a denial breaker that suspends."""
+"""Why a rule abstains for every call. The second is for a denial breaker that suspends."""
 
 Place = tuple[str, int]
 """A policy's id, and a rule's place in it."""
 
 
 class RuleTrace(Struct, frozen=True):
-    """What a rule had to do with a plan.
+    """The part of a rule in a plan.
 
     pattern: the first that covers the tool. reason: why it failed or abstained.
-    checks: what the store alone can tell of it for this call. is_open: whether the plan asks the store.
+    checks: what only the store can answer about it for this call. is_open: whether the plan asks the store.
     """
 
     rule: CompiledRule
@@ -44,7 +44,7 @@ class RuleTrace(Struct, frozen=True):
 
 
 class PolicyTrace(Struct, frozen=True):
-    """What a policy had to do with it: `rules` in its order, none where it is off."""
+    """The part of a policy in a plan: `rules` in its order, empty if it is off."""
 
     policy: Policy
     part: Part
@@ -59,7 +59,7 @@ class Trace(Struct, frozen=True):
 
 
 class _NotedCondition(Condition, frozen=True, kw_only=True):
-    """A condition that notes in `said` that it was asked, and why it failed or that it did not."""
+    """A condition that records in `said` that it was evaluated, and the reason if it failed."""
 
     place: Place
     said: dict[Place, str | None]
@@ -105,11 +105,11 @@ def trace(
     key_id: str = "",
     known: Mapping[Place, str | None] | None = None,
 ) -> Trace:
-    """The plan that `decide` makes, and what each of the policies had to do with it.
+    """The plan that `decide` makes, and the part of each policy in it.
 
-    policies: those that the agent was compiled from, disabled ones too. What a shadow policy has to do with it is said
-    of all policies together.
-    known: of rules that shall not be judged by this call, what they said of it: why it failed them, None if it did not.
+    policies: those that the agent was compiled from, including disabled ones. The part of a shadow policy is that in
+    the plan of all policies together.
+    known: results of rules that must not be judged by this call: the reason if they failed, None if not.
     """
     noting = _NotingAgent(agent, known or {})
     plan = decide(noting, request, now_us, key_id)
@@ -126,7 +126,7 @@ def trace(
 
 
 class _Judge:
-    """Says of each rule what it had to do with the plan, by what was noted."""
+    """Determines the part of each rule in the plan, from what was recorded."""
 
     def __init__(
         self, agent: CompiledAgent, noting: _NotingAgent, plan: Plan, request: AuthorizeRequest, key_id: str
@@ -184,7 +184,7 @@ class _Judge:
         return Part.ABSTAINED, self._why_not(rule)
 
     def _is_asked(self, policy: Policy) -> bool:
-        """Whether it would have been asked if it had anything to say about the call."""
+        """Whether it would have been evaluated if any rule of it mattered for the call."""
         if not self._active:
             return False
         if policy.kind is PolicyKind.GUARDRAIL:

@@ -1,4 +1,4 @@
-"""A constraint as a JSON Schema of one value: it accepts every value that passes, and where it is exact no other."""
+"""A constraint as a JSON Schema of one value: it accepts every value that passes and, where exact, no other."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _MAX_PATTERN = 500
 
 
 class SchemaPart(Struct, frozen=True):
-    """A schema, and whether it refuses all that does not pass."""
+    """A schema, and whether it rejects every value that does not pass."""
 
     schema: JsonSchema
     is_exact: bool
@@ -23,11 +23,11 @@ class SchemaPart(Struct, frozen=True):
 
 ANYTHING = SchemaPart(True, is_exact=True)
 UNKNOWN = SchemaPart(True, is_exact=False)
-"""Nothing can be said of what passes."""
+"""Accepts anything: nothing is known of the values that pass."""
 
 
 def value_schema(constraint: Constraint) -> SchemaPart:
-    """What a value that is there must be. `required` and `absent` are matters of the object that it is in."""
+    """What a present value must be. `required` and `absent` concern the object that contains it."""
     types, numbers_are_whole = _types(constraint)
     if not types:
         return SchemaPart(schema=False, is_exact=True)
@@ -43,7 +43,7 @@ def value_schema(constraint: Constraint) -> SchemaPart:
             schema |= part.schema
     if refused:
         schema["not"] = refused[0] if len(refused) == 1 else {"anyOf": refused}
-    # A pattern is found in numbers and booleans, too, and a schema's says nothing of those.
+    # A constraint's pattern is matched against numbers and booleans, too; a schema's ignores them.
     by_text = constraint.regex is not UNSET or constraint.not_regex is not UNSET
     if by_text and types != {"string"}:
         is_exact = False
@@ -92,7 +92,7 @@ _NAMES = (
 
 
 def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
-    """Each field that says what must be."""
+    """Each field that says what a value must be."""
     for name, keyword in _NAMES:
         wanted = getattr(constraint, name)
         if wanted is not UNSET:
@@ -103,9 +103,9 @@ def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
 
 
 def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any] | None, bool]]:
-    """Each field that says what must not be: what is refused, and whether that is all that the field refuses.
+    """Each field that says what a value must not be: what is rejected, and whether that is all it rejects.
 
-    None = it cannot be said.
+    None = it cannot be expressed.
     """
     if isinstance(constraint.not_enum, list):
         yield {"enum": constraint.not_enum}, True
@@ -165,7 +165,7 @@ def _portable(kind: str, text: str) -> str:
 
 
 _member = re.compile(r"\\(.)(-?)")
-r"""What is written with a backslash in a class, and the hyphen after it, which behind `\d` begins no range."""
+r"""What a class may contain after a backslash, and a hyphen after it, which behind `\d` begins no range."""
 
 
 def _portable_member(found: re.Match[str]) -> str:

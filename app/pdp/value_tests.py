@@ -1,4 +1,4 @@
-"""What one value must be: for each field of a constraint a test, and a clause that a person understands."""
+"""Tests of one value: for each field of a constraint a test, and a clause for people."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ _JSON_TYPES: dict[type, JsonType] = {
 
 
 def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
-    """The tests of every field that looks at the value alone. With `secret` no clause says what was wanted."""
+    """The tests of every field that concerns the value alone. With `secret`, no clause says what was wanted."""
     if constraint.regex is not UNSET:
         yield _regex_test(constraint.regex, secret=secret)
     if constraint.enum is not UNSET:
@@ -52,10 +52,10 @@ def _regex_test(pattern: str, *, secret: bool) -> Test:
     compiled = compile_regex(pattern)
     failure = "which does not match the pattern" + ("" if secret else f" {clipped(pattern)}")
     quick_bytes = compiled.quick_bytes
-    too_long = Unjudged(f"longer than the {compiled.max_bytes} bytes in which this pattern is looked for")
+    too_long = Unjudged(f"longer than the {compiled.max_bytes} bytes that this pattern is searched in")
 
     def test(value: Any) -> str | None:
-        # As bytes, because the engine's Python side takes three times as long over where in a text it found what.
+        # As bytes, because with a str the engine's Python side takes three times as long to convert the offsets.
         if type(value) is str:
             text = value.encode()
             if len(text) > quick_bytes:

@@ -151,7 +151,7 @@ def test_a_text_too_long_for_its_pattern_fails_closed(word):
     assert (outcome(64 * 1024).result is Result.ALLOWED) is (word == "notRegex")
     assert "the pattern" in outcome(64 * 1024).reason or word == "notRegex"
     assert outcome(70_000).result is Result.DENIED
-    assert outcome(70_000).reason.endswith("longer than the 67075 bytes in which this pattern is looked for")
+    assert outcome(70_000).reason.endswith("longer than the 67075 bytes that this pattern is searched in")
 
 
 @pytest.mark.parametrize("word", ["when", "unless"])
