@@ -1,1 +1,1 @@
-"""Approvals: asked for by the commit, decided by people, used by the commit."""
+"""Approvals: requested by the commit, decided by people, used by the commit."""

@@ -1,4 +1,4 @@
-"""The approvals of a workspace: read, decided, ended."""
+"""Read, decide and end the approvals of a workspace."""
 
 from collections.abc import Sequence
 
@@ -31,12 +31,12 @@ _ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms",
 
 
 def unknown_approval() -> ApprovalNotFound:
-    """The same for one that does not exist and for one that is none of the caller's business."""
+    """The same error whether the approval does not exist or the caller may not see it."""
     return ApprovalNotFound("No approval has this id")
 
 
 class Approvals:
-    """What waits for people in a workspace, and what they said. Approvals are made and used by the commit alone."""
+    """Approvals of a workspace, waiting and decided. Only the commit creates and uses them."""
 
     def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
         self._client = client
@@ -44,12 +44,12 @@ class Approvals:
         self._backlog_max = backlog_max
 
     async def get(self, workspace_id: str, approval_id: str) -> Approval:
-        """The approval as it is now. Raises ApprovalNotFound; records go 30 days after their end."""
+        """The approval as it is now. Raises ApprovalNotFound; records are deleted 30 days after their end."""
         approval, _ = await self._read(workspace_id, approval_id)
         return approval
 
     async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
-        """Approvals that match, newest first, and the id that asks for the page after this one."""
+        """The matching approvals, newest first, and the id from which the next page continues."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         found: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
@@ -91,11 +91,11 @@ class Approvals:
         if_match: Versions = None,
         accepts_hidden: bool = False,
     ) -> Approval:
-        """The approval once the verdict is in the log.
+        """The approval, once the verdict is in the log.
 
-        verdict: approved, denied or cancelled. if_match: only if the approval is still as the person has seen it.
-        Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, Invalid where the grant goes further
-        than the rules let it, Unauthorized where the key has gone meanwhile.
+        verdict: approved, denied or cancelled. if_match: only if the approval is still as the person saw it.
+        Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, Invalid if the grant exceeds what the
+        rules allow, Unauthorized if the key was revoked meanwhile.
         """
         approval, record = await self._read(workspace_id, approval_id)
         if if_match is not None and approval.version not in if_match:
@@ -134,7 +134,7 @@ class Approvals:
         return await self.get(workspace_id, approval_id)
 
     async def _open_ids(self, keyspace: Keyspace, query: ApprovalQuery) -> Sequence[bytes]:
-        """Ids of what can still be decided or used, newest first: they sort by time. In bytes, as there may be many."""
+        """Ids of approvals that can still be decided or used, newest first. In bytes, as there may be many."""
         name = keyspace.approvals_open if query.agent_id is None else keyspace.agent_approvals(query.agent_id)
         ids: list[bytes] = await self._client.call_bytes("ZRANGE", name, 0, -1)
         return sorted(ids, reverse=True)
@@ -148,7 +148,7 @@ class Approvals:
 
 
 def _require_within(record: dict[str, str], grant: Grant) -> None:
-    """Raise Invalid where a person would grant more than the rules let them."""
+    """Raise Invalid if a person would grant more than the rules allow."""
     most_uses, most_seconds = int(record["max_uses"]), int(record["valid_ms"]) // 1000
     if grant.uses is not UNSET and grant.uses > most_uses:
         raise Invalid.at("$.uses", f"must be at most {most_uses}, as the rule that asks has it")
@@ -181,6 +181,6 @@ def _raise_for(status: str, state: str) -> None:
 
 
 def _shown(note: str) -> str:
-    """A note as it stands in a reason: on one line, with what hides written out, and not at any length."""
+    """A note as it appears in a reason: on one line, hidden characters as codes, shortened."""
     shown = with_hidden_shown(note.replace("\n", " ").replace("\t", " "))
     return shown if len(shown) <= _SHOWN_NOTE else f"{shown[:_SHOWN_NOTE]}…"

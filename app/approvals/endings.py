@@ -1,4 +1,4 @@
-"""Approvals end: by their time, or because what they rest on is gone. The log says so for each."""
+"""Ends approvals that have expired, or whose basis is gone, and logs each ending."""
 
 import logging
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from app.turns import pause
 log = logging.getLogger(__name__)
 _CHUNK = 100
 _SOON_MAX = 100
-"""What whoever makes a change waits for; a compactor ends the rest."""
+"""The most that whoever makes a change waits for; a compactor ends the rest."""
 _CHANGES = 256
 _FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id", "rule")
 
 
 class _Open(Struct, frozen=True):
-    """An open approval and what it rests on. asked_sequence: of the entry that asked for it."""
+    """An open approval and what it depends on. asked_sequence: of the entry that requested it."""
 
     id: str
     agent_id: str
@@ -40,7 +40,7 @@ class _Open(Struct, frozen=True):
 
 
 class Endings:
-    """Ends approvals. What rests on something gone is refused by the scripts at once; here the log comes to say so."""
+    """Ends approvals. The scripts refuse those without a basis at once; here the log records their end."""
 
     def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
         self._client = client
@@ -48,7 +48,7 @@ class Endings:
         self._backlog_max = backlog_max
 
     async def keep_house(self, workspaces: Sequence[str]) -> None:
-        """No approval is open whose time has passed, or that rests on what is gone. Never an error: sealing goes on."""
+        """End every open approval that has expired or lost its basis. Never raises: sealing must go on."""
         try:
             await self.end_what_has_run_out(workspaces)
             await self.end_after_changes(workspaces)
@@ -56,7 +56,7 @@ class Endings:
             log.warning("%s; approvals are looked at again in a second", error)
 
     async def end_what_has_run_out(self, workspaces: Sequence[str]) -> None:
-        """What nobody decided or used in time has expired, and the log says so; some of each workspace at a time."""
+        """Expire and log what nobody decided or used in time; some of each workspace at a time."""
         now_ms = await store_time_ms(self._client)
         names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
         due = await self._client.read_pipelined(
@@ -67,7 +67,7 @@ class Endings:
                 await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
 
     async def end_after_changes(self, workspaces: Sequence[str]) -> None:
-        """What rests on something that the trail says has gone is over, in every workspace with open approvals."""
+        """End, in every workspace, the open approvals whose basis the trail says is gone."""
         keyspaces = [Keyspace(workspace_id) for workspace_id in workspaces]
         held = await self._client.read_pipelined(("ZCARD", each.approvals_open) for each in keyspaces)
         some = [each for each, count in zip(workspaces, held, strict=True) if count]
@@ -76,9 +76,9 @@ class Endings:
             await self._end_after(workspace_id, mark or "0-0")
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:
-        """The same for a change that has just been made, before it is acknowledged; never an error, since it was made.
+        """The same for a change just made, before it is acknowledged; never raises, because the change was made.
 
-        agent_id: only approvals of this agent can be concerned.
+        agent_id: only approvals of this agent can be affected.
         """
         try:
             await self.end_what_rests_on_nothing(workspace_id, agent_id, _SOON_MAX)
@@ -88,7 +88,7 @@ class Endings:
     async def end_what_rests_on_nothing(
         self, workspace_id: str, agent_id: str | None = None, at_most: int | None = None
     ) -> int:
-        """How many open approvals have ended: agent, key or a policy is gone, or the agent was not active since."""
+        """End open approvals whose agent, key or policy is gone, or whose agent was inactive since; return how many."""
         keyspace = Keyspace(workspace_id)
         name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
         ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
@@ -102,12 +102,12 @@ class Endings:
         return ended
 
     async def _end_after(self, workspace_id: str, mark: str) -> None:
-        """The mark stands after the change up to which nothing open rests on what is gone."""
+        """Move the mark past the change up to which every open approval has its basis."""
         keyspace = Keyspace(workspace_id)
         changes = await self._client.call("XRANGE", keyspace.changes, f"({mark}", "+", "COUNT", _CHANGES)
         if not changes:
             return
-        # Past so many it is no longer worth looking at each; what is open is looked at once for all of them.
+        # Beyond this many changes, it is cheaper to check all open approvals once.
         if len(changes) == _CHANGES:
             changes = await self._client.call("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1)
             concerned = True
@@ -120,7 +120,7 @@ class Endings:
         await self._client.call("SET", keyspace.approvals_trail, changes[-1][0])
 
     async def _without_ground(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:
-        """Those of the approvals that rest on something gone, and what that is."""
+        """The approvals without a basis, and what each has lost."""
         held = await self._read(keyspace, ids)
         agents = list(dict.fromkeys(each.agent_id for each in held))
         keys = list(dict.fromkeys(each.key_id for each in held))
@@ -152,7 +152,7 @@ class Endings:
         return over
 
     async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[_Open]:
-        """What the approvals rest on; an id without a record leaves the list of open ones."""
+        """Read what the approvals depend on; ids without a record are removed from the list of open ones."""
         replies = await self._client.read_pipelined(("HMGET", keyspace.approval(each), *_FIELDS) for each in ids)
         held = []
         for approval_id, reply in zip(ids, replies, strict=True):
@@ -168,7 +168,7 @@ class Endings:
         return held
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
-        """Whether the approval has ended now, with a sentence in the log. expired: only if its time has passed."""
+        """End the approval and log it with a sentence; False if it had ended. expired: only if it has expired."""
         keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.digest)
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
@@ -180,13 +180,13 @@ class Endings:
 
 
 def require_backlog(status: str) -> None:
-    """Raise StoreUnavailable where the log has no room for another entry, since nothing happens without one."""
+    """Raise StoreUnavailable if the log has no room for another entry, since nothing happens unlogged."""
     if status == "backlog":
         raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
 
 def _takes_ground(change: dict[str, str]) -> bool:
-    """Whether an approval may have rested on what was changed."""
+    """Whether the change may have removed the basis of an approval."""
     if change["kind"] == ChangeKind.DELETED:
         return True
     return change["resourceType"] == ResourceType.AGENT and '"status"' in change["after"]

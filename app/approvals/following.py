@@ -1,4 +1,4 @@
-"""Hearing of approvals: whoever waits in this replica for a workspace's shares one read that waits in the store."""
+"""Following approvals: all who wait on this replica for one workspace's events share one blocking read of the store."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ _UNREAD_MAX = 1_000
 
 
 class ApprovalEvent(Struct, frozen=True):
-    """Something became of an approval. id: its place among the workspace's events."""
+    """A change of an approval. id: its place among the workspace's events."""
 
     id: str
     approval_id: str
@@ -26,9 +26,9 @@ class ApprovalEvent(Struct, frozen=True):
 
 
 class ApprovalFollower:
-    """What becomes of approvals on any replica reaches everybody who waits here, within the time of a round trip.
+    """Changes of approvals on any replica reach all waiters here, within one round trip.
 
-    stopping: when it is set everybody is woken.
+    stopping: once set, all waiters are woken.
     """
 
     def __init__(self, reader: BlockingReader, stopping: asyncio.Event) -> None:
@@ -40,7 +40,7 @@ class ApprovalFollower:
     async def subscribed(
         self, workspace_id: str, wake: asyncio.Event | None = None, *, key_id: str | None = None
     ) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
-        """A queue of everything that happens from now on; None in it means that something may have been missed.
+        """A queue of every event from now on; None in it means that events may have been missed.
 
         wake: set whenever something comes. key_id: None comes, too, when this API key has been changed or revoked.
         """
@@ -64,7 +64,7 @@ class ApprovalFollower:
         return [_event(entry_id, fields) for _, entry_id, fields in entries]
 
     async def close(self) -> None:
-        """Nobody is told anything any more."""
+        """Deliver no further events."""
         for room in self._rooms.values():
             room.close()
         self._rooms.clear()
@@ -93,7 +93,7 @@ class _Room:
         self.queues: dict[asyncio.Queue[ApprovalEvent | None], _Listener] = {}
 
     async def listening(self) -> None:
-        """What happens from now on is heard. Raises StoreUnavailable."""
+        """Return once events are being received. Raises StoreUnavailable."""
         await asyncio.shield(self._ready)
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class _Room:
                     elif fields["resourceType"] == ResourceType.API_KEY:
                         self._tell_key(fields["resourceId"])
             except StoreUnavailable as error:
-                log.warning("%s; approvals are listened for again in a second", error)
+                log.warning("%s; listening for approvals again in a second", error)
                 self._tell(None)
                 await asyncio.sleep(_AGAIN_S)
 

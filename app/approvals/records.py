@@ -1,4 +1,4 @@
-"""What the store keeps of an approval, and the struct that it means."""
+"""Converts between an approval's record in the store and its struct."""
 
 import msgspec
 from msgspec import Raw
@@ -9,14 +9,14 @@ from app.model.times import rfc3339
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000
-"""How long a record stays once nothing can become of it any more; the log has it for ever."""
+"""How long a record is kept after it becomes final; the log keeps it for ever."""
 
 _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
 
 
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
-    """The approval that the record holds. What has run out is shown as expired, whether the log says so yet or not."""
+    """The approval in the record. One that has expired is shown as expired, whether or not that is logged yet."""
     index, _, kind = record["rule"].partition(" ")
     usable_until_ms = record.get("usable_until_ms")
     return Approval(
@@ -47,7 +47,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
 
 
 def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) -> dict[str, str]:
-    """The keys in which an open approval stands, by the names that the scripts give them."""
+    """The keys that hold an open approval, by the names that the scripts use."""
     return {
         "approval": keyspace.approval(approval_id),
         "commits": keyspace.commits,

@@ -1,1 +1,1 @@
-"""What is refused before it is looked at: rates and failed authentications."""
+"""Refusals before a request is processed: rates and failed authentications."""

@@ -1,11 +1,11 @@
-"""Addresses from which too many authentications fail: a request from there without a known key is refused.
+"""Locks out addresses with too many failed authentications: requests from there need a key that is known to work.
 
-This protects the store, which is asked about every key that does not exist. The keys are protected by their 128
-random bits. Each replica promises for itself:
+This protects the store, which must look up every unknown key. The keys are protected by their 128 random bits. Each
+replica guarantees for itself:
 
-- one address costs the store a bounded number of look-ups a minute, plus those under way when it reached the bound;
+- one address costs the store a bounded number of look-ups a minute, plus those under way when it reached the limit;
 - a key that has worked on the replica is not refused because of others at the same address;
-- memory is bounded: the addresses that failed longest ago are forgotten first.
+- memory is bounded: the addresses whose last failure is oldest are forgotten first.
 """
 
 import ipaddress
@@ -28,8 +28,8 @@ _HOPS_MAX = 20
 class AuthFailures:
     """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
 
-    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is believed.
-    locked: the addresses that are refused now and until when; the hot path looks no further while it is empty.
+    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is trusted.
+    locked: the addresses refused now, and until when; while it is empty, the hot path checks nothing else.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class AuthFailures:
         return len(self._buckets)
 
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
-        """One more authentication has failed that came from here."""
+        """Count a failed authentication from this address."""
         origin = self.origin(peer, forwarded) if self._per_minute else None
         if origin is None:
             return
-        # Never below 0: what was under way when the bucket ran dry does not prolong the lockout.
+        # Never below 0: requests under way when the bucket ran empty do not prolong the lockout.
         left = self._buckets.drain(origin)
         self.locked.pop(origin, None)
         if left < 1:
@@ -63,7 +63,7 @@ class AuthFailures:
             self.locked.pop(forgotten, None)
 
     def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:
-        """How long it is until another authentication may fail that comes from here; 0 = no time."""
+        """How many seconds until another authentication from here may fail; 0 = now."""
         now = self._clock()
         while self.locked and next(iter(self.locked.values())) <= now:
             self.locked.popitem(last=False)
@@ -72,12 +72,12 @@ class AuthFailures:
         return max(0.0, self.locked.get(self.origin(peer, forwarded) or "", now) - now)
 
     def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
-        """The address counted for a request, of IPv6 its network of 64 bits; None if the connection has none.
+        """The address counted for a request, for IPv6 its /64 network; None if the connection has none.
 
-        peer: the other end of the connection. forwarded: the values of X-Forwarded-For, believed from our own proxies
-        only. Each proxy appends the address that it was asked from, so the values from the rightmost address that is
-        not a proxy of ours onwards are true, and the rest may be invented. Any other peer may write what it likes and
-        counts as itself.
+        peer: the other end of the connection. forwarded: the values of X-Forwarded-For, trusted only from our own
+        proxies. Each proxy appends the address that connected to it, so the rightmost address that is not one of our
+        proxies is true, and everything before it may be invented. Any other peer may send anything and counts as
+        itself.
         """
         address = _address(peer)
         if address is None:
@@ -99,14 +99,14 @@ class AuthFailures:
         if not self._has_warned:
             self._has_warned = True
             log.warning(
-                "X-Forwarded-For from %s is not believed, since REMIT_TRUSTED_PROXIES does not name it; if it is a "
+                "X-Forwarded-For from %s is not trusted, since REMIT_TRUSTED_PROXIES does not name it; if it is a "
                 "balancer, the failed authentications of all its callers count as its own",
                 address,
             )
 
 
 def _address(text: str | None) -> Address | None:
-    """The address that `text` gives, with or without a port; an IPv4 address in IPv6 clothes is one of IPv4."""
+    """The address in the string, with or without a port; an IPv4-mapped IPv6 address becomes the IPv4 one."""
     if text is None:
         return None
     if text.startswith("["):
@@ -121,7 +121,7 @@ def _address(text: str | None) -> Address | None:
 
 
 def _counted(address: Address) -> str:
-    """An IPv6 address counts as its /64, since whoever has one usually has them all."""
+    """An IPv6 address counts as its /64, since one party usually controls all of it."""
     if address.version == 4:  # noqa: PLR2004 - the other one is 6
         return str(address)
     return str(ipaddress.IPv6Network((int(address), _SUBNET_BITS), strict=False))

@@ -1,7 +1,7 @@
-"""How much of large calls a replica holds at once: of one workspace, and of all of them.
+"""Limits the large calls that a replica holds at once: of one workspace, and of all together.
 
-Each is there from before its body is read until it is answered. What is announced counts, whether it has come or not,
-so callers that send slowly cannot fill the memory; and no workspace can take all the room.
+Each counts from before its body is read until it is answered. Its announced size counts, whether it has arrived or not,
+so slow senders cannot fill the memory; and no workspace can take all the room.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from app.errors import Overloaded
 
 LARGE_BYTES = 64 * 1024
-"""A call of more is large, and counted here."""
+"""Larger calls are counted here."""
 
 _LARGEST = 1040 * 1024
 _IN_ALL, _PER_WORKSPACE = 64 * _LARGEST, 16 * _LARGEST
@@ -26,11 +26,11 @@ class LargeCalls:
 
     @property
     def held(self) -> int:
-        """Bytes that all of them have or may have together."""
+        """The bytes that all of them have or may have together."""
         return self._held.total()
 
     def enter(self, workspace_id: str, size: int) -> bool:
-        """Whether there was room for a body of this size; if so, it is counted until `leave`."""
+        """Count a body of this size until `leave`; False if there is no room for it."""
         if self._held[workspace_id] + size > self._per_workspace or self.held + size > self._in_all:
             self._drop_empty(workspace_id)
             return False
@@ -39,7 +39,7 @@ class LargeCalls:
 
     @contextmanager
     def room_for(self, workspace_id: str, size: int) -> Iterator[None]:
-        """The body is counted as long as the block lasts, if it is large. Raises Overloaded if there is no room."""
+        """Count the body, if it is large, for as long as the block runs. Raises Overloaded if there is no room."""
         if size <= LARGE_BYTES:
             yield
             return
@@ -51,7 +51,7 @@ class LargeCalls:
             self.leave(workspace_id, size)
 
     def leave(self, workspace_id: str, size: int) -> None:
-        """It is answered."""
+        """The call is answered: stop counting its body."""
         self._held[workspace_id] -= size
         self._drop_empty(workspace_id)
 

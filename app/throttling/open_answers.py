@@ -1,13 +1,13 @@
-"""How many answers without an end one API key may have open: streams of the log, and exports while they are sent.
+"""Limits how many open-ended answers an API key may have: streams of the log, and exports while they are sent.
 
-Counted in each replica, for what it bounds is the replica's: sockets, and what is held for those that read slowly.
+Counted by each replica, because it protects the replica's sockets and the memory held for slow readers.
 """
 
 from collections import Counter
 
 
 class OpenAnswers:
-    """Answers that are open, by key."""
+    """Open answers, counted by key."""
 
     def __init__(self, per_key: int) -> None:
         self.per_key = per_key
@@ -17,7 +17,7 @@ class OpenAnswers:
         return self._open.total()
 
     def enter(self, key_id: str) -> bool:
-        """Whether there was room for one more; if so, it is counted until `leave`."""
+        """Count one more until `leave`; False if there is no room."""
         if self._open[key_id] >= self.per_key:
             return False
         self._open[key_id] += 1

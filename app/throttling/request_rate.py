@@ -1,9 +1,8 @@
-"""How fast one API key may ask, in each replica for itself.
+"""Limits the request rate of an API key, on each replica separately.
 
-One caller that has run wild does not take the service away from the others. A replica
-answers at most `per_second` requests of a key at once, and as many again in every second. It counts in the replica's
-own memory, so N replicas let a key ask N times as fast; what must be exact across replicas is a rule `rate_limit` of a
-policy (decision 0008).
+One runaway caller must not take the service away from the others. A replica answers at most `per_second` requests of a
+key at once, and as many again in every second. It counts in its own memory, so N replicas let a key ask N times as
+fast; limits that must be exact across replicas are `rate_limit` rules of a policy (decision 0008).
 """
 
 import math
@@ -27,9 +26,9 @@ class Allowance(Struct, frozen=True):
 
 
 class RequestRates:
-    """A bucket of requests for each key. on: whether there is a bound at all.
+    """A bucket of requests for each key. on: whether there is a limit at all.
 
-    keys_max: keys that are remembered; the one that asked longest ago is forgotten first, and starts again with a full
+    keys_max: how many keys are remembered; the one idle longest is forgotten first, and starts again with a full
     bucket.
     """
 
@@ -42,7 +41,7 @@ class RequestRates:
         return len(self._buckets)
 
     def take(self, key_id: str) -> Allowance:
-        """One request of this key, if its bucket holds one; what is refused costs nothing."""
+        """Take one request from the key's bucket, if it holds one; a refused request costs nothing."""
         left, lacking = self._buckets.take(key_id)
         self._buckets.forget_excess()
         full_again_s = (self._per_second - left) / self._per_second

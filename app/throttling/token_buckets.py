@@ -8,7 +8,7 @@ from collections.abc import Callable
 class TokenBuckets:
     """Each name has a bucket of `size` tokens, full at first, which regains `per_second` of them in every second.
 
-    names_max: names that are remembered; the one used longest ago is forgotten first, and starts again with a full
+    names_max: how many names are remembered; the one unused longest is forgotten first, and starts again with a full
     bucket.
     """
 
@@ -25,7 +25,7 @@ class TokenBuckets:
         return len(self._left)
 
     def take(self, name: str) -> tuple[float, float]:
-        """Take a token if there is a whole one; what is left, and what a whole one lacks if there was none, else 0."""
+        """Take a token, if there is a whole one; return what is left, and how much is missing (0 if one was taken)."""
         now = self._clock()
         left = self._refilled(name, now)
         lacking = max(0.0, 1 - left)
@@ -35,14 +35,14 @@ class TokenBuckets:
         return left, lacking
 
     def drain(self, name: str) -> float:
-        """Take a token, or what there is of one; what is left then."""
+        """Take a token, or the fraction that there is; return what is left."""
         now = self._clock()
         left = max(0.0, self._refilled(name, now) - 1)
         self._left[name] = left, now
         return left
 
     def forget_excess(self) -> list[str]:
-        """Forget the names beyond `names_max` that were used longest ago, and name them."""
+        """Forget the names unused longest beyond `names_max`, and return them."""
         excess = len(self._left) - self._names_max
         return [self._left.popitem(last=False)[0] for _ in range(excess)]
 

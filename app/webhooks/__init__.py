@@ -1,1 +1,1 @@
-"""Webhooks: the log and the trail of changes are their outbox; the background process sends what they hold."""
+"""Webhooks: the log and the trail of changes are their outbox, and a background process sends the events."""

@@ -18,16 +18,16 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.slack import slack_message
 
 ATTEMPT_S = 15.0
-"""From the look-up of the name to the head of the answer."""
+"""From the name's look-up to the head of the answer."""
 _CONNECT_S = 5.0
 _REDIRECTS = range(300, 400)
 
 
 class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What became of an attempt.
+    """The result of one attempt.
 
-    delivered: The receiver answered with a status from 200 to 299.
-    status: The status that it answered with; null if there was no answer.
+    delivered: Whether the receiver answered with a status from 200 to 299.
+    status: The status of its answer; null if there was none.
     error: Why it was not delivered; empty if it was.
     milliseconds: How long it took.
     """
@@ -39,7 +39,7 @@ class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Delivery:
-    """Sends events: to addresses that may be reached, no further than there, and never for longer than 15 seconds."""
+    """Sends events: only to permitted addresses, without redirects, and for at most 15 seconds."""
 
     def __init__(self, settings: Settings, secrets: Secrets, attempt_s: float = ATTEMPT_S) -> None:
         self._secrets = secrets
@@ -50,11 +50,11 @@ class Delivery:
         self._tls = ssl.create_default_context()
 
     def check(self, url: str) -> None:
-        """Raise Refused unless events may be sent there, as far as the URL alone says."""
+        """Raise Refused if the URL alone shows that events may not be sent there."""
         destination_of(url, allow_http=self._allow_http, networks=self._networks)
 
     async def send(self, workspace_id: str, webhook: Webhook, event_id: str, body: bytes) -> Attempt:
-        """One POST. body: the event as JSON with its type and data; how it is written is the webhook's affair."""
+        """Make one POST. body: the event as JSON with its type and data; the webhook's format may change it."""
         began = time.monotonic()
         status: int | None = None
         try:
@@ -83,7 +83,7 @@ class Delivery:
     def _headers(
         self, workspace_id: str, webhook: Webhook, where: Destination, event_id: str, content: bytes
     ) -> list[tuple[str, str]]:
-        """Those of Standard Webhooks. Raises ValueError where there is nothing to sign with."""
+        """The headers of Standard Webhooks. Raises ValueError if there is no secret to sign with."""
         now = datetime.now(UTC)
         secrets = self._secrets.signing(workspace_id, webhook, int(now.timestamp() * 1000))
         if not secrets:
@@ -101,7 +101,7 @@ class Delivery:
         ]
 
     async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> int:
-        """The status. Redirects are answers like any other, and of the body nothing is read."""
+        """Send it and return the status. Redirects are not followed, and the answer's body is not read."""
         url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
         times: dict[str, Any] = {"connect": _CONNECT_S, "read": self._attempt_s, "write": self._attempt_s}
         backend = CheckedBackend(self._networks)

@@ -1,4 +1,4 @@
-"""Where events may go: addresses are looked at after every look-up, and the one that was looked at is connected to."""
+"""Permitted destinations: addresses are checked after every look-up, and only checked ones are connected to."""
 
 import asyncio
 import ipaddress
@@ -27,11 +27,11 @@ _NOT_GLOBAL = tuple(
 
 
 class Refused(Exception):
-    """Nothing is sent there; the message says why."""
+    """Events may not be sent there; the message says why."""
 
 
 class Destination(Struct, frozen=True):
-    """A URL in the one reading that all have of it. host: without brackets. target: path and query."""
+    """A URL in its only unambiguous reading. host: without brackets. target: path and query."""
 
     scheme: str
     host: str
@@ -40,13 +40,13 @@ class Destination(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """The host as it stands in the header of that name."""
+        """The host as it appears in the header of that name."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def destination_of(url: str, *, allow_http: bool = False, networks: Networks = ()) -> Destination:
-    """What the URL names. Raises Refused; a name is not looked up here, but an address has to be a public one."""
+    """The destination of the URL. Raises Refused; a name is not looked up here, but an address must be public."""
     match = _url(url)
     if match is None or len(url) > URL_MAX or "#" in url or "\\" in url:
         raise Refused("must be an https URL of printable ASCII without a user, a fragment or a backslash")
@@ -61,14 +61,14 @@ def destination_of(url: str, *, allow_http: bool = False, networks: Networks = (
     port = int(given[1]) if given else _PORTS[scheme]
     if not port:
         raise Refused("names port 0")
-    with suppress(ValueError):  # a name: what it stands for is looked at whenever it is connected to
+    with suppress(ValueError):  # a name: its addresses are checked at each connection
         require_public(ipaddress.ip_address(host), networks)
     target = target or "/"
     return Destination(scheme, host, port, target if target.startswith("/") else f"/{target}")
 
 
 def require_public(address: Address, allowed: Networks = ()) -> None:
-    """Raise Refused unless the address is one of the public internet's, or the settings allow it."""
+    """Raise Refused unless the address is public, or the settings permit it."""
     if any(address in network for network in allowed):
         return
     if isinstance(address, ipaddress.IPv6Address):
@@ -80,7 +80,7 @@ def require_public(address: Address, allowed: Networks = ()) -> None:
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that may be reached alone: a name is looked up once, and what was found is connected to."""
+    """Connects only to permitted addresses: a name is looked up once, and the address found is the one connected to."""
 
     def __init__(self, allowed: Networks = ()) -> None:
         self._allowed = allowed
@@ -94,7 +94,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection. Raises Refused, or what httpcore raises where nobody answers."""
+        """A connection. Raises Refused, or what httpcore raises if nobody answers."""
         failure: Exception = httpcore.ConnectError("the name has no address")
         for address in await self._addresses(host, port):
             try:
@@ -104,11 +104,11 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     async def sleep(self, seconds: float) -> None:
-        """As the library wants it."""
+        """Required by the library."""
         await asyncio.sleep(seconds)
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
-        """Every address of the host. Raises Refused if a single one may not be reached: it could be the next answer."""
+        """Every address of the host. Raises Refused if any is not permitted: the next look-up could return it."""
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""Events: what an entry of the log, a change of the trail or a notice means to those who wait for it."""
+"""Events: how entries of the log, changes of the trail and notices appear to receivers."""
 
 import hashlib
 from typing import Any
@@ -23,7 +23,7 @@ _VERDICTS = {
 
 
 class Event(Struct, frozen=True):
-    """One thing that has happened. id: the same whenever it is sent. data: what the receiver is told."""
+    """One event. id: the same whenever it is sent. data: what the receiver is told."""
 
     id: str
     type: str
@@ -32,7 +32,7 @@ class Event(Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """As receivers get it: type, timestamp and data."""
+        """The body that receivers get: type, timestamp and data."""
         return msgspec.json.encode({"type": self.type, "timestamp": self.timestamp, "data": self.data})
 
 
@@ -41,7 +41,7 @@ class _Rule(Struct):
 
 
 class _Entry(Struct, rename="camel"):
-    """What of an entry says which event it is."""
+    """The fields of an entry that determine its event."""
 
     id: str
     timestamp: str
@@ -55,7 +55,7 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 class Found(Struct, frozen=True):
-    """An event of the log. approval_id: of the approval it is about, "" = of none. line: the entry."""
+    """An event from the log. approval_id: of the approval it is about, "" = none. line: the entry."""
 
     type: WebhookEvent
     entry_id: str
@@ -64,7 +64,7 @@ class Found(Struct, frozen=True):
     line: bytes
 
     def event(self, workspace_id: str, approval: Approval | None) -> Event:
-        """As it is sent. approval: as it is now; None where there is none any more."""
+        """The event as sent. approval: its current state; None if it no longer exists."""
         data: dict[str, Any] = {"workspaceId": workspace_id, "entry": Raw(self.line)}
         if self.approval_id:
             data["approval"] = approval
@@ -72,12 +72,12 @@ class Found(Struct, frozen=True):
 
 
 def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
-    """The event that the entry is to the webhook, if it is one."""
+    """The event that the entry is to the webhook, if any."""
     if b'"approvalId"' not in line and b'"result":"denied"' not in line:
-        return None  # nearly all; what holds these words by chance is decoded in vain
+        return None  # nearly all entries; one that contains these words by chance is decoded in vain
     entry = _entry.decode(line)
     kind: WebhookEvent | None = _VERDICTS.get(entry.code)
-    if kind is None and entry.approval_id == entry.id:  # who asks again has another id
+    if kind is None and entry.approval_id == entry.id:  # a repeated request has another id
         kind = WebhookEvent.APPROVAL_REQUESTED
     if kind is None and entry.result == Result.DENIED and _is_wanted(entry, webhook.denied):
         kind = WebhookEvent.DECISION_DENIED
@@ -88,7 +88,7 @@ def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
 
 
 def event_of_change(workspace_id: str, change: Change) -> Event | None:
-    """The event that the change is, if it is one."""
+    """The event that the change is, if any."""
     match change.resource_type, change.kind:
         case ResourceType.POLICY, _:
             kind = WebhookEvent.POLICY_CHANGED
@@ -103,7 +103,7 @@ def event_of_change(workspace_id: str, change: Change) -> Event | None:
 
 
 def event_of_notice(workspace_id: str, notice_id: str, finding: str) -> Event:
-    """The event that a verification's finding is."""
+    """The event of a verification's finding."""
     time = rfc3339(int(notice_id.partition("-")[0]))
     data = {"workspaceId": workspace_id, "finding": Raw(finding.encode())}
     kind = WebhookEvent.AUDIT_VERIFICATION_FAILED
@@ -111,13 +111,13 @@ def event_of_notice(workspace_id: str, notice_id: str, finding: str) -> Event:
 
 
 def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
-    """Entries of the log that retention dropped before the webhook was told of them."""
+    """The event for entries that retention dropped before the webhook was sent them."""
     data = {"workspaceId": workspace_id, "firstSequence": first, "lastSequence": last}
     return Event(event_id(workspace_id, "lost", str(last)), LOST, rfc3339(now_ms), data)
 
 
 def event_id(workspace_id: str, source: str, place: str) -> str:
-    """The same for the same thing, and for no other of any workspace."""
+    """The same id for the same thing, and different ones for all others in any workspace."""
     return f"msg_{hashlib.sha256(f'{workspace_id} {source} {place}'.encode()).hexdigest()[:32]}"
 
 

@@ -1,4 +1,4 @@
-"""Notices: what a webhook may be told of that no entry and no change tells."""
+"""Notices: events that come from neither an entry nor a change."""
 
 import msgspec
 
@@ -11,5 +11,5 @@ _KEPT = 1_000
 
 
 async def note_finding(client: Client, workspace_id: str, finding: Finding) -> None:
-    """Webhooks are told that the log is not what was sealed; once, however often the same is found in a row."""
+    """Notify webhooks that the log is not what was sealed; once, however often the same finding recurs."""
     await client.run(NOTE_FINDING, [Keyspace(workspace_id).notices], [msgspec.json.encode(finding), _KEPT])

@@ -1,4 +1,4 @@
-"""One webhook's way through the log, the trail and the notices: what is next, and what has become of it."""
+"""One webhook's progress through the log, the trail and the notices."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +20,7 @@ from app.webhooks.records import outbox_keys
 from app.webhooks.tries import Tries, tries_of
 
 WAITING_MAX = 256
-"""Events that are tried again; while there are so many the cursors stand still."""
+"""The most events waiting for a retry; at that number the cursors stand still."""
 PARKED_MAX = 1_000
 _RETRIED_AT_ONCE = 32
 _AT_ONCE = 500
@@ -28,7 +28,7 @@ _ENTRIES_AT_ONCE = 20_000
 
 
 class Outbox:
-    """Sends what a webhook is to be told, each event in the same step in which the cursor passes it."""
+    """Sends a webhook's events; the cursor passes each in the same step that records its result."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Outbox:
         self._cursors: dict[str, str] = {}
 
     async def retry_due(self) -> bool:
-        """Whether nothing has failed: events whose time has come are tried again, until one fails."""
+        """Retry events that are due until one fails; True if none failed."""
         _, _, waiting, _, unsent = self._keys
         now_ms = await store_time_ms(self._client)
         ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
@@ -61,7 +61,7 @@ class Outbox:
         return True
 
     async def send_new(self) -> bool:
-        """Whether there may be more at once: what has happened since is sent, until an attempt fails."""
+        """Send new events until an attempt fails; True if there may be more at once."""
         record = as_record(await self._client.call("HGETALL", self._keyspace.webhook_outbox(self._webhook.id)))
         self._cursors = {name: record.get(name, "") for name in ("log", "trail", "notices")}
         if "" in self._cursors.values():
@@ -114,7 +114,7 @@ class Outbox:
             return None
 
     async def _pass(self, source: str, event: Event | None, place: str) -> bool:
-        """Whether to go on: the cursor has passed the place, and what was to be sent there was delivered."""
+        """Move the cursor past the place; True if everything sent for it was delivered."""
         held = self._cursors[source]
         if held == place:
             return True
@@ -128,7 +128,7 @@ class Outbox:
         return passed
 
     async def _try(self, event_id: str, body: bytes, tries: Tries, source: str = "", place: str = "") -> bool:
-        """Whether the event was delivered now. If it was not, it waits or is parked; either way it is passed."""
+        """Try to send the event; True if it was delivered. If not, it waits or is parked, and is passed either way."""
         attempt = await self._delivery.send(self._workspace_id, self._webhook, event_id, body)
         now_ms = await store_time_ms(self._client)
         tries = tries.failed(now_ms, attempt.error)
@@ -140,19 +140,19 @@ class Outbox:
         return passed and attempt.delivered
 
     async def _advance(self, source: str, place: str, event: list[Value] | None = None) -> bool:
-        """Whether nobody else has passed before."""
+        """Move the cursors; False if another process has done so first."""
         told = event or ["", "", 0, b"", "", ""]
         args: list[Value] = [source, self._cursors.get(source, ""), place, *told, PARKED_MAX]
         reply = check_reply(ADVANCE_OUTBOX, await self._client.run(ADVANCE_OUTBOX, self._keys, args))
         return bool(reply[0] == "done")
 
     async def _count(self, outcome: str, attempt: Attempt) -> None:
-        """For /metrics; what is lost of it is lost."""
+        """Count for /metrics; counts may be lost."""
         await self._client.call("HINCRBY", WEBHOOK_COUNTS, "delivered" if attempt.delivered else "failed", 1)
         if outcome == "parked":
             await self._client.call("HINCRBY", WEBHOOK_COUNTS, "parked", 1)
 
 
 async def delivery_counts(client: Client) -> dict[str, int]:
-    """What has become of all attempts: delivered, failed, and parked for good."""
+    """The results of all attempts: delivered, failed, and parked for good."""
     return {name: int(count) for name, count in as_record(await client.call("HGETALL", WEBHOOK_COUNTS)).items()}

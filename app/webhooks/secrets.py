@@ -1,4 +1,4 @@
-"""The secrets that sign: derived from REMIT_SECRET and kept nowhere, unless they were given."""
+"""Signing secrets: derived from REMIT_SECRET and stored nowhere, unless the caller supplied them."""
 
 import base64
 import secrets
@@ -10,13 +10,13 @@ _BYTES = 32
 
 
 class Secrets:
-    """What a workspace's webhooks sign with."""
+    """The signing secrets of a workspace's webhooks."""
 
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
 
     def new(self, number: int, given: str | None) -> WebhookSecret:
-        """The secret with this number. Where there is no REMIT_SECRET to derive it from, the store has to keep it."""
+        """The secret with this number. Without REMIT_SECRET to derive it from, the store must keep it."""
         if given is None and self._signer.mac(Purpose.WEBHOOK, b"") is None:
             given = _written(secrets.token_bytes(_BYTES))
         return WebhookSecret(number, given)
@@ -24,7 +24,7 @@ class Secrets:
     def signing(self, workspace_id: str, webhook: Webhook, now_ms: int) -> list[str]:
         """Every secret that signs now, in the form of Standard Webhooks, the newest first.
 
-        A derived one comes once for each secret that REMIT_SECRET names, so that receivers outlast its replacement.
+        A derived secret appears once for each value in REMIT_SECRET, so receivers keep working when that is replaced.
         """
         held = []
         for each in reversed(webhook.secrets):

@@ -1,4 +1,4 @@
-"""The sender: what webhooks are to be told goes out from the background process, one process for each webhook."""
+"""The sender delivers webhook events from the background process, one process per webhook at a time."""
 
 import asyncio
 import logging
@@ -22,14 +22,14 @@ from app.webhooks.records import webhook_of
 log = logging.getLogger(__name__)
 LOOK_S = 1.0
 _LEASE_MS = 60_000
-"""Longer than any attempt: it is taken anew for each round, and a round ends with the first that fails."""
+"""Longer than any attempt: it is renewed for each round, and a round ends with the first failure."""
 _RENEWED_S = 20.0
 _AT_ONCE = 32
 _WORKSPACES_AT_ONCE = 256
 
 
 class Sender:
-    """Looks for webhooks once a second and serves each in a task of its own, so that none waits for a slow receiver."""
+    """Checks for webhooks once a second and serves each in a task of its own, so none waits for a slow receiver."""
 
     def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
         self._client = client
@@ -41,12 +41,12 @@ class Sender:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Send until `stopped` is set. What is on its way then may be sent again by the next sender."""
+        """Send until `stopped` is set. The next sender may repeat what is on its way then."""
         while not stopped.is_set():
             try:
                 await self.look(stopped)
             except AppError as error:
-                log.warning("%s; webhooks are looked for again in a second", error)
+                log.warning("%s; checking the webhooks again in a second", error)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), LOOK_S)
         for task in self._served.values():
@@ -54,7 +54,7 @@ class Sender:
         await asyncio.gather(*self._served.values(), return_exceptions=True)
 
     async def look(self, stopped: asyncio.Event) -> None:
-        """Every webhook that is switched on is being served."""
+        """Serve every webhook that is enabled."""
         workspaces = sorted(await self._client.call("HVALS", WORKSPACES))
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             some = workspaces[start : start + _WORKSPACES_AT_ONCE]
@@ -70,11 +70,11 @@ class Sender:
         self._served.pop(webhook_id, None)
 
     async def settle(self) -> None:
-        """Everything that `look` has begun has ended: for tests."""
+        """Wait for everything that `look` has started; for tests."""
         await asyncio.gather(*self._served.values())
 
     async def _serve(self, workspace_id: str, webhook_id: str, stopped: asyncio.Event) -> None:
-        """One round: until nothing is left to be sent, or an attempt fails."""
+        """Serve one round: until nothing is left to send, or an attempt fails."""
         keyspace = Keyspace(workspace_id)
         try:
             async with self._turns:
@@ -85,9 +85,9 @@ class Sender:
                 if await take_lease(self._client, lease, self._name, _LEASE_MS):
                     await self._send(workspace_id, webhook_of(record), lease, stopped)
         except AppError as error:
-            log.warning("webhook %s: %s; it is served again in a second", webhook_id, error)
-        except Exception:  # whatever one webhook meets, the others are served
-            log.exception("webhook %s: it is served again in a second", webhook_id)
+            log.warning("webhook %s: %s; serving it again in a second", webhook_id, error)
+        except Exception:  # one webhook's fault must not stop the others
+            log.exception("webhook %s: serving it again in a second", webhook_id)
 
     async def _send(self, workspace_id: str, webhook: Webhook, lease: str, stopped: asyncio.Event) -> None:
         outbox = Outbox(self._client, self._audit, self._approvals, self._delivery, workspace_id, webhook)

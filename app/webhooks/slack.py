@@ -1,7 +1,7 @@
-"""Events as messages for Slack. Texts of callers stand only in elements that Slack does not interpret.
+"""Events as messages for Slack. Callers' strings appear only in elements that Slack does not interpret.
 
-`rich_text` has its links, styles and lines as elements of their own, so a text can forge none of them; what would begin
-another line, or hide, is written as its code. The notification is the same for all events of a type.
+`rich_text` has separate elements for links, styles and lines, so a string cannot forge any; characters that begin
+another line, or hide, are written as codes. The notification text is the same for all events of a type.
 """
 
 import json
@@ -27,7 +27,7 @@ _SHORTENED = "… (the approval and the log have it in full)"
 
 
 def slack_message(kind: str, data: dict[str, Any], public_url: str | None = None) -> dict[str, Any]:
-    """The body of an incoming webhook: blocks, and a text for notifications that holds nothing of a caller's."""
+    """The body of an incoming webhook: blocks, and a notification text with nothing from a caller."""
     title = _TITLES.get(kind, "Something has happened")
     if (data.get("change") or {}).get("tripped"):
         title = "A denial breaker suspended an agent"
@@ -50,7 +50,7 @@ def _call(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is told about the event, a line each."""
+    """The facts about the event, one per line."""
     if change := data.get("change"):
         facts = [
             ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
@@ -85,7 +85,7 @@ def _section(facts: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _preformatted(values: dict[str, Any]) -> dict[str, Any]:
-    """A line for each value, and no other."""
+    """One line for each value, and no more."""
     lines = [
         f"{_shown(name)} = {_shown(json.dumps(value, ensure_ascii=False))}"
         for name, value in list(values.items())[:_VALUES_MAX]
@@ -105,6 +105,6 @@ def _where_to_decide(approval_id: str, public_url: str | None) -> dict[str, Any]
 
 
 def _shown(text: str) -> str:
-    """On one line, with everything that hides or moves written as its code, and not at any length."""
+    """The string on one line, with hiding and moving characters written as codes, shortened."""
     line = with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
     return line if len(line) <= _VALUE_MAX else line[:_VALUE_MAX] + _SHORTENED

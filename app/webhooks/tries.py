@@ -1,4 +1,4 @@
-"""Events that failed: how often, since when, why, and when they are tried again."""
+"""Failed events: how often they were tried, since when, why they failed, and when they are retried."""
 
 from typing import Annotated
 
@@ -9,20 +9,20 @@ from app.model.fields import Count, Timestamp
 from app.model.times import rfc3339
 
 FIRST_MS, LONGEST_MS = 5_000, 4 * 3600 * 1000
-"""Between the first attempt and the second, and the most between two; each wait is twice as long as the one before."""
+"""The wait between the first two attempts, and the longest wait; each is twice as long as the one before."""
 PARK_AFTER_MS = 24 * 3600 * 1000
 _ERROR_MAX = 200
 
 
 class Tries(Struct, frozen=True):
-    """How often an event was tried, since when, and what was wrong with the last attempt."""
+    """How often an event was tried, since when, and the error of the last attempt."""
 
     attempts: int
     since_ms: int
     error: str
 
     def failed(self, now_ms: int, error: str) -> "Tries":
-        """After one more attempt."""
+        """The tries after one more failed attempt."""
         said = " ".join(error.split())[:_ERROR_MAX]
         return Tries(self.attempts + 1, self.since_ms or now_ms, said)
 
@@ -31,20 +31,20 @@ class Tries(Struct, frozen=True):
         return f"{self.attempts} {self.since_ms} {self.error}"
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When it is tried again; None once that has gone on for a day."""
+        """When it is retried; None after a day of attempts."""
         if now_ms - self.since_ms >= PARK_AFTER_MS:
             return None
         return now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS))
 
 
 def tries_of(written: str | None) -> Tries:
-    """What `written` said."""
+    """The tries from their stored form."""
     attempts, since_ms, error = (written or "0 0 ").split(" ", 2)
     return Tries(int(attempts), int(since_ms), error)
 
 
 class Unsent(Struct, frozen=True):
-    """An event that failed. at_ms: when it is tried again; of a parked one when it was given up."""
+    """An undelivered event. at_ms: when it is retried; for a parked one, when it was given up."""
 
     id: str
     body: str
@@ -54,15 +54,15 @@ class Unsent(Struct, frozen=True):
 
 
 class UnsentView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An event that could not be delivered so far.
+    """An event that has not been delivered so far.
 
     id: As in the header webhook-id.
     type: What happened.
-    status: `waiting` = it is tried again; `parked` = it was tried for a day, and waits for a retry by hand.
+    status: `waiting` = it will be retried; `parked` = it was tried for a day, and waits for a manual retry.
     attempts: How often it was tried.
-    error: What was wrong with the last attempt.
-    since: When it was tried first.
-    next_attempt_at: When it is tried again; null if it is parked.
+    error: The error of the last attempt.
+    since: When it was first tried.
+    next_attempt_at: When it will be retried; null if it is parked.
     """
 
     id: str

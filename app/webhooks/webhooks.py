@@ -1,4 +1,4 @@
-"""The webhooks of a workspace: made, read, changed, deleted; and how far each is."""
+"""Create, read, update and delete a workspace's webhooks, and report their state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,9 +48,9 @@ class Webhooks:
         secret: str | None = None,
         actor_id: str = CONSOLE,
     ) -> tuple[Webhook, str]:
-        """A webhook that is told of what happens from now on, and the secret that signs. Raises LimitReached.
+        """A webhook that receives events from now on, and its signing secret. Raises LimitReached.
 
-        secret: whsec_…; None = one is made.
+        secret: whsec_…; None = generate one.
         """
         now_ms = await store_time_ms(self._client)
         webhook = Webhook(
@@ -79,7 +79,7 @@ class Webhooks:
         return [webhook_of(record) for record in map(as_record, records) if record]
 
     async def states(self, workspace_id: str, ids: Sequence[str]) -> list[WebhookState]:
-        """How far each of these is."""
+        """The state of each of these."""
         keyspace = Keyspace(workspace_id)
         found: list[Any] = await self._client.read_pipelined(
             command
@@ -110,7 +110,7 @@ class Webhooks:
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> Webhook:
-        """The webhook with the given fields changed. One that is switched on is told of what happens from then on.
+        """The webhook with the given fields changed. One that is switched on receives events from then on.
 
         Raises WebhookNotFound, VersionConflict.
         """
@@ -139,7 +139,7 @@ class Webhooks:
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> tuple[Webhook, str]:
-        """The webhook with another secret, and that; those before it go on signing beside it for the overlap."""
+        """Give the webhook another secret and return both; the previous ones keep signing beside it for the overlap."""
         for _ in range(ATTEMPTS):
             held = await self.get(workspace_id, webhook_id)
             require_version(held.version, if_match)
@@ -156,7 +156,7 @@ class Webhooks:
     async def delete(
         self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
     ) -> None:
-        """Nothing of the webhook is left, nor of what waited for it. Raises WebhookNotFound, VersionConflict."""
+        """The webhook and its waiting and parked events are deleted. Raises WebhookNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             held = await self.get(workspace_id, webhook_id)
@@ -171,7 +171,7 @@ class Webhooks:
         contended()
 
     async def unsent(self, workspace_id: str, webhook_id: str) -> list[Unsent]:
-        """Events that failed: those that are tried again, the next one first, and those that were given up."""
+        """Undelivered events: first those that will be retried, the next one first, then those that were given up."""
         await self.get(workspace_id, webhook_id)
         keyspace = Keyspace(workspace_id)
         rows: list[tuple[str, bool, int]] = []
@@ -192,7 +192,7 @@ class Webhooks:
         ]
 
     async def retry(self, workspace_id: str, webhook_id: str, event_id: str | None = None) -> int:
-        """How many parked events are tried again at once; with an id that one, parked or not.
+        """Retry parked events at once and return how many; with an id only that one, parked or not.
 
         Raises WebhookNotFound, WebhookEventNotFound.
         """
@@ -206,14 +206,14 @@ class Webhooks:
         return int(reply[1])
 
     async def test(self, workspace_id: str, webhook_id: str, delivery: Delivery) -> Attempt:
-        """What became of an event that is sent for this, once and at once. Raises WebhookNotFound."""
+        """Send one test event now, once; return the result. Raises WebhookNotFound."""
         webhook = await self.get(workspace_id, webhook_id)
         now_ms = await store_time_ms(self._client)
         event = Event(f"msg_{self._ids.new(now_ms)}", TEST, rfc3339(now_ms), {"workspaceId": workspace_id})
         return await delivery.send(workspace_id, webhook, event.id, event.body)
 
     async def read_up_to(self, workspace_id: str) -> int | None:
-        """The newest entry of the log that every webhook which is told of entries has passed; None = there is none."""
+        """The newest entry of the log that every webhook for entries has passed; None if there is no such webhook."""
         wanted = [each.id for each in await self.list_all(workspace_id) if each.enabled]
         names = [Keyspace(workspace_id).webhook_outbox(each) for each in wanted]
         found = await self._client.read_pipelined(("HGET", name, "log") for name in names)
@@ -225,7 +225,7 @@ class Webhooks:
     async def _put(
         self, workspace_id: str, held: Webhook | None, webhook: Webhook, actor_id: str, *, from_now: bool = False
     ) -> Webhook | None:
-        """The webhook as it is stored now; None if what is stored was no longer `held`."""
+        """Store the webhook and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         before, after = snapshots(held, replace(webhook, version=webhook.version + 1))
         keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook.id), keyspace.webhooks]
