@@ -1,7 +1,7 @@
-"""Every failure a caller can see: a class is a status, a code and one sentence.
+"""Every error a caller can see: each class has a status, a code and one sentence.
 
-Long because every error stands in this one list, from which the OpenAPI document is made and with which docs/errors.md
-is compared.
+Long because all errors are in this one list, from which the OpenAPI document is made, and with which docs/errors.md is
+compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Detail(Struct, frozen=True):
 
 
 class AppError(Exception):
-    """A failure the caller can act on. Message and details are public: no keys, no parameters."""
+    """An error the caller can act on. Message and details are public: no keys, no parameters."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "INTERNAL_ERROR"

@@ -1,16 +1,16 @@
-"""Objects that the garbage collector need not look at.
+"""Excludes long-lived objects from garbage collection.
 
-It walks all live objects again and again: with the compiled policies of a thousand agents that took most of a second,
-in which no call was answered. Compiled policies hold no cycles, so their reference counts free them.
+The collector walks all live objects again and again: with the compiled policies of a thousand agents, that took most of
+a second, during which no call was answered. Compiled policies hold no cycles, so their reference counts free them.
 """
 
 import gc
 
 _YOUNG = 1
-"""The generations up to this hold what is a few thousand allocations old."""
+"""Objects in generations up to this one are at most a few thousand allocations old."""
 
 
 def freeze_heap() -> None:
-    """Later collections skip what lives now; unused cycles were collected first."""
+    """Later collections skip everything alive now; unused cycles are collected first."""
     gc.collect(_YOUNG)
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What lint says about policies of a store: they are judged beside all that governs the same agents there."""
+"""Lint warnings about stored policies, judged beside everything that governs the same agents."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,10 @@ async def warnings_about(
     group: str | None,
     gone: Sequence[Policy] = (),
 ) -> list[list[PolicyWarning]]:
-    """For each policy of the agent, the group or, with neither, the workspace its warnings, as things stand now.
+    """The warnings about each policy of the agent, the group or, with neither, the workspace, as things stand.
 
-    What is stored of them, and of those that are gone then, does not count besides. Raises AgentNotFound, Overloaded.
+    The stored versions of these policies, and policies deleted in the same step, do not count. Raises AgentNotFound,
+    Overloaded.
     """
     written = [replace(policy, id=policy.id or f"new {index}") for index, policy in enumerate(written)]
     ids = {policy.id for policy in (*written, *gone)}
@@ -31,9 +32,9 @@ async def warnings_about(
 
 
 def known_tools(listing: Listing) -> KnownTools:
-    """What lint may hold patterns and parameters against: nothing where nobody keeps a catalogue.
+    """The tools that lint may compare patterns and parameters with: none without a catalogue.
 
-    A log alone knows few tools at first. With a catalogue, what the log has seen besides is no misspelling either.
+    A log alone knows few tools at first. With a catalogue, tools seen only in the log are no misspellings either.
     """
     tools = listing.catalog.tools
     schemas = {name: bytes(tool.input_schema) for name, tool in tools.items() if bytes(tool.input_schema) != b"null"}

@@ -1,6 +1,6 @@
-"""Logging of our processes: one line an event, on stderr, as text for people or as JSON for machines.
+"""Logging: one line per event on stderr, as text for people or as JSON for machines.
 
-A line never holds a raw key, whatever logged it, and a caller's input cannot start a line of its own.
+A line never contains a raw key, whatever logged it, and a caller's input cannot start a new line.
 """
 
 import logging
@@ -28,7 +28,7 @@ _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"
 
 
 def configure_logging(level: str, style: str = "text") -> None:
-    """Everything at `level` (debug, info, warning, error) and above goes to stderr; libraries from warning on."""
+    """Everything at `level` (debug, info, warning, error) and above goes to stderr; for libraries, from warning on."""
     handler = logging.StreamHandler(sys.stderr)
     text = TerminalLines if sys.stderr.isatty() else TextLines
     handler.setFormatter(JsonLines() if style == "json" else text())
@@ -38,13 +38,13 @@ def configure_logging(level: str, style: str = "text") -> None:
 
 
 DecisionNoter = Callable[[str, AuthorizeRequest, Decision, int], None]
-"""Takes the workspace, the call, the decision and how many us its caller waited."""
+"""Called with the workspace, the call, the decision and how many us its caller waited."""
 
 
 def decision_noter(when: str, known: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
-    """What writes a line for each decision; None if nobody wants one. when: `terminal`, `always` or `never`.
+    """A function that logs each decision; None if this is switched off. when: `terminal`, `always` or `never`.
 
-    known: the agent that a workspace calls so, as far as this replica remembers it.
+    known: looks up the agent with an id or alias in a workspace, as far as this replica has it cached.
     """
     if when == "never" or (when == "terminal" and not sys.stderr.isatty()) or not _decisions.isEnabledFor(logging.INFO):
         return None
@@ -76,7 +76,7 @@ class TextLines(logging.Formatter):
     """`2026-11-20T12:34:56.789Z WARNING app.redis_client.pipelined: … name=value`; a traceback follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, whose control characters are shown rather than sent to a terminal."""
+        """The line, with control characters shown as codes rather than sent to a terminal."""
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
         first = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}{fields}"
         lines = [first.replace("\n", "\\n"), *(f"  {line}" for line in self._traceback(record).splitlines())]
@@ -89,7 +89,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(TextLines):
-    """One JSON object a line: time, level, logger, message, request_id and whatever the event adds."""
+    """One JSON object per line: time, level, logger, message, request_id and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line; a traceback is the field `exception`."""
@@ -107,7 +107,7 @@ class JsonLines(TextLines):
 
 
 class TerminalLines(TextLines):
-    """Lines for a person who watches: short times, a decision's result in colour, a level only where it matters."""
+    """Lines for a person watching: short times, results in colour, the level only where it matters."""
 
     def format(self, record: logging.LogRecord) -> str:
         """`12:34:56.789  denied     <agent>  refund.create  Parameter … (0.6 ms)`."""
@@ -129,7 +129,7 @@ class TerminalLines(TextLines):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """What the event gave as `extra`, and the request it happened in."""
+    """The event's `extra` fields, and the request it happened in."""
     request_id = REQUEST_ID.get()
     given = {} if request_id is None else {"request_id": request_id}
     return given | {name: value for name, value in vars(record).items() if name not in _OWN_FIELDS}

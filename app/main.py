@@ -13,8 +13,8 @@ from app.settings import Settings
 def create_app(settings: Settings, metrics: Metrics | None = None) -> Litestar:
     """The ASGI application of one replica; it connects to the store when it starts.
 
-    metrics: where it counts; None = in memory of its own.
+    metrics: where it counts; None = private memory.
     """
-    # One set of time zones on every replica, the one that is locked; what the system has may be older.
+    # The locked time zone data on every replica; the system's may be older.
     zoneinfo.reset_tzpath(())
     return build_application(lambda: open_services(settings, metrics))

@@ -1,8 +1,8 @@
-"""What a replica counts while it works: a few additions a decision, read by GET /metrics.
+"""Counters of a replica: a few additions per decision, read by GET /metrics.
 
-The counters of all replicas that one `remit serve` started lie in one piece of shared memory, a row for each
-process, so that whichever replica is asked answers for all of them, and a replica that is started again counts on
-where the dead one stopped. No locks: a row has one writer, and a reader may be one addition behind.
+The counters of all replicas that one `remit serve` started are in one piece of shared memory, with a row for each
+process. So any replica can answer for all of them, and a restarted replica continues its predecessor's counts. No
+locks: a row has one writer, and a reader may be one addition behind.
 """
 
 import mmap
@@ -14,7 +14,7 @@ from app.errors import codes
 RESULTS = ("allowed", "denied", "escalated")
 CODES = (*codes(), "other")
 DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if was != would)
-"""What was answered, and what would have been."""
+"""The actual result, and the result with the shadow policies."""
 
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
@@ -29,7 +29,7 @@ _MICROSECONDS = 1e6
 
 
 class _Family:
-    """One metric: where its numbers lie in a row, and how they are written down."""
+    """One metric: where its numbers are in a row, and how they are rendered."""
 
     def __init__(
         self, kind: str, name: str, meaning: str, start: int, labels: Sequence[str] = ("",), label: str = ""
@@ -102,7 +102,7 @@ _REPORTED = _Family(
 _REFUNDED = _Family(
     "counter",
     "remit_refunds_total",
-    "Rate limits and budgets that gave back what a call that was not executed had taken.",
+    "Rate limits and budgets that were refunded because a call was not executed.",
     _REPORTED.end,
 )
 _DIVERGENCES = _Family(
@@ -170,32 +170,32 @@ class Metrics:
         self._gauges: dict[int, Callable[[], int]] = {}
 
     def decided(self, result: str, latency_us: int) -> None:
-        """A decision is in the log."""
+        """Count a decision that is in the log."""
         own = self._own
         own[_DECISION_AT[result]] += 1
         own[_LATENCY.start + bisect_left(LATENCY_US, latency_us)] += 1
         own[_LATENCY.sum] += latency_us
 
     def diverged(self, result: str, would: str) -> None:
-        """The entry of a decision says that shadow policies would have made it another."""
+        """Count a decision whose entry records that shadow policies would have changed its result."""
         self._own[_DIVERGENCE_AT[f"{result}_{would}"]] += 1
 
     def ready(self, waited_us: int) -> None:
-        """A call has its answer, a decision or a refusal, so long after its arrival."""
+        """Count a call whose answer, a decision or a refusal, is ready this long after its arrival."""
         own = self._own
         own[_ANSWER.start + bisect_left(LATENCY_US, waited_us)] += 1
         own[_ANSWER.sum] += waited_us
 
     def refused(self, code: str) -> None:
-        """An authorize call got an error instead of a decision."""
+        """Count an authorize call that got an error instead of a decision."""
         self._own[_REFUSAL_AT.get(code, _REFUSAL_AT["other"])] += 1
 
     def went_stale(self, *, version_moved: bool) -> None:
-        """A plan has to be made again."""
+        """Count a plan that must be made again."""
         self._own[_STALE.start + (not version_moved)] += 1
 
     def breaker_tripped(self) -> None:
-        """A denial has filled a breaker, and its agent is suspended."""
+        """Count a denial that filled a breaker and suspended its agent."""
         self._own[_TRIPS.start] += 1
 
     def crowded(self, what: str) -> None:
@@ -203,28 +203,28 @@ class Metrics:
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
 
     def answered(self, round_trip_us: int) -> None:
-        """The store has answered a commit."""
+        """Count a commit that the store has answered."""
         own = self._own
         own[_ROUND_TRIP.start + bisect_left(ROUND_TRIP_US, round_trip_us)] += 1
         own[_ROUND_TRIP.sum] += round_trip_us
 
     def sent(self, commands: int) -> None:
-        """Commands left for the store in one write."""
+        """Count the commands sent to the store in one write."""
         own = self._own
         own[_BATCH.start + bisect_left(BATCH, commands)] += 1
         own[_BATCH.sum] += commands
 
     def reported(self, status: str, refunded: int) -> None:
-        """What became of a call is in the log, for the first time. refunded: how many limits counted it no more."""
+        """Count an outcome logged for the first time. refunded: how many limits were given back."""
         self._own[_REPORTED_AT[status]] += 1
         self._own[_REFUNDED.start] += refunded
 
     def watch(self, name: str, read: Callable[[], int]) -> None:
-        """From now on the gauge `name` is what `read` gives, as of the latest `refresh`."""
+        """Register the gauge `name`: `refresh` sets it to the value of `read`."""
         self._gauges[_GAUGE_AT[name]] = read
 
     def refresh(self) -> None:
-        """This process's gauges are as they are now."""
+        """Update this process's gauges."""
         for place, read in self._gauges.items():
             self._own[place] = read()
 
@@ -240,5 +240,5 @@ class Metrics:
 
 
 def gauge_text(name: str, meaning: str, value: float) -> str:
-    """A number that is the same whichever process reads it, as `Metrics.render` writes its own."""
+    """A value that is the same whichever process reads it, rendered like those of `Metrics.render`."""
     return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.15g}\n"

@@ -1,4 +1,4 @@
-"""What a running replica is made of; `main` builds one, and hands every other part what it needs."""
+"""The parts of a running replica; `main` builds them and passes each what it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 
 KEY_WATCH_SECONDS = 0.75
-"""A stream ends within a second after its key does."""
+"""Streams end within a second after their key does."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -103,18 +103,18 @@ class Services(Struct, frozen=True, kw_only=True):
     open_answers: OpenAnswers
     large_calls: LargeCalls
     newest: Watch[int]
-    """The newest entry of each workspace that is followed."""
+    """The newest entry of each workspace that is being followed."""
     callers: Watch[Caller]
-    """The callers by raw key whose answers have no end: each is asked about once a second."""
+    """The callers, by raw key, with open-ended answers: each is checked about once a second."""
     note_decision: DecisionNoter | None = None
-    """Writes a decision, and how many us its caller waited, to the log; None where nobody wants that."""
+    """Logs a decision and how many us its caller waited; None if that is switched off."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the replica is told to stop: answers that have no end of their own end then."""
+    """Set when the replica is told to stop: open-ended answers then end."""
 
 
 @asynccontextmanager
 async def open_services(settings: Settings, metrics: Metrics | None = None) -> AsyncIterator[Services]:
-    """The parts of a replica, connected to the store that the settings name. Raises StoreUnavailable."""
+    """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
     url = settings.redis_url

@@ -1,4 +1,4 @@
-"""Everything that may differ between two deployments, read once from REMIT_* and passed down.
+"""All configuration: read once from REMIT_* and passed down.
 
 Long because one struct has every setting with its bounds and its message, and docs/operations.md is compared with it.
 """
@@ -16,16 +16,16 @@ from msgspec import Meta, Struct
 
 PREFIX = "REMIT_"
 SECRETS = frozenset({"bootstrap_key", "redis_url", "secret"})
-"""Settings whose values are never shown: a URL may carry a password."""
+"""Settings whose values are never shown: a URL may contain a password."""
 MIN_SECRET_BYTES = 32
 OF_CLIENTS = frozenset({"REMIT_URL", "REMIT_API_KEY"})
-"""What clients read, `remit authorize` among them; a service that is started beside them does not mind."""
+"""Variables that clients read, `remit authorize` among them; a service started in the same environment ignores them."""
 LAST_PORT = 65535
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 
 class SettingsError(ValueError):
-    """A REMIT_* variable is unknown or has a value that cannot be used; the message names it."""
+    """A REMIT_* variable is unknown or has an unusable value; the message names it."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,7 +197,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def secrets(self) -> list[bytes]:
-        """What `secret` names, the one that signs first. Raises ValueError."""
+        """The values in `secret`; the first one signs. Raises ValueError."""
         given = [each.strip().encode() for each in (self.secret or "").split(",")]
         if self.secret is not None and min(map(len, given)) < MIN_SECRET_BYTES:
             raise ValueError(f"a secret has fewer than {MIN_SECRET_BYTES} bytes")
@@ -205,13 +205,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def proxies(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-        """What `trusted_proxies` names. Raises ValueError."""
+        """The networks in `trusted_proxies`. Raises ValueError."""
         given = [each.strip() for each in self.trusted_proxies.split(",")]
         return [ipaddress.ip_network(each) for each in given if each or len(given) > 1]
 
     @property
     def webhook_private_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-        """What `webhook_networks` names. Raises ValueError."""
+        """The networks in `webhook_networks`. Raises ValueError."""
         return [ipaddress.ip_network(each.strip()) for each in self.webhook_networks.split(",") if each.strip()]
 
     @property

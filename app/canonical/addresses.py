@@ -1,4 +1,4 @@
-"""IP addresses and networks, in the spelling that leaves no choice."""
+"""IP addresses and networks, in their one unambiguous spelling."""
 
 import ipaddress
 import re
@@ -12,10 +12,10 @@ _plain = re.compile(r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?").fullmatch
 
 
 def canonical_network(text: str) -> Network:
-    """The network that it names; an address is one of its own. Raises Ambiguous.
+    """The network that it names; an address is a network of its own. Raises Ambiguous.
 
-    Refused: octal, hexadecimal and short forms of IPv4, zones, netmasks, bits behind the prefix, and IPv6 addresses
-    that stand for one of IPv4.
+    Refused: octal, hexadecimal and short forms of IPv4, zones, netmasks, bits after the prefix, and IPv6 addresses that
+    stand for an IPv4 address.
     """
     if not _plain(text):
         raise Ambiguous("is no IP address or network, such as 10.0.0.1 or 10.0.0.0/8")

@@ -1,4 +1,4 @@
-"""Dates and times of RFC 3339, ordered."""
+"""Dates and times of RFC 3339, in an order."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from datetime import date as calendar_date
 from app.canonical.ambiguous import Ambiguous
 
 Moment = tuple[str, int, str]
-"""What it is (`date` or `time`), whole seconds or days, and the digits of a fraction. Of one kind they sort."""
+"""Its kind (`date` or `time`), whole seconds or days, and the digits of a fraction. Those of one kind can be sorted."""
 
 MAX_LENGTH = 64
 _form = re.compile(
@@ -21,7 +21,7 @@ _HOURS, _MINUTES = 24, 60
 def moment_of(text: str) -> Moment:
     """The instant of a date-time, or the day of a full-date. Raises Ambiguous.
 
-    Any number of digits of a second counts. A time without an offset names no instant, and 60 is no second here.
+    Any number of fractional digits is accepted. A time without an offset names no instant, and second 60 is refused.
     """
     match = _form(text) if len(text) <= MAX_LENGTH else None
     if match is None:
@@ -32,11 +32,11 @@ def moment_of(text: str) -> Moment:
             return "date", calendar_date.fromisoformat(day).toordinal(), ""
         local = datetime.fromisoformat(f"{day}T{time}+00:00")
     except ValueError:
-        raise Ambiguous("is a date or time that no calendar has") from None
+        raise Ambiguous("is a date or time that does not exist") from None
     seconds = (local - _EPOCH) // timedelta(seconds=1)
     if zone not in ("Z", "z"):
         if int(hours) >= _HOURS or int(minutes) >= _MINUTES:
-            raise Ambiguous("has an offset that no clock has")
+            raise Ambiguous("has an offset that does not exist")
         offset = int(hours) * 3600 + int(minutes) * 60
         seconds += offset if sign == "-" else -offset
     return "time", seconds, (fraction or "").rstrip("0")

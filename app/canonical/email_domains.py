@@ -1,4 +1,4 @@
-"""The domain to which mail goes: of one plain address, and of nothing that mail programs read in several ways."""
+"""The domain of one plain mail address; anything that mail programs read in several ways is refused."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ def canonical_email_domain(text: str) -> str:
     """The domain of the address `local@domain`, lower case and ASCII. Raises Ambiguous.
 
     Refused: quoted local parts, comments, display names, several addresses, routes (`@a:b@c`, `a%b@c`, `a!b@c`),
-    addresses of machines in brackets, `mailto:` and every space.
+    address literals in brackets, `mailto:` and every space.
     """
     if len(text) > MAX_ADDRESS:
         raise Ambiguous(f"has more than {MAX_ADDRESS} characters")

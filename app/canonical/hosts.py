@@ -1,8 +1,8 @@
-"""Hosts: of a URL or by themselves, in the one spelling that every reader of URLs arrives at.
+"""Hosts, in URLs or alone, in the one spelling that every URL parser arrives at.
 
-Readers of URLs disagree about much: what stands before an `@`, backslashes, tabs, missing slashes, `0x7f.1`. What is
-accepted here is the part on which RFC 3986, the WHATWG's URL standard, IDNA 2003 and IDNA 2008 agree; a test holds it
-against an implementation of each.
+URL parsers disagree about much: text before an `@`, backslashes, tabs, missing slashes, `0x7f.1`. Only those URLs are
+accepted on which RFC 3986, the WHATWG's URL standard, IDNA 2003 and IDNA 2008 agree; a test compares with an
+implementation of each.
 """
 
 import ipaddress
@@ -14,7 +14,9 @@ import idna
 from app.canonical.ambiguous import Ambiguous
 
 SCHEMES = ("http", "https", "ws", "wss", "ftp")
-"""Those whose host every reader finds in the same place. `file:` has none that counts, `javascript:` only seems to."""
+"""Schemes whose host every parser finds in the same place. `file:` has none that counts, `javascript:` only seems to
+have one.
+"""
 
 MAX_HOST = 253
 _MAX_LABEL = 63
@@ -28,14 +30,14 @@ _number = re.compile(r"[0-9]+|0x[0-9a-f]*").fullmatch
 
 
 def canonical_host(text: str) -> str:
-    """The host of a URL, or of a bare `host` or `host:port`: lower case, ASCII, without a dot at the end.
+    """The host of a URL, or of a bare `host` or `host:port`: lower case, ASCII, without a trailing dot.
 
-    Addresses come as `ipaddress` writes them, without brackets. Raises Ambiguous.
+    Addresses are in the form of `ipaddress`, without brackets. Raises Ambiguous.
     """
     if _unsafe(text):
         raise Ambiguous("holds a space, a control character or a backslash")
     if "://" not in text:
-        # Without a scheme an IPv6 address may come without brackets: there is no port that it could hide.
+        # Without a scheme, an IPv6 address needs no brackets: it cannot hide a port.
         return _address(text) if text.count(":") > 1 and not text.startswith("[") else _host_and_port(text)
     match = _url(text)
     if match is None:
@@ -79,14 +81,14 @@ def canonical_domain(text: str) -> str:
 
 
 def host_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a canonical host is one of these, or below one that begins with `*.`; all of them canonical."""
+    """A test whether a canonical host is one of these, or below one that begins with `*.`; all of them canonical."""
     exact = frozenset(pattern for pattern in patterns if not pattern.startswith("*."))
     suffixes = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*."))
     return lambda host: host in exact or host.endswith(suffixes)
 
 
 def canonical_pattern(text: str) -> str:
-    """A host, or `*.` and a domain under which any name will do, as `host_matcher` wants it. Raises Ambiguous."""
+    """A host, or `*.` and a domain, in the form that `host_matcher` takes. Raises Ambiguous."""
     if text.startswith("*."):
         domain = canonical_domain(text[2:])
         if _number(domain.rpartition(".")[2]):
@@ -99,7 +101,7 @@ def canonical_pattern(text: str) -> str:
 
 
 def _address(text: str, version: int = 6) -> str:
-    """The address that it is. Raises Ambiguous where it is spelled oddly, has a zone or stands for one of IPv4."""
+    """The IP address. Raises Ambiguous if its spelling is unusual, or it has a zone or stands for an IPv4 address."""
     try:
         address = ipaddress.IPv4Address(text) if version == 4 else ipaddress.IPv6Address(text)  # noqa: PLR2004
     except ValueError:
@@ -110,7 +112,7 @@ def _address(text: str, version: int = 6) -> str:
 
 
 def stands_for_ipv4(address: ipaddress.IPv6Address) -> bool:
-    """Whether what is sent to it may reach an address of IPv4: mapped, compatible, NAT64, 6to4 or Teredo."""
+    """Whether packets sent to it may reach an IPv4 address: mapped, compatible, NAT64, 6to4 or Teredo."""
     return any(address in network for network in _REACH_IPV4) and address not in _OWN
 
 
@@ -121,7 +123,7 @@ _OWN = frozenset(map(ipaddress.IPv6Address, ("::", "::1")))
 
 
 def _in_ascii(name: str) -> str:
-    """A name of other letters as it is written in DNS. Raises Ambiguous unless all readers write it so."""
+    """An internationalised name in its DNS form. Raises Ambiguous unless all parsers agree on it."""
     try:
         modern = idna.encode(name).decode()
         if modern.split(".") == [_as_once(label) for label in name.split(".")]:
@@ -132,7 +134,7 @@ def _in_ascii(name: str) -> str:
 
 
 def _as_once(label: str) -> str:
-    """The label as IDNA 2003 writes it."""
+    """The label in its IDNA 2003 form."""
     return label.encode("idna").decode()
 
 

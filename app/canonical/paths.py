@@ -1,7 +1,7 @@
-"""POSIX paths: absolute, in one spelling, by name alone.
+"""POSIX paths: absolute, in one spelling, judged by name alone.
 
-Nothing here looks at a disk. `..` takes away the name before it, as RFC 3986 and `normpath` do it; what a symbolic link
-leads to is for the tool that follows it.
+Nothing here touches a disk. `..` removes the name before it, as in RFC 3986 and `normpath`; the tool that follows a
+symbolic link must judge its target.
 """
 
 import re
@@ -12,22 +12,22 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.visible import first_hidden
 
 MAX_PATH = 4096
-"""Characters; a Linux kernel takes no longer one."""
+"""In characters; the longest path a Linux kernel accepts."""
 
 _LIKE_SLASHES = frozenset("\u2044\u2215\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u2216\u3033")
-"""Drawn as a slash or backslash, and turned into one where a text is squeezed into a smaller character set."""
+"""Characters drawn like a slash or backslash, and converted to one by encodings with fewer characters."""
 
 _NOT_AFTER_FOLDING = frozenset("/\\.%~ ")
 _only_dots = re.compile(r"[. ]+").fullmatch
 
 
 def canonical_path(text: str) -> str:
-    """The path with `//`, `.`, `..` and a slash at the end taken out. Raises Ambiguous.
+    """The path without `//`, `.`, `..` and a trailing slash. Raises Ambiguous.
 
-    Refused: relative paths, `~`, URLs, backslashes, percent signs (whoever decodes them reads another path, however
-    often they were encoded), control and other hidden characters, letters that look like or are folded into a slash
-    or a dot, names of dots and spaces, names that begin or end with a space, `//` at the beginning (POSIX leaves
-    its meaning open) and what climbs above the root.
+    Refused: relative paths, `~`, URLs, backslashes, percent signs (a program that decodes them sees another path,
+    however often they were encoded), control and other hidden characters, letters that look like or are folded into a
+    slash or a dot, names of dots and spaces, names that begin or end with a space, `//` at the beginning (POSIX leaves
+    its meaning open), and paths that climb above the root.
     """
     _require_plain(text)
     kept: list[str] = []
@@ -46,7 +46,7 @@ def canonical_path(text: str) -> str:
 
 
 def under(directories: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a canonical path is one of these canonical directories or lies below one."""
+    """Whether a canonical path is, or lies below, one of these canonical directories."""
     roots = tuple(directories)
     exact = frozenset(roots)
     prefixes = tuple(root if root == "/" else f"{root}/" for root in roots)

@@ -7,7 +7,7 @@ from typing import Any
 from app.canonical.ambiguous import Ambiguous
 
 MAX_PARTS = 10
-"""Between the dots of a name; each can be split off in two ways, so ten make 512 objects to look into at worst."""
+"""The most dots in a name. Each may separate keys or belong to one, so ten parts make up to 512 objects to search."""
 
 EACH = "[*]"
 _KINDS = {dict: "an object", list: "an array", str: "a text", bool: "true or false"}
@@ -15,24 +15,24 @@ _form = re.compile(r"[^\[\]*]+(?:(?:\[\*\])+\.[^\[\]*]+)*(?:\[\*\])*").fullmatch
 
 
 def require_path(name: str) -> None:
-    """Raise ValueError, with what would be right, unless the name is one that `ValuePath` reads as it looks."""
+    """Raise ValueError, saying what would be right, unless `ValuePath` reads the name the way it looks."""
     if not _form(name):
         raise ValueError(
             "`[`, `]` and `*` stand only in `[*]`, for each element of an array: `recipients[*]`, `payments[*].amount`"
         )
     if name.count(".") >= MAX_PARTS:
-        raise ValueError(f"has {name.count('.') + 1} parts between dots; at most {MAX_PARTS} are looked for")
+        raise ValueError(f"has {name.count('.') + 1} parts between dots; at most {MAX_PARTS} are allowed")
 
 
 class ValuePath:
     """Finds every value that a name can mean.
 
     A dot leads into an object or belongs to a key: all ways of splitting a name count (decision 0004), so a caller
-    cannot hide the value that a tool reads behind one that it does not. `[*]` is each element of an array. What
-    stands in the way of a reading (an array or a text where an object must be) cannot be judged, because some tools
-    look into it all the same. Null holds nothing, and so does what is not there.
+    cannot hide the value that a tool reads behind one that it does not. `[*]` is each element of an array. If a reading
+    meets the wrong type (an array or a string where an object must be), the name cannot be judged, because some tools
+    look into it nevertheless. Null counts as missing.
 
-    A name that is not a path, from before paths existed, is only a key.
+    A name that is not a path, stored before paths existed, is only a key.
     """
 
     __slots__ = ("_segments", "name")
@@ -41,18 +41,18 @@ class ValuePath:
         self.name = name
         is_path = EACH in name and _form(name) is not None
         texts = name.split(EACH) if is_path else [name]
-        # `a[*].b[*]` is `a`, `.b` and nothing: each but the last leads to an array.
+        # `a[*].b[*]` becomes `a`, `.b` and an empty segment: each but the last leads to an array.
         self._segments = [_Segment(text.removeprefix(".") if place else text) for place, text in enumerate(texts)]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a key of the outermost object and can be nothing else."""
+        """Whether it can only be a key of the outermost object."""
         return len(self._segments) == 1 and self._segments[0].parts == 1
 
     def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
-        """Every value it can mean, the exact key first, and whether one is missing: in all readings, or in an element.
+        """Every value it can mean, the exact key first, and whether any reading or element lacks one.
 
-        Raises Ambiguous where something stands in the way.
+        Raises Ambiguous if a reading meets the wrong type.
         """
         found = list(self._segments[0].values(holder))
         missing = not found
@@ -78,7 +78,7 @@ class _Segment:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # Where the text before the first part, and then each part, ends.
+        # The offsets at which the text before the first part, and then each part, ends.
         self._bounds = [-1, *(at for at, letter in enumerate(text) if letter == "."), len(text)]
         self.parts = len(self._bounds) - 1 if text else 0
 

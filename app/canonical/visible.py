@@ -1,4 +1,4 @@
-"""Which characters a person sees."""
+"""Which characters a person can see."""
 
 import unicodedata
 
@@ -20,18 +20,18 @@ _BLANK = frozenset(
     )
     for code in range(first, last + 1)
 )
-"""Letters, marks and symbols to Unicode, and nothing to the eye."""
+"""Letters, marks and symbols according to Unicode, but invisible."""
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a person sees nothing: control, format, unassigned, private and blank characters. A space is a gap."""
+    """Whether a character is invisible: control, format, unassigned, private or blank. A space is a visible gap."""
     # Zs (wide spaces) are visible gaps; Python merely does not call them printable.
     printable = character.isprintable() or unicodedata.category(character) == "Zs"
     return not printable or character in _BLANK
 
 
 def first_hidden(text: str) -> str | None:
-    """The first character in it that nobody sees."""
+    """The first invisible character."""
     if text.isascii() and text.isprintable():
         return None
     return next(filter(is_hidden, text), None)

@@ -1,4 +1,4 @@
-"""Denial breakers that do nothing, or more than was meant."""
+"""Denial breakers that have no effect, or a stronger one than was probably meant."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ _Placed = tuple[str, int, DenialCounted]
 
 
 def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """What is odd about the policy's breakers beside those of what else governs the same agents."""
+    """The warnings about the policy's breakers, judged beside those that govern the same agents."""
     placed = list(_breakers((*(each for each in enabled if each.id != policy.id), policy)))
     names = {each.id: each.name for each in (*enabled, policy)}
     for own in placed:
@@ -35,7 +35,7 @@ def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[Poli
 
 
 def _suspends_before(other: _Placed, own: _Placed, placed: Sequence[_Placed]) -> bool:
-    """Whether every denial that fills this one has filled the other: of two alike the later one has nothing to do."""
+    """Whether every denial that fills this one has filled the other before; of two equal ones, the later is idle."""
     theirs, ours = other[2].denial_breaker, own[2].denial_breaker
     if theirs.action is not BreakerAction.SUSPEND or first_not_within(own[2].tools, other[2].tools) is not None:
         return False

@@ -1,4 +1,4 @@
-"""What is known of a workspace's tools, and what of a policy does not go with it."""
+"""The known tools of a workspace, and parts of a policy that do not match them."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +15,13 @@ from app.pdp.call_schemas import segments_of
 
 _SHOWN = 5
 _UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties")
-"""Keywords beside which `properties` does not say which there are."""
+"""Keywords beside which `properties` does not list every property."""
 
 
 class KnownTools:
-    """Names that the log or the catalogue has, and the JSON of the schemas that the catalogue has of some of them.
+    """Names in the log or the catalogue, and the JSON of the schemas that the catalogue has for some of them.
 
-    No names: nothing is known, so nothing is suspected.
+    No names: nothing is known, so nothing is suspect.
     """
 
     def __init__(self, names: Iterable[str] = (), schemas: Mapping[str, bytes] | None = None) -> None:
@@ -38,13 +38,13 @@ class KnownTools:
         start = bisect_left(self._names, prefix)
         if prefix == pattern:
             return self._names[start : start + 1] if pattern in self._names[start : start + 1] else ()
-        # What goes on from the prefix sorts right behind it.
+        # Names with the prefix sort right after it.
         start += self._names[start : start + 1] == [prefix]
         end = bisect_left(self._names, True, start, key=lambda name: not name.startswith(prefix))
         return self._names[start:end]
 
     def schema(self, name: str) -> Any:
-        """What the catalogue has of the tool's parameters; None where it has nothing."""
+        """The schema of the tool's parameters in the catalogue; None if there is none."""
         if name not in self._read:
             held = self._schemas.get(name)
             self._read[name] = None if held is None else msgspec.json.decode(held)
@@ -55,7 +55,7 @@ NOTHING_KNOWN = KnownTools()
 
 
 def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Iterator[PolicyWarning]:
-    """Parameters that no tool which the rule covers has, as the catalogue has their schemas."""
+    """Parameters that no tool covered by the rule has, according to the catalogue's schemas."""
     named = list(_named(rule))
     if not named or not known:
         return
@@ -74,7 +74,7 @@ def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Itera
 
 
 def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
-    """Every name of a parameter that the rule reads and that must be there for it to mean anything, with its place."""
+    """Every parameter name that the rule reads and needs, with its place."""
     for where, of, name, constraint in constraints_of(rule):
         if of == "parameters" and constraint.absent is not True:
             yield f"{where}.{of}.{name}" if where else f"{of}.{name}", name
@@ -89,7 +89,7 @@ def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
 
 
 def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
-    """Whether values of the schema can have what the segments lead to; yes where the schema does not say."""
+    """Whether a value of the schema can have what the segments lead to; yes if the schema does not say."""
     if not segments:
         return True
     if not segments[0]:  # the element itself, or what comes after another `[*]`
@@ -101,7 +101,7 @@ def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
 
 
 def _held(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
-    """The schemas of what the parts can mean in an object of this one; None of one of which nothing is said."""
+    """The schemas of what the parts can mean in such an object; None for one of unknown schema."""
     if not isinstance(schema, dict) or any(schema.get(word) not in (None, False) for word in _UNKNOWN):
         yield None
         return

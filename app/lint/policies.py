@@ -1,4 +1,4 @@
-"""What a policy does beside the others that govern the same agents, and what of it is probably not meant."""
+"""Warnings about a policy beside the others that govern the same agents."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -30,13 +30,13 @@ MAX_COMPARISONS = 4_000_000
 """About two seconds of a thread, at worst."""
 _WINDOW_COST = 20_000
 _NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
-"""Rules whose author said which calls are right. The others say how often, when or in which order."""
+"""Rules that define which calls are right. The others limit how often, when or in which order."""
 
 
 def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN) -> list[list[PolicyWarning]]:
-    """For each policy its warnings, by place. Together they are all that governs an agent, a group or a workspace.
+    """Each policy's warnings, in order. The policies are all that govern an agent, a group or a workspace.
 
-    known_tools: those that the log or the catalogue has; none = nothing is known, so no pattern is suspected.
+    known_tools: those in the log or the catalogue; empty = nothing is known, so no pattern is suspect.
     """
     enabled = [policy for policy in policies if policy.enabled]
     return [list(_warnings(policy, _heeded_by(policy, enabled), known_tools)) for policy in policies]
@@ -45,9 +45,9 @@ def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_
 def lint_written(
     written: Sequence[Policy], beside: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN
 ) -> list[list[PolicyWarning]]:
-    """For each policy that is written its warnings, judged together and with those beside them, which get none.
+    """The warnings about each written policy, judged together with the policies beside it, which get none.
 
-    Where there is so much that this would take seconds, each has one warning that says so.
+    If there are so many that this would take seconds, each gets a single warning that says so.
     """
     if _comparisons(written, beside, len(known_tools)) > MAX_COMPARISONS:
         message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
@@ -57,15 +57,15 @@ def lint_written(
 
 
 def _heeded_by(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
-    """What it is judged beside: shadow policies are nothing to those that are enforced, and see all as if they were."""
+    """What a policy is judged beside: an enforced one ignores shadow policies, a shadow one sees all as enforced."""
     return enabled if policy.in_shadow else [each for each in enabled if not each.in_shadow]
 
 
 def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int) -> int:
-    """About how many patterns are compared at worst; a pair of windows takes as long as so many."""
+    """About how many patterns are compared at worst; a pair of windows counts as this many."""
     own, others = (sum(len(rule.tools) for each in some for rule in each.rules) for some in (written, beside))
     windows = sum(len(_of(policy, TimeBased)) ** 2 // 2 for policy in written)
-    # A pattern that ends in a star can cover all that are known.
+    # A pattern that ends in a star can cover all known tools.
     open_ended = sum(pattern.endswith("*") for each in written for rule in each.rules for pattern in rule.tools)
     return own * (own + others) + open_ended * known // 10 + _WINDOW_COST * windows
 
@@ -91,7 +91,7 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
 
 
 def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
-    """A grant that only restricts allows every call that keeps to the restriction."""
+    """A grant that only restricts allows every call within the restriction."""
     passing = [(index, rule) for index, rule in enumerate(policy.rules) if not _only_fails(rule)]
     if passing and not any(_kind_of(rule) in _NAMES_TOOLS for _, rule in passing):
         index, rule = passing[0]
@@ -108,7 +108,7 @@ def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
 
 
 def _against_lower_tiers(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """Where this policy allows, no lower one is asked, and so none denies or asks a person."""
+    """Where this policy allows, lower ones are not evaluated, so none of them denies or asks a person."""
     allowed = [pattern for rule in policy.rules if not _only_fails(rule) for pattern in rule.tools]
     guarded = [pattern for rule in policy.rules if _only_fails(rule) and _always(rule) for pattern in rule.tools]
     for lower in enabled:
@@ -127,7 +127,7 @@ def _against_lower_tiers(policy: Policy, enabled: Sequence[Policy]) -> Iterator[
 
 
 def _below_what_always_decides(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """An allowlist never abstains, so nothing below the tier of one is ever asked."""
+    """An allowlist never abstains, so nothing below its tier is ever evaluated."""
     for higher in enabled:
         if higher.kind is PolicyKind.GRANT and higher.priority > policy.priority and _decides_always(higher):
             message = (
@@ -139,7 +139,7 @@ def _below_what_always_decides(policy: Policy, enabled: Sequence[Policy]) -> Ite
 
 
 def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """Rules of which no call can satisfy both."""
+    """Pairs of rules that no call can satisfy together."""
     for (_, one), (index, other) in combinations(_of(policy, ToolAllowlist), 2):
         if not tools_meet(one.tools, other.tools):
             message = "no tool is on this allowlist and on the one before it, so the policy denies every call"
@@ -159,7 +159,7 @@ def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[Policy
 
 
 def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
-    """What the policy's own allowlist refuses needs no other rule, and no other rule brings it back."""
+    """A rule whose tools the policy's own allowlist refuses has no effect."""
     if isinstance(rule, ToolAllowlist | DenialCounted):
         return
     for _, allowlist in _of(policy, ToolAllowlist):
@@ -170,7 +170,7 @@ def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Itera
 
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
-    """What must come first must not itself have to wait for what must come first."""
+    """A tool that must come first must not itself be covered by the rule that waits for it."""
     required = rule.sequence.required if isinstance(rule, Sequenced) and _always(rule) else []
     if required and first_not_within(required, rule.tools) is None:
         message = (
@@ -181,7 +181,7 @@ def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
 
 
 def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
-    """Every pattern of tools in a rule, with its place below the rule."""
+    """Every tool pattern of a rule, with its place below the rule."""
     lists = [("tools", rule.tools)]
     if isinstance(rule, Sequenced):
         lists += [

@@ -9,12 +9,12 @@ from app.model.rules import TimeWindow
 from app.pdp.time_windows import compile_time_window
 
 _YEAR = 2027
-"""Any year does: what is asked for are weeks of winter, of summer, and both changes of the clock."""
+"""Any year will do: the check needs weeks of winter and summer, and both changes of the clock."""
 _STEP_MINUTES = 30
 
 
 def windows_meet(one: TimeWindow, other: TimeWindow) -> bool:
-    """Whether there is a moment at which both are open."""
+    """Whether both are ever open at the same moment."""
     if _zone(one) == _zone(other):
         days = _days(one) & _days(other)
         return bool(days and _hours(one) & _hours(other))

@@ -1,10 +1,10 @@
-"""How sets of tools relate, read off their patterns: exact names, `prefix*`, `*`."""
+"""Relations between sets of tools, derived from their patterns: exact names, `prefix*`, `*`."""
 
 from collections.abc import Iterable, Sequence
 
 
 def _parts(pattern: str) -> tuple[str, bool]:
-    """The fixed part, and whether anything may follow it."""
+    """The fixed part, and whether more may follow it."""
     return (pattern[:-1], True) if pattern.endswith("*") else (pattern, False)
 
 
@@ -17,7 +17,7 @@ def pattern_within(inner: str, outer: str) -> bool:
 
 
 def patterns_meet(one: str, other: str) -> bool:
-    """Whether some tool is covered by both."""
+    """Whether both cover some tool."""
     (text, is_open), (other_text, other_open) = _parts(one), _parts(other)
     if is_open and other_open:
         return text.startswith(other_text) or other_text.startswith(text)
@@ -25,7 +25,7 @@ def patterns_meet(one: str, other: str) -> bool:
 
 
 def tools_meet(some: Iterable[str], others: Sequence[str]) -> bool:
-    """Whether some tool is covered by both lists of patterns."""
+    """Whether both lists of patterns cover some tool."""
     return any(patterns_meet(one, other) for one in some for other in others)
 
 

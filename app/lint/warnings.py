@@ -1,4 +1,4 @@
-"""What lint says: a code for programs, a place, and a sentence that names what would be right."""
+"""Lint warnings: a code for programs, a place, and a sentence that says what would be right."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Code(StrEnum):
-    """Kinds of warnings. The list may grow; a code keeps its meaning."""
+    """Kinds of warnings. Kinds may be added; their meanings do not change."""
 
     GRANTS_BY_RESTRICTION = "grants_by_restriction"
     ALLOWS_EVERYTHING = "allows_everything"
@@ -26,7 +26,7 @@ class Code(StrEnum):
 
 
 class PolicyWarning(Struct, frozen=True):
-    """One thing that a policy does and that its author may not have meant.
+    """Something a policy does that its author may not have meant.
 
     code: For programs.
     path: Where: a JSON path below the policy, such as `$.rules[0].tools`.

@@ -1,1 +1,1 @@
-"""Policies as files: read with their lines, compared with what is there, tested; written as they are read."""
+"""Policies as files: read with line numbers, compared with the stored ones, tested, and written in the same form."""

@@ -14,11 +14,11 @@ from app.policy_files.policy_file import plain
 _MARKS = {"created": "+", "updated": "~", "deleted": "-"}
 _encode = msgspec.json.encode
 COMMENT_LENGTH = 30_000
-"""Characters of the diff in a comment, and as many of what is said beside it."""
+"""The most characters of the diff in a comment, and of the text beside it."""
 
 
 class ValueChange(Struct, frozen=True):
-    """One value of a policy that changes: JSON, None where there is none."""
+    """A changed value of a policy, as JSON; None where there is none."""
 
     path: str
     before: str | None
@@ -26,9 +26,9 @@ class ValueChange(Struct, frozen=True):
 
 
 class PolicyDifference(Struct, frozen=True):
-    """A policy that applying would create, update or delete, or that stays though no file has it (`kept`).
+    """A policy that applying would create, update or delete, or that stays although no file has it (`kept`).
 
-    policy_id: None of one that is to be created.
+    policy_id: None if it is to be created.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class PolicyDifference(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """What applying one file would change. unlisted: policies that are there and not in the file, and stay."""
+    """What applying one file would change. unlisted: existing policies that are not in the file, and stay."""
 
     owner: str
     file: str
@@ -51,7 +51,7 @@ class Difference(Struct, frozen=True):
 
 
 def compare(owner: str, file: str, changes: Iterable[PolicyChange], listed: int) -> Difference:
-    """listed: how many entries the file has; changes beyond are of policies that it does not have."""
+    """listed: how many entries the file has; changes after that many concern policies that it does not have."""
     together = list(changes)
     unlisted = [change.policy.name for change in together[listed:] if change.kind == "kept"]
     return Difference(owner, file, [_difference(change) for change in together if change.kind != "kept"], unlisted)
@@ -69,7 +69,7 @@ def as_text(differences: Sequence[Difference]) -> Iterator[str]:
 
 
 def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
-    """The same as a comment on a pull request; of a long one the beginning, since a comment holds 65,536 characters."""
+    """The same as a comment on a pull request, shortened to fit, since a comment holds 65,536 characters."""
     yield "### Policies"
     yield ""
     changing = [each for each in differences if each.is_any]
@@ -86,7 +86,7 @@ def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
 
 
 def up_to(most: int, lines: Iterable[str]) -> Iterator[str]:
-    """The lines as long as they have `most` characters together, and how many more there are."""
+    """The first lines, up to `most` characters in all, and how many lines are left out."""
     left, more = most, 0
     for line in lines:
         left -= len(line) + 1
@@ -98,7 +98,7 @@ def up_to(most: int, lines: Iterable[str]) -> Iterator[str]:
 
 
 def as_code(text: str) -> str:
-    """Text that stands in Markdown as it is: it makes no markup, and mentions nobody."""
+    """A string as literal Markdown text: it produces no markup, and mentions nobody."""
     shown = with_hidden_shown(text)
     return f"<code>{''.join(each if each.isalnum() or each == ' ' else f'&#{ord(each)};' for each in shown)}</code>"
 
@@ -126,7 +126,7 @@ def _difference(change: PolicyChange) -> PolicyDifference:
     was, now = _values(change.before), _values(change.after)
     paths = dict.fromkeys([*was, *now])
     if not was or not now:
-        paths.pop("name")  # the line above has it
+        paths.pop("name")  # already in the line above
     values = [ValueChange(path, was.get(path), now.get(path)) for path in paths if was.get(path) != now.get(path)]
     return PolicyDifference(change.kind, change.policy.name, change.policy.id or None, values)
 
@@ -145,5 +145,5 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
         for index, inner in enumerate(value):
             yield from _leaves(f"{path}[{index}]", inner)
-    else:  # a list of names is read as a whole
+    else:  # a list of names is compared as a whole
         yield path, _encode(value).decode()

@@ -1,7 +1,7 @@
-"""YAML and JSON texts as plain values that know their lines. Everything in them is bounded, and nothing is guessed.
+"""YAML and JSON documents as plain values with line numbers. Everything in them is bounded, and nothing is guessed.
 
-Of YAML it is the core schema of 1.2: `no`, `12:30` and 2026-11-20 are texts. Tags and second documents are refused,
-and so is a key that is given twice.
+YAML is read by the core schema of 1.2: `no`, `12:30` and 2026-11-20 are strings. Tags, further documents and repeated
+keys are refused.
 """
 
 import json
@@ -15,7 +15,7 @@ from msgspec import Struct
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 48
 MAX_PARTS = 200_000
-"""Values in a file, those behind each alias counted again."""
+"""The most values in a file, counting those behind each alias again."""
 
 _INT = re.compile(r"[-+]?[0-9]{1,300}").fullmatch
 _BASED = re.compile(r"0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}").fullmatch
@@ -30,7 +30,7 @@ Path = tuple[str | int, ...]
 
 
 class DocumentError(ValueError):
-    """A text that is no document, and the line (from 1) at which that shows."""
+    """A file that is no valid document, and the line (from 1) where that shows."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -39,20 +39,20 @@ class DocumentError(ValueError):
 
 
 class Document(Struct, frozen=True):
-    """What a text says. lines: the line (from 1) of each value by its path; () is the whole."""
+    """The content of a document. lines: the line (from 1) of each value by its path; () is the whole."""
 
     value: Any
     lines: dict[Path, int]
 
     def line_of(self, path: str) -> int:
-        """The line of what a JSON path such as `$.policies[0].rules` names, or of the nearest that is there."""
+        """The line of the value at a JSON path such as `$.policies[0].rules`, or of its nearest existing parent."""
         steps: Path = tuple(_steps(path))
         while steps not in self.lines and steps:
             steps = steps[:-1]
         return self.lines.get(steps, 1)
 
     def inside(self, *steps: str | int) -> "Document":
-        """The value at a path below, with the lines that it has in the whole."""
+        """The value at a path below, with its lines in the whole document."""
         value = self.value
         for step in steps:
             value = value[step]
@@ -61,7 +61,7 @@ class Document(Struct, frozen=True):
 
 
 def read_document(raw: bytes) -> Document:
-    """The one document that the text holds. Raises DocumentError."""
+    """The only document in the file. Raises DocumentError."""
     if len(raw) > MAX_BYTES:
         raise DocumentError(1, f"has {len(raw)} bytes; a file may have {MAX_BYTES}: give each owner a file of its own")
     try:
@@ -74,7 +74,7 @@ def read_document(raw: bytes) -> Document:
 
 
 def _read_json(text: str) -> Document:
-    """The value as JSON has it, which knows texts that YAML does not; the lines as far as YAML can tell them."""
+    """The value parsed as JSON, which allows strings that YAML does not; the lines as far as YAML can tell them."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def _flow_yaml(text: str) -> Document | None:
 
 
 def _line_of_twice(text: str) -> int:
-    """Where YAML finds fault with what JSON refused, too."""
+    """The line at which YAML finds the repeated key that JSON refused, too."""
     try:
         _read_yaml(text)
     except DocumentError as error:
@@ -139,7 +139,7 @@ def _read_yaml(text: str) -> Document:
 class _Open(Struct):
     """An object or a list that is being read.
 
-    first: how many values there were before it. key: of an object, the one whose value comes next.
+    first: how many values preceded it. key: in an object, the key whose value comes next.
     """
 
     value: Any
@@ -151,7 +151,7 @@ class _Open(Struct):
 
 
 class _Reader:
-    """Makes values of the events of a parser, without recursion."""
+    """Builds values from a parser's events, without recursion."""
 
     def __init__(self) -> None:
         self.root: Any = None
@@ -163,10 +163,10 @@ class _Reader:
         self._parts = 0
 
     def take(self, event: Any) -> None:
-        """One event more."""
+        """Process one more event."""
         self.line = event.start_mark.line + 1
         if getattr(event, "tag", None) is not None:
-            raise DocumentError(self.line, f"{event.tag} is a tag of YAML; leave it out, and put quotes around texts")
+            raise DocumentError(self.line, f"{event.tag} is a tag of YAML; leave it out, and put quotes around strings")
         match event:
             case yaml.DocumentStartEvent():
                 self.documents += 1
@@ -186,7 +186,7 @@ class _Reader:
     def _leaf(self, event: Any) -> Any:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
-                raise DocumentError(self.line, f"*{event.anchor} stands for nothing that is complete before it")
+                raise DocumentError(self.line, f"*{event.anchor} refers to nothing that is complete before it")
             value, size = self._anchors[event.anchor]
             self._parts += size - 1
             return value
@@ -202,7 +202,7 @@ class _Reader:
         self._open.append(_Open(value, path, anchor, first))
 
     def _put(self, value: Any) -> Path:
-        """The value has its place in what is open; its path."""
+        """Put the value into the open object or list; return its path."""
         self._parts += 1
         if self._parts > MAX_PARTS:
             raise DocumentError(self.line, f"holds more than {MAX_PARTS} values")
@@ -225,7 +225,7 @@ class _Reader:
 
     def _as_key(self, value: Any, holder: dict[str, Any]) -> str:
         if isinstance(value, dict | list) or not isinstance(value, Hashable):
-            raise DocumentError(self.line, "the name of a field is a text")
+            raise DocumentError(self.line, "the name of a field must be a string")
         key = value if isinstance(value, str) else json.dumps(value)
         if key in holder:
             raise DocumentError(self.line, f'"{key}" is given twice in one object')
@@ -233,7 +233,7 @@ class _Reader:
 
 
 def _plain(text: str, line: int) -> Any:
-    """What a scalar without quotes means."""
+    """The value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if _INT(text):
@@ -249,6 +249,6 @@ def _plain(text: str, line: int) -> Any:
 
 
 def _steps(path: str) -> Iterator[str | int]:
-    """The steps of a JSON path. Names with dots in them are read as several steps; the nearest line is meant anyway."""
+    """The steps of a JSON path. A name with dots becomes several steps, which still leads to the nearest line."""
     for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path):
         yield int(index) if index else name

@@ -10,7 +10,7 @@ from app.policy_files.test_run import policies_in
 
 
 class FileWarning(Struct, frozen=True):
-    """Something that is valid and probably not meant."""
+    """A warning about something in a file that is valid but probably not meant."""
 
     file: str
     line: int
@@ -20,7 +20,7 @@ class FileWarning(Struct, frozen=True):
 
 
 def lint_files(files: Sequence[ReadFile]) -> list[FileWarning]:
-    """The warnings about each file, judged together with the workspace's if that is among them."""
+    """The warnings about each file, judged together with the workspace's file if that is given."""
     everywhere = [each for each in files if each.file.owner == "workspace"]
     shared = [policy for each in everywhere for policy in policies_in(each)]
     found = []

@@ -1,4 +1,4 @@
-"""Policy files: all policies of one agent, of one group or of the workspace, as POST and PUT take them."""
+"""Policy files: all policies of one agent, of one group or of the workspace, as POST and PUT accept them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,10 +29,10 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent as a file names it, and what it is where `remit policy apply --create-agents` makes it.
+    """An agent as a file names it, with the fields for `remit policy apply --create-agents`.
 
-    name: The name that people call it, or its id.
-    alias: The name for programs; where it is given, it says which agent is meant.
+    name: The agent's name for people, or its id.
+    alias: The name for programs; if given, it identifies the agent.
     description: What the agent is for.
     groups: The groups it belongs to.
     """
@@ -51,19 +51,19 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def called(self) -> str:
-        """What says which agent is meant."""
+        """The name, alias or id that identifies the agent."""
         return self.alias or self.name
 
 
 class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """All policies of one owner: give `agent`, `group` or `workspace: true`. What GET of a set answers is one, too.
+    """All policies of one owner: give `agent`, `group` or `workspace: true`. GET of a set answers in the same form.
 
-    agent: The agent that they govern: its id, its alias or its name; or what it is made of.
-    group: The group of agents that they govern.
+    agent: The agent that owns them: its id, its alias or its name; or a description of it.
+    group: The group of agents that owns them.
     workspace: `true`: they are guardrails and govern every agent.
-    policies: The policies; the order of equal priorities is that of their creation.
+    policies: The policies; among equal priorities their order is that of creation.
     agent_id: As GET shows it: the agent's id.
-    version: As GET shows it; not looked at.
+    version: As GET shows it; ignored.
     schema: Where editors find the schema of this file.
     """
 
@@ -77,7 +77,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     def __post_init__(self) -> None:
         named = [each for each in (self.agent, self.group, self.agent_id) if each is not UNSET and each is not None]
-        # GET shows both, and both are null where they are the workspace's.
+        # GET shows both; for the workspace both are null.
         is_shown = self.agent_id is None and self.group is None
         if len(named) + self.workspace != 1 and not (is_shown and not named and not self.workspace):
             message = 'are one owner\'s; say whose with one of "agent": NAME, "group": NAME and "workspace": true'
@@ -91,24 +91,24 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     @property
     def agent_ref(self) -> str | None:
-        """What the agent is called, canonical if it is an id; None if they are no agent's."""
+        """The agent's name, alias or canonical id; None if no agent owns the set."""
         named = self.agent.called if isinstance(self.agent, FileAgent) else self.agent
         given = named if isinstance(named, str) else self.agent_id
         return canonical_uuid(given) or given if isinstance(given, str) else None
 
     @property
     def new_agent(self) -> FileAgent:
-        """What the agent is if it is to be made."""
+        """The agent to create, if it does not exist."""
         return self.agent if isinstance(self.agent, FileAgent) else FileAgent(name=self.agent_ref or "")
 
     @property
     def group_name(self) -> str | None:
-        """The group's name; None if they are no group's."""
+        """The group's name; None if no group owns the set."""
         return self.group if isinstance(self.group, str) else None
 
     @property
     def owner(self) -> str:
-        """For people."""
+        """The owner, for messages."""
         if self.agent_ref is not None:
             return f"agent {self.agent_ref}"
         return "workspace" if self.group_name is None else f"group {self.group_name}"
@@ -119,7 +119,7 @@ class FileError(ValueError):
 
 
 class ReadFile(Struct, frozen=True):
-    """A policy file as it was read."""
+    """A policy file with its location and lines."""
 
     path: Path
     file: PolicySetFile
@@ -127,13 +127,13 @@ class ReadFile(Struct, frozen=True):
 
 
 def read_policy_file(path: Path) -> ReadFile:
-    """What the file holds. Raises FileError."""
+    """The file's policy set. Raises FileError."""
     document = read_text(path)
     return ReadFile(path, decoded(path, document, PolicySetFile), document)
 
 
 def read_text(path: Path) -> Document:
-    """What the file says, whatever it is. Raises FileError."""
+    """The file's content as a document. Raises FileError."""
     try:
         return read_document(path.read_bytes())
     except OSError as error:
@@ -150,15 +150,15 @@ def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             found = explain(error, kind, value)
-            # 5.0 is a whole number in JSON, whatever its reader makes of it.
+            # In JSON 5.0 is a whole number, whatever the parser makes of it.
             value = with_whole_numbers(value)
     raise FileError(f"{path}:{document.line_of(found.path)}: {found.path}: {found.message}")
 
 
 def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:
-    """The files that are named, and those in folders that are named; of these only policy files, or only tests.
+    """The files given, and in the folders given only policy files or only tests.
 
-    Raises FileError where there is none.
+    Raises FileError if there are none.
     """
     found = [file for path in paths for file in (_in_folder(path, tests=tests) if path.is_dir() else [path])]
     if not found:
@@ -168,7 +168,7 @@ def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:
 
 
 def require_one_file_each(files: Sequence[ReadFile]) -> None:
-    """Raise FileError if two files are of one owner: what one has, the other would delete."""
+    """Raise FileError if two files have the same owner: each would delete what the other has."""
     seen: dict[str, Path] = {}
     for each in files:
         if (first := seen.setdefault(each.file.owner, each.path)) is not each.path:
@@ -176,18 +176,18 @@ def require_one_file_each(files: Sequence[ReadFile]) -> None:
 
 
 def as_file(policies: Sequence[Policy], owner: dict[str, Any]) -> dict[str, Any]:
-    """A policy file as plain values: what a person would write, and nothing that another workspace has otherwise."""
+    """A policy file as plain values: as a person would write it, without anything specific to one workspace."""
     return {**owner, "policies": [_entry(each) for each in policies]}
 
 
 def as_owner(agent: FileAgent) -> dict[str, Any]:
-    """How a file names the agent: by what it is called, if that is all there is to it."""
+    """How a file names the agent: by its name alone, if it has nothing else."""
     given = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
     return {"agent": given["name"] if len(given) == 1 else given}
 
 
 def plain(policy: Policy) -> dict[str, Any]:
-    """What an admin can set of a policy, as plain values in the order in which people read them."""
+    """The fields of a policy that an admin can set, as plain values in reading order."""
     fields = {"agentMessage": "agent_message"}
     shown = {name: msgspec.to_builtins(getattr(policy, fields.get(name, name))) for name in _SHOWN_ENTRY}
     shown = {name: value for name, value in shown.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Tests beside policies: calls with context, time and the calls before them, and what is to come of each."""
+"""Test files for policies: calls with context, time and preceding calls, and the expected result of each."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ _Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to come of a call; what is left out may be anything.
+    """The expected result of a call; a field left out may be anything.
 
     result: allowed, denied or escalated.
     policy: The name of the policy that decides.
@@ -42,11 +42,10 @@ class TestedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A call.
 
     tool: The tool's name.
-    parameters: What it is called with.
+    parameters: The call's parameters.
     context: What the caller vouches for.
-    at: When: a time, or a span after the start such as `90s`, `5m`, `1d`; the time of the call before
-    it if left out.
-    key: The API key that asks, for limits that are per key; any text.
+    at: When: a time, or a span after the start such as `90s`, `5m`, `1d`; the time of the preceding call if left out.
+    key: The API key that asks, for limits that are per key; any string.
     """
 
     tool: ToolName
@@ -62,11 +61,11 @@ class TestedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Calls made before: they count in limits and leave their marks if they are allowed, as they must be.
+    """Preceding calls: if they are allowed, as they must be, they count in limits and leave their marks.
 
     times: How many such calls, one after the other.
     every: The time between them, such as `1s`; none if left out.
-    want: What comes of each instead of an allowance.
+    want: The expected result of each, if not allowed.
     """
 
     times: Annotated[int, Meta(ge=1, le=MAX_CALLS)] = 1
@@ -80,12 +79,12 @@ class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test: nothing is counted and nobody has called when it begins.
+    """One test: when it begins, nothing is counted and nobody has called.
 
     name: What it claims.
     before: Calls made before it.
     call: The call that is judged.
-    want: What is to come of it: a result, or more.
+    want: The expected result, or more details.
     """
 
     name: Name
@@ -103,7 +102,7 @@ class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tests of the policies in some files.
 
     policies: Policy files, relative to this one; those in its folder if left out.
-    agent: Whose calls they are, as the policy files name it; the only one of them if left out.
+    agent: The agent that makes the calls, as the policy files name it; if left out, their only agent.
     groups: The groups that the agent is in; those of its policy file if left out.
     start: The time at which each test begins.
     tests: The tests.
@@ -125,7 +124,7 @@ class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReadTests(Struct, frozen=True):
-    """A file of tests as it was read."""
+    """A test file with its location."""
 
     path: Path
     file: TestFile
@@ -139,7 +138,7 @@ def read_test_file(path: Path) -> ReadTests:
 
 
 def time_ms(at: str, start_ms: int) -> int:
-    """The time that is meant. Raises FieldError."""
+    """The time in ms since the epoch. Raises FieldError."""
     if (match := _span(at)) is not None:
         return start_ms + int(match[1]) * _UNITS_MS[match[2]]
     try:

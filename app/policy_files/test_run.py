@@ -1,4 +1,4 @@
-"""Runs tests of policies without a store: limits and sessions are simulated on each test's own timeline."""
+"""Runs tests of policies without a store: limits and sessions are simulated on a separate timeline for each test."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ _encode = msgspec.json.encode
 
 
 class Got(Struct, frozen=True, rename="camel"):
-    """What came of a call. rule: its place in the policy and its type, None of a default."""
+    """The result of a call. rule: its place in the policy and its type, None for a default."""
 
     result: Result
     policy: str | None
@@ -36,7 +36,7 @@ class Got(Struct, frozen=True, rename="camel"):
 
 
 class TestOutcome(Struct, frozen=True):
-    """What came of one test. problem: what is not as wanted, None if all is."""
+    """The result of one test. problem: what differs from the expectation, None if nothing does."""
 
     file: str
     line: int
@@ -59,7 +59,7 @@ class _Stage:
         self._ledger = Ledger(self._timeline)
 
     def judge(self, call: TestedCall, at_ms: int) -> Got:
-        """What comes of the call at this time; it counts if it is allowed."""
+        """Judge the call at this time; it counts if it is allowed."""
         logged = LoggedCall(
             id="",
             agent_id=_AGENT,
@@ -75,7 +75,7 @@ class _Stage:
         )
         self._timeline.advance(at_ms)
         found = SeenCall(logged, b"", self._side, at_ms)
-        # More than one where something was taken exactly one window ago, to the millisecond; then it is gone.
+        # More than one if something was taken exactly one window ago, to the millisecond; now it has expired.
         outcome = self._ledger.outcomes(found, _AGENT)[-1]
         if outcome.result is Result.ALLOWED:
             self._ledger.take(found, _AGENT)
@@ -91,7 +91,7 @@ class _Stage:
 
 
 def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
-    """What comes of each test of a file. Raises FileError if the policies cannot be found or read."""
+    """The result of each test in a file. Raises FileError if the policies cannot be found or read."""
     policies = [off_in_shadow(policy) for policy in _policies_of(read)]
     names = {policy.id: policy.name for policy in policies}
     side = Side(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
@@ -117,7 +117,7 @@ def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Go
 
 
 def _problem(want: Wanted | Result, got: Got) -> str | None:
-    """What is other than wanted, as a sentence; None if nothing is."""
+    """The difference from the expectation, as a sentence; None if there is none."""
     wanted = Wanted(result=want) if isinstance(want, Result) else want
     reached = (
         wanted.result is got.result
@@ -135,7 +135,7 @@ def _problem(want: Wanted | Result, got: Got) -> str | None:
 
 
 def _policies_of(read: ReadTests) -> list[Policy]:
-    """All that governs the agent: its own policies, those of its groups, the guardrails of the workspace."""
+    """All policies that govern the agent: its own, those of its groups, the guardrails of the workspace."""
     folder, named = read.path.parent, read.file.policies
     paths = _beside(folder) if named is UNSET else find_files([folder / each for each in named])
     files = [read_policy_file(path) for path in paths]
@@ -150,7 +150,7 @@ def _beside(folder: Path) -> list[Path]:
 
 
 def _agents_file(read: ReadTests, files: Sequence[ReadFile]) -> ReadFile | None:
-    """The file of the agent whose calls are tested; None if no file is of an agent. Raises FileError."""
+    """The file of the agent whose calls are tested; None if no file belongs to an agent. Raises FileError."""
     if read.file.agent is UNSET:
         if len(files) > 1:
             listed = ", ".join(each.file.agent_ref or "" for each in files)
@@ -161,12 +161,12 @@ def _agents_file(read: ReadTests, files: Sequence[ReadFile]) -> ReadFile | None:
     if found is None:
         listed = ", ".join(each.file.agent_ref or "" for each in files) or "none"
         line = read.document.line_of("$.agent")
-        raise FileError(f"{read.path}:{line}: $.agent: no policy file is of {agent}; there are {listed}")
+        raise FileError(f"{read.path}:{line}: $.agent: no policy file belongs to {agent}; there are {listed}")
     return found
 
 
 def policies_in(read: ReadFile) -> list[Policy]:
-    """As they would be in a store: made one after the other."""
+    """The policies as they would be stored: created one after the other."""
     made = settle([], read.file.policies, read.file.agent_ref, read.file.group_name, prune=False)
     return [
         replace(change.policy, id=f"{read.path}#{index}", created_ms=index, updated_ms=index, version=1)

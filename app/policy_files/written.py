@@ -1,4 +1,4 @@
-"""Policy files as text: YAML that a person would write, or JSON."""
+"""Policy files as text: YAML as a person would write it, or JSON."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ _NAME_CHARACTERS = 80
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """No aliases, lists below their field indented as people do it, and quotes around what YAML 1.1 or 1.2 misreads."""
+    """No aliases, indented lists, and quotes around everything that YAML 1.1 or 1.2 would misread."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True
@@ -22,7 +22,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> Any:
-    # What PyYAML leaves without quotes is read as a text by both versions, but for these.
+    # Both versions read what PyYAML leaves unquoted as a string, with these exceptions.
     plain = re.fullmatch(r"[A-Za-z_/][\w ./@-]*", text) and not text.endswith(" ")
     style = None if plain else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
@@ -38,7 +38,7 @@ _Dumper.add_representer(list, _flat)
 
 
 def as_yaml(value: Any, schema: str | None = None) -> str:
-    """The value as YAML; editors find its schema in the first line."""
+    """The value as YAML; the first line names its schema for editors."""
     head = f"# yaml-language-server: $schema={schema}\n" if schema else ""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return head + text
@@ -50,5 +50,5 @@ def as_json(value: Any, schema: str | None = None) -> str:
 
 
 def file_name(called: str) -> str:
-    """What people called it, as the name of a file on any system."""
+    """A name that people chose, as a file name valid on any system."""
     return _HIDDEN.sub("-", called).strip(" .-")[:_NAME_CHARACTERS] or "unnamed"

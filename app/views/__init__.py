@@ -1,1 +1,1 @@
-"""Resources as people and programs see them: one shape for the API and for `remit … --json`."""
+"""Resources as answers show them: one shape for the API and for `remit … --json`."""

@@ -11,7 +11,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     """An agent as the API shows it.
 
     status: Only an active agent is ever allowed anything.
-    tripped: The denial breaker that suspended it; left out where none did.
+    tripped: The denial breaker that suspended it; left out if none did.
     """
 
     id: Id

@@ -10,11 +10,11 @@ from app.model.times import rfc3339
 
 
 class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as lists show it. The raw key is in no list.
+    """A key in lists, which never show the raw key.
 
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
-    agents: The only agents for which it may ask for decisions; left out = for all.
+    agents: The only agents for which it may ask decisions; left out = all.
     session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
     expires_at: When the key stops being valid; null or left out = never.
     last_used_at: When a request was last authenticated by it, to the second; null = never.
@@ -46,14 +46,14 @@ class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as its creation shows it: `key` is the raw key, shown this once.
+    """A new key: `key` is the raw key, shown only here.
 
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
-    agents: The only agents for which it may ask for decisions; left out = for all.
+    agents: The only agents for which it may ask decisions; left out = all.
     session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
     expires_at: When the key stops being valid; null or left out = never.
-    key: The raw key. Shown this once.
+    key: The raw key. Shown only here.
     """
 
     id: Id

@@ -1,4 +1,4 @@
-"""Audit entries as API and console show them: as the log keeps them, and with the code that follows from them."""
+"""Audit entries as API and console show them: as logged, with the derived code added."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from app.model.decisions import Result, RuleRef
 from app.turns import pause
 
 _STEP_ENTRIES = 64
-"""As many take half a millisecond."""
+"""This many take half a millisecond."""
 
 
 class _Decided(Struct, frozen=True):
@@ -23,9 +23,9 @@ _decode = msgspec.json.Decoder(_Decided).decode
 
 
 def with_code(line: bytes) -> bytes:
-    """The line with the decision's `code` as its last field; as it is if it holds no decision.
+    """The line with the decision's `code` as its last field; unchanged if it holds no decision.
 
-    The code is not in the log, whose bytes the chain covers: it follows from what is.
+    The code is not in the log, whose bytes the chain covers; it is derived from the other fields.
     """
     decided = _decode(line)
     if decided.result is None:
@@ -35,7 +35,7 @@ def with_code(line: bytes) -> bytes:
 
 
 async def with_codes(lines: Sequence[bytes]) -> list[bytes]:
-    """The same for many, a few at a time."""
+    """The same for many lines, a few at a time."""
     shown: list[bytes] = []
     for start in range(0, len(lines), _STEP_ENTRIES):
         await pause()

@@ -12,17 +12,17 @@ from app.model.times import rfc3339
 
 
 class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A tool that is known of.
+    """A known tool.
 
     type: `tool`.
-    name: What calls have as their tool_name.
-    catalogued: false of a tool that only the log has: all that is known of it is its name.
-    title: What people call it; null where nobody said.
-    description: What it does, as its server describes it; null where nobody said.
-    input_schema: The JSON Schema of its parameters as its server has it; null where nobody said.
-    created_at: When it came into the catalogue; null of one that has not.
-    updated_at: When it last changed there; null of one that is not there.
-    version: 1 when it came, one more with every change; null of one that is not there.
+    name: The tool_name of its calls.
+    catalogued: false for a tool known only from the log, of which only the name is known.
+    title: Its name for people; null if there is none.
+    description: What it does, as its server describes it; null if there is none.
+    input_schema: The JSON Schema of its parameters, as its server publishes it; null if there is none.
+    created_at: When it was added to the catalogue; null if it is not in it.
+    updated_at: When it last changed there; null if it is not in it.
+    version: 1 when added, incremented by every change; null if it is not in the catalogue.
     """
 
     type: str = "tool"
@@ -49,13 +49,13 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was changed for the catalogue to be as it was sent.
+    """What a write changed in the catalogue.
 
-    version: Another one after every change of the catalogue, the same text as in ETag; empty where it has no tools.
+    version: Changes with every change of the catalogue, the same string as in ETag; empty if it has no tools.
     tools: How many tools it has now.
-    added: Tools that are new.
-    changed: Tools that were there and are not as they were.
-    removed: Tools that are gone.
+    added: Names of new tools.
+    changed: Names of tools that were changed.
+    removed: Names of tools that were removed.
     """
 
     version: str

@@ -12,7 +12,7 @@ from app.model.times import rfc3339
 
 _FRAMES_MAX = 1024
 _ID_END = 43
-"""Bytes of an answer up to the end of its id."""
+"""The bytes of an answer up to the end of its id."""
 
 _LATENCY = b'"latencyMs":'
 _encode = msgspec.json.Encoder().encode
@@ -26,13 +26,13 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null where no rule did.
     reason: A sentence for people.
-    code: Why it was decided so, for programs.
+    code: Why it was decided this way, for programs.
     next_action: What could lead to another answer.
-    retry_after_seconds: When waiting alone leads to another answer; null where it does not, or nobody can say when.
+    retry_after_seconds: When waiting alone leads to another answer; null if it does not, or if the time is unknown.
     latency_ms: From the request's arrival to the decision, in milliseconds.
     timestamp: When it was decided, by the store's clock.
-    approval: What waits for a person, or made it allowed; only where it is a matter of approvals.
-    agent_message: What the policy that gave the result says to the agent; only where it says something.
+    approval: The approval that waits for a person, or that made it allowed; left out if there is none.
+    agent_message: The message to the agent from the policy that gave the result; left out if it has none.
     """
 
     id: Id
@@ -52,7 +52,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     @classmethod
     def of(cls, decision: Decision) -> "DecisionView":
         outcome = decision.outcome
-        # Rounded up, so that who waits as long as it says is not refused again.
+        # Rounded up, so a client that waits this long is not refused again.
         code = code_of(outcome)
         retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
         return cls(
@@ -73,7 +73,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def encode_decision(decision: Decision) -> bytes:
-    """`DecisionView.of` it as JSON. What one outcome says whenever it allows a call is encoded once."""
+    """`DecisionView.of` it as JSON. The constant part of an outcome that allows calls is encoded once."""
     outcome = decision.outcome
     if (
         outcome.result is not Result.ALLOWED
@@ -97,7 +97,7 @@ def encode_decision(decision: Decision) -> bytes:
 
 
 def _frame_of(decision: Decision) -> bytes:
-    """What stands between id and latency, kept for the outcome, which lives as long as its agent is cached."""
+    """The part between id and latency, cached for the outcome, which lives as long as its agent is cached."""
     whole = _encode(DecisionView.of(decision))
     frame = whole[_ID_END : whole.rindex(_LATENCY) + len(_LATENCY)]
     if len(_frames) >= _FRAMES_MAX:
@@ -108,4 +108,4 @@ def _frame_of(decision: Decision) -> bytes:
 
 _NONE: tuple[Outcome | None, bytes] = (None, b"")
 _frames: dict[int, tuple[Outcome | None, bytes]] = {}
-"""By the identity of an outcome, which is held so that no other can have it."""
+"""By the identity of an outcome, which is kept referenced so that no other can get the same identity."""

@@ -9,15 +9,15 @@ from app.model.times import rfc3339
 
 
 class DivergenceView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How often a policy in shadow mode would have made another result, exactly, since its last change.
+    """How often a shadow policy would have changed the result since its last change; the counts are exact.
 
     policy_id: The policy.
-    version: The version that was counted: the current one. A change begins the counts anew.
+    version: The version that was counted: the current one. Every change resets the counts.
     mode: What the policy does now; one that enforces has no counts.
     enabled: Whether it does anything at all.
-    since: When it became what it is.
-    total: All of `counts` together.
-    counts: By what was answered and what would have been; none that is zero.
+    since: When it got its current version.
+    total: The sum of `counts`.
+    counts: By the actual result and the one it would have been; none is zero.
     """
 
     policy_id: Id

@@ -13,13 +13,13 @@ from app.model.times import rfc3339
 
 
 class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A policy as the API shows it; rules come back as they were given.
+    """A policy as the API shows it; rules are returned as they were given.
 
-    agent_id: The agent that it governs; null: a group, or every agent of the workspace.
-    group: The group of agents that it governs; null: an agent, or every agent.
-    kind: A grant decides by tiers. A guardrail is asked on every call and never allows.
+    agent_id: The agent that owns it; null for a group, or every agent of the workspace.
+    group: The group of agents that owns it; null for an agent, or every agent.
+    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are asked first; policies of equal priority decide together.
+    priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
@@ -60,10 +60,10 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
-    """A policy as the answer to its writing shows it.
+    """A policy in the answer to the request that wrote it.
 
-    warnings: What of it is valid and probably not meant, judged beside what governs the same agents; left out if
-    nothing is.
+    warnings: What is valid but probably not meant, judged beside everything that governs the same agents; left out if
+    there is nothing to warn about.
     """
 
     warnings: list[PolicyWarning] | UnsetType = UNSET

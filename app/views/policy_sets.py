@@ -12,16 +12,16 @@ from app.model.policy_sets import AppliedSet, PolicyChange, PolicySet
 from app.views.policies import PolicyView
 
 SetVersion = Annotated[
-    str, Meta(description="Another one after every change of these policies; the same text as in ETag.")
+    str, Meta(description="Changes with every change of these policies; the same string as in ETag.")
 ]
 
 
 class PolicySetView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All policies of an agent, of a group or of the workspace. It can be sent back as it is.
+    """All policies of an agent, of a group or of the workspace. It can be sent back unchanged.
 
-    agent_id: The agent that they govern; null: a group, or every agent of the workspace.
-    group: The group of agents that they govern; null: an agent, or every agent.
-    policies: In the order in which they are evaluated.
+    agent_id: The agent that owns them; null for a group, or every agent of the workspace.
+    group: The group of agents that owns them; null for an agent, or every agent.
+    policies: The policies, in evaluation order.
     """
 
     agent_id: AgentId | None
@@ -36,15 +36,15 @@ class PolicySetView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AppliedSetView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All policies of an owner as they are now, and ids of those that were changed for it.
+    """All policies of an owner after a write, and the ids of those that it changed.
 
-    agent_id: The agent that they govern; null: a group, or every agent of the workspace.
-    group: The group of agents that they govern; null: an agent, or every agent.
-    policies: In the order in which they are evaluated.
-    created: Policies that are new.
-    updated: Policies that were there and are not as they were.
-    deleted: Policies that are gone.
-    warnings: What of the policies that were sent is valid and probably not meant.
+    agent_id: The agent that owns them; null for a group, or every agent of the workspace.
+    group: The group of agents that owns them; null for an agent, or every agent.
+    policies: The policies, in evaluation order.
+    created: Ids of new policies.
+    updated: Ids of policies that were changed.
+    deleted: Ids of policies that were deleted.
+    warnings: What is valid but probably not meant in the policies that were sent.
     """
 
     agent_id: AgentId | None

@@ -8,13 +8,13 @@ from app.views.policies import PolicyView
 
 
 class PolicyVersionView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A policy as it was, and who made it so.
+    """A former or current version of a policy, and who made it.
 
-    timestamp: When, by the store's clock; like the next three null where the change is no longer known.
+    timestamp: When, by the store's clock; like the next three null if the change is no longer known.
     actor_id: The API key that made the change, or `console`.
-    actor_name: The name that the key had then, or `console`.
-    reason: Why, as whoever made it said; null where nobody did.
-    changed: The fields in which it differs from the version before.
+    actor_name: The key's name at that time, or `console`.
+    reason: The reason given by whoever made it; null if none was given.
+    changed: The fields that differ from the previous version.
     policy: The whole policy, as GET showed it then.
     """
 

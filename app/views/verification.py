@@ -1,4 +1,4 @@
-"""What a verification of the log found."""
+"""The result of verifying the log."""
 
 from msgspec import Struct
 
@@ -7,12 +7,12 @@ from app.model.fields import Count, Ordinal
 
 
 class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a verification found.
+    """The result of a verification.
 
-    intact: Nothing that was checked is wrong.
-    complete: The newest entry was reached; if it was not, ask again with `checkpoint`.
-    finding: What is wrong first; null if nothing is.
-    checkpoint: The state that was found intact as one line, to be kept elsewhere; null if there is none.
+    intact: Whether everything that was checked is intact.
+    complete: Whether the newest entry was reached; if not, ask again with `checkpoint`.
+    finding: The first fault; null if there is none.
+    checkpoint: The state that was found intact, as a line to keep elsewhere; null if there is none.
     first_segment: The segment with which it began.
     segments: Segments that were checked.
     entries: Entries in them.

@@ -10,9 +10,9 @@ from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookForma
 
 
 class SecretView(Struct, frozen=True, rename="camel"):
-    """A secret that signs, without itself.
+    """A secret that signs, without its value.
 
-    number: Which one, from 1.
+    number: Its number, from 1.
     signs_until: When it stops signing; null = never.
     """
 
@@ -21,20 +21,20 @@ class SecretView(Struct, frozen=True, rename="camel"):
 
 
 class WebhookView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A webhook, and how far it is.
+    """A webhook and its state.
 
     url: Where events go.
-    events: What it is told of.
+    events: The types of events it receives.
     format: How an event is written.
-    denied: Which denials it is told of; null = all.
-    enabled: Whether it is told at all.
+    denied: Which denials it receives; null = all.
+    enabled: Whether it receives events.
     secrets: Those that sign, the newest last.
-    secret: The newest secret. Shown this once: when the webhook is made, and when its secret is replaced.
-    waiting: Events that could not be delivered and are tried again.
-    parked: Events that were tried for a day, and wait for a retry by hand.
-    delivered: Events that were delivered since it was made.
-    lost: Parked events that were dropped because a thousand came after them.
-    last_error: What was wrong with the last attempt that failed; null = none has.
+    secret: The newest secret. Shown only when the webhook is created and when its secret is rotated.
+    waiting: Events that could not be delivered and will be retried.
+    parked: Events that were retried for a day, and now wait for a manual retry.
+    delivered: Events that were delivered since it was created.
+    lost: Parked events that were dropped because a thousand newer ones were parked.
+    last_error: The error of the last failed attempt; null if none has failed.
     """
 
     id: Id

@@ -149,7 +149,7 @@ WRONG = {
     "unknown field": ({"tests": [call(when="now")]}, "$.tests[0].call.when: is not a field here"),
     "at": ({"tests": [call(at="soon")]}, "or a span after the start, such as 90s or 5m"),
     "start": ({"tests": [call()], "start": "soon"}, "$.start"),
-    "agent": ({"tests": [call()], "agent": "nobody"}, "$.agent: no policy file is of nobody; there are refund-bot"),
+    "agent": ({"tests": [call()], "agent": "nobody"}, "no policy file belongs to nobody; there are refund-bot"),
     "policies": ({"tests": [call()], "policies": ["gone.yaml"]}, "gone.yaml: No such file"),
 }
 
