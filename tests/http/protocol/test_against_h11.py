@@ -126,6 +126,68 @@ def pick(rng, usual, *others):
     return usual if rng.random() < 0.8 else rng.choice(others)
 
 
+CODINGS = (
+    b"Transfer-Encoding: Chunked",
+    b"Transfer-Encoding: gzip, chunked",
+    b"Transfer-Encoding: chunked, chunked",
+    b"Transfer-Encoding: x",
+    b"Transfer-Encoding : chunked",
+    b"Transfer-Encoding:\tchunked\t",
+    b"transfer-encoding:chunked",
+    b"Transfer-Encoding: xchunked",
+    b"Transfer-Encoding: chunked;a=b",
+    b"Transfer-Encoding: chunked,",
+    b"Transfer-Encoding:",
+    b'Transfer-Encoding: "chunked"',
+    b"Transfer-Encoding: identity",
+    b"Transfer-Encoding: chunked, identity",
+    b"Transfer-Encoding:\r\n chunked",
+    b"Transfer-Encoding: chunked\x0b",
+    b"Transfer-Encoding: \x00chunked",
+    b"Transfer_Encoding: chunked",
+    b"X: y\nTransfer-Encoding: chunked",
+    b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x",
+    b"Transfer-Encoding\x00: chunked",
+    b"Transfer-Encoding\xa0: chunked",
+    b"\xef\xbb\xbfTransfer-Encoding: chunked",
+)
+OTHERS = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"GET /\r\n",
+    b"GET / HTTP/0.9\r\n\r\n",
+    b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n",
+    b"\r\n" * 50,
+    b"\x00" * 9,
+    b" GET / HTTP/1.1\r\n",
+    b"\xff\xf4\xff\xfd\x06",
+    b"0\r\n\r\n",
+)
+"""What other protocols, and older ones, begin with."""
+SIZES = (
+    b"fffffffffffffffff",
+    b"7fffffffffffffff",
+    b"8000000000000000",
+    b"100000000",
+    b"-1",
+    b"+1",
+    b"1_0",
+    b" 1",
+    b"1\t",
+    b"0x",
+    b"0X1",
+    b"1;" + b"a" * 300,
+    b'1;a="\r\n"',
+    b"1;a\n",
+    b"1 ;",
+    b"1;a=\x00",
+    b"\xb2",
+    b"",
+    b"1,1",
+    b"00000000000000000001",
+)
+
+
 def request_of(rng):
     """A request, most of them right in most places."""
     method = rng.choice((b"GET", b"POST", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD", b"CONNECT", b"FOO"))
@@ -137,13 +199,12 @@ def request_of(rng):
     body = rng.choice((b"", b"", b"x", b"hello", b"0\r\n\r\n", b"GET /in HTTP/1.1\r\nHost: h\r\n\r\n"))
     kind = rng.random()
     if kind < 0.4:
-        fields.append(
-            b"Content-Length: %b" % pick(rng, b"%d" % len(body), b"+1", b"-1", b"0x1", b"1, 1", b"", b"1" * 30, b"7")
-        )
+        length = b"%d" % len(body)
+        wrong = (b"+1", b"-1", b"0x1", b"1, 1", b"", b"1" * 30, b"7", b"0" + length, length + b"\t", b"\t" + length)
+        odd = (b"1_0", b"1e0", b"1.0", b"\xb2", length + b";", length + b"\x0b", b"\r\n " + length, b"-0", b"1 0")
+        fields.append(b"Content-Length: %b" % pick(rng, length, *wrong, *odd))
     elif kind < 0.75:
-        fields.append(
-            b"Transfer-Encoding: %b" % pick(rng, b"chunked", b"Chunked", b"gzip, chunked", b"chunked, chunked", b"x")
-        )
+        fields.append(pick(rng, b"Transfer-Encoding: chunked", *CODINGS))
         body = chunked(rng, body)
     elif kind < 0.85:
         fields += [b"Content-Length: %d" % len(body), rng.choice((b"Content-Length: 2", b"Transfer-Encoding: chunked"))]
@@ -169,7 +230,15 @@ def chunked(rng, body):
     while body:
         size = rng.randint(1, len(body))
         line = pick(
-            rng, b"%x" % size, b"%X;a=b" % size, b"%x ;a" % size, b"00%x" % size, b"%x " % size, b"0x%x" % size, b"g"
+            rng,
+            b"%x" % size,
+            b"%X;a=b" % size,
+            b"%x ;a" % size,
+            b"00%x" % size,
+            b"%x " % size,
+            b"0x%x" % size,
+            b"g",
+            *SIZES,
         )
         parts += [line, b"\r\n", body[:size], pick(rng, b"\r\n", b"\n", b"", b"x\r\n")]
         body = body[size:]
@@ -182,6 +251,9 @@ def chunked(rng, body):
 def stream_of(rng):
     """A few requests in a row; in some, bytes were changed, lost, repeated or put in."""
     stream = b"".join(request_of(rng) for _ in range(rng.randint(1, 4)))
+    if rng.random() < 0.05:
+        at = rng.choice((0, len(stream)))
+        stream = stream[:at] + rng.choice(OTHERS) + stream[at:]
     for _ in range(rng.choice((0, 0, 0, 1, 2, 3))):
         at = rng.randint(0, len(stream))
         to = min(len(stream), at + rng.randint(0, 4))
