@@ -5,6 +5,7 @@ import zoneinfo
 from litestar import Litestar
 
 from app.http.application import build_application
+from app.http.openapi.page import prepare_pages
 from app.metrics import Metrics
 from app.replica import open_services
 from app.settings import Settings
@@ -17,4 +18,5 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> Litestar:
     """
     # The locked time zone data on every replica; the system's may be older.
     zoneinfo.reset_tzpath(())
+    prepare_pages()
     return build_application(lambda: open_services(settings, metrics))

@@ -26,6 +26,7 @@ from app.redis_client.client import Client
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
+from app.wanted import require_wanted
 
 _QUOTAS_AT_ONCE = 256
 """Of which one step of the store says how full they are: about a millisecond."""
@@ -86,20 +87,30 @@ class ToolListings:
         total, asked = len(names), names[offset:][:limit] if tool is None else [tool]
         held = await self._current(workspace_id, agent_id)
         now_us = self._clock.now_us()
-        rules = self._rules.get(held.compiled)
-        if rules is None:
-            rules = self._rules[held.compiled] = ToolRules(held.compiled, self._is_secret)
-        alike: dict[Likeness, str] = {}
-        likenesses = [rules.likeness(name) for name in asked]
-        for name, likeness in zip(asked, likenesses, strict=True):
-            alike.setdefault(likeness, name)
-        levels = await self._levels(workspace_id, rules, alike.values())
+        rules, likenesses, alike, quotas = await self._pool.run(workspace_id, self._grouped, held.compiled, asked)
+        levels = await self._levels(workspace_id, quotas)
         found = await self._pool.run(workspace_id, _judge_all, held, rules, alike, now_us // MINUTE_US, levels)
         tools = [
             (name, name in listing.catalog.tools, found[likeness])
             for name, likeness in zip(asked, likenesses, strict=True)
         ]
         return ToolListing(explained_agent(held.agent), rfc3339(now_us // 1000), total, tools)
+
+    def _grouped(
+        self, compiled: CompiledAgent, tools: Iterable[str]
+    ) -> tuple[ToolRules, list[Likeness], dict[Likeness, str], list[Quota]]:
+        """The agent's rules, how they treat each of the tools, one tool of each likeness, and the limits of these."""
+        rules = self._rules.get(compiled)
+        if rules is None:
+            rules = self._rules[compiled] = ToolRules(compiled, self._is_secret)
+        alike: dict[Likeness, str] = {}
+        likenesses = []
+        for name in tools:
+            require_wanted()
+            likeness = rules.likeness(name)
+            likenesses.append(likeness)
+            alike.setdefault(likeness, name)
+        return rules, likenesses, alike, list(dict.fromkeys(q for each in alike.values() for q in rules.quotas(each)))
 
     async def _current(self, workspace_id: str, agent_id: str) -> CachedAgent[CompiledAgent]:
         """The compiled agent as the store has it: what is remembered is so only if its tokens are."""
@@ -117,9 +128,8 @@ class ToolListings:
             return held
         return await self._agents.load(workspace_id, agent_id)
 
-    async def _levels(self, workspace_id: str, rules: ToolRules, tools: Iterable[str]) -> Levels:
-        """How full the limits are that all calls of one of the tools share."""
-        quotas = list(dict.fromkeys(quota for tool in tools for quota in rules.quotas(tool)))
+    async def _levels(self, workspace_id: str, quotas: Sequence[Quota]) -> Levels:
+        """How full the limits are."""
         found: dict[Quota, Level] = {}
         for start in range(0, len(quotas), _QUOTAS_AT_ONCE):
             some = quotas[start : start + _QUOTAS_AT_ONCE]

@@ -1,8 +1,16 @@
 """GET /v1/agents/{id}/tools: what becomes of calls that nobody has made yet."""
 
+import threading
+
+import httpx
 import jsonschema
 import pytest
 from tenants import Tenant
+
+from app.http.api import agent_tools
+from app.main import create_app
+from app.pdp.tool_rules import ToolRules
+from app.settings import Settings
 
 ALLOW = {"type": "tool_allowlist", "tools": ["*"]}
 
@@ -210,3 +218,27 @@ def test_what_a_secret_must_be_is_told_nowhere(tenant, agent):
     assert "hunter2" not in str(found)
     assert found["parameterSchema"] == {"type": "object", "required": ["password"]}
     assert found["schemaIsExact"] is False
+
+
+async def test_rules_and_tools_by_the_thousand_are_looked_at_in_a_thread(store, tenant, agent, monkeypatch):
+    """A tenth of a second for as many as there may be, in which no decision would be answered."""
+    loop, seen = threading.current_thread(), set()
+
+    def noted(function):
+        def call(*args):
+            seen.add((function.__name__, threading.current_thread() is loop))
+            return function(*args)
+
+        return call
+
+    for name in ("likeness", "quotas", "possible"):
+        monkeypatch.setattr(ToolRules, name, noted(getattr(ToolRules, name)))
+    monkeypatch.setattr(agent_tools, "encoded", noted(agent_tools.encoded))
+    tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": [ALLOW, limit(5)]})
+    app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
+    async with app.lifespan():
+        transport = httpx.ASGITransport(app)
+        headers = {"Authorization": f"Bearer {tenant.read_key}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://remit", headers=headers) as client:
+            assert (await client.get(f"/v1/agents/{agent}/tools?tool=refund.create")).status_code == 200
+    assert seen == {("likeness", False), ("quotas", False), ("possible", False), ("encoded", False)}

@@ -9,10 +9,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from app.http.openapi.document import document
+from app.http.openapi.document import document, encoded_document
 from app.http.openapi.examples import BODIES
 from app.http.openapi.page import _inline, _rich, curl_line, page
 from app.http.openapi.page_script import SCRIPT
+from app.main import create_app
+from app.settings import Settings
 
 ELEMENTS_THAT_LOAD = {"iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
 
@@ -53,6 +55,15 @@ def test_the_page_is_served_to_everybody(replica):
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.text == page()
+
+
+def test_the_page_and_the_document_are_made_before_anybody_is_served():
+    """To make them takes a tenth of a second, in which no decision would be answered."""
+    for made in (page, encoded_document):
+        made.cache_clear()
+    create_app(Settings())
+    for made in (page, encoded_document):
+        assert made.cache_info().currsize == 1
 
 
 def test_the_page_loads_nothing(seen):

@@ -116,7 +116,7 @@ def test_the_document_is_served_to_everybody_as_it_is(replica):
 def test_the_document_is_made_once():
     """It costs milliseconds, which no request should pay."""
     assert document() is document()
-    assert openapi._encoded() is openapi._encoded()
+    assert openapi.encoded_document() is openapi.encoded_document()
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), DESCRIBED, ids=IDS)

@@ -41,7 +41,7 @@ async def list_agent_tools(
         offset=query.offset(),
         tool=tool,
     )
-    return Response(encoded(found), media_type=MediaType.JSON)
+    return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
 
 
 async def _agent(services: Services, caller: Caller, given: str) -> str:

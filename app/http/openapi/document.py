@@ -64,7 +64,7 @@ An answer of 400 or above has the body of `ErrorBody`. The codes:
 @get("/schema/openapi.json")
 async def openapi_document() -> Response[bytes]:
     """The document; the same bytes as long as the process runs."""
-    return Response(_encoded(), media_type=JSON)
+    return Response(encoded_document(), media_type=JSON)
 
 
 @cache
@@ -103,7 +103,8 @@ def sentence_of(error: type[AppError]) -> str:
 
 
 @cache
-def _encoded() -> bytes:
+def encoded_document() -> bytes:
+    """The document as it is served."""
     return msgspec.json.encode(document())
 
 

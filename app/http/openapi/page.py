@@ -13,7 +13,7 @@ from typing import Any
 from litestar import MediaType, Response, get
 from litestar.status_codes import HTTP_302_FOUND
 
-from app.http.openapi.document import document
+from app.http.openapi.document import document, encoded_document
 from app.http.openapi.page_script import SCRIPT
 from app.http.openapi.parameters import RATE, REQUEST_ID
 
@@ -71,6 +71,12 @@ async def docs_page() -> Response[str]:
     """The page; constant while the process runs."""
     headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
     return Response(page(), media_type=MediaType.HTML, headers=headers)
+
+
+def prepare_pages() -> None:
+    """The page and the document are made: a tenth of a second for which no decision should wait."""
+    page()
+    encoded_document()
 
 
 @cache
