@@ -227,7 +227,8 @@ class TestTheCodingAgent:
         [
             ("Read", {"file_path": "/home/ann/shop/app/main.py"}, "allowed"),
             ("Write", {"file_path": "/home/ann/shop/app/new.py", "content": "x"}, "allowed"),
-            ("Edit", {"file_path": "/home/ann/shop/./app//main.py"}, "allowed"),
+            ("Edit", {"file_path": "/home/ann/shop/app/main.py"}, "allowed"),
+            ("Edit", {"file_path": "/home/ann/shop/./app//main.py"}, "denied"),
             ("Read", {"file_path": "/home/ann/shop/../.ssh/id_rsa"}, "denied"),
             ("Read", {"file_path": "/home/ann/shopping/a"}, "denied"),
             ("Read", {"file_path": "app/main.py"}, "denied"),
@@ -247,7 +248,7 @@ class TestTheCodingAgent:
             ("Grep", {"pattern": "key", "path": "/home/ann/.ssh"}, "denied"),
             ("Grep", {"pattern": "key", "path": "/home/ann/shop/app"}, "allowed"),
             ("WebFetch", {"url": "https://docs.python.org/3/", "prompt": "x"}, "allowed"),
-            ("WebFetch", {"url": "https://pandas.readthedocs.io/"}, "allowed"),
+            ("WebFetch", {"url": "https://pandas.readthedocs.io/"}, "denied"),
             ("WebFetch", {"url": "http://docs.python.org/"}, "denied"),
             ("WebFetch", {"url": "https://docs.python.org.evil.example/"}, "denied"),
             ("WebFetch", {"url": "https://docs.python.org@evil.example/"}, "denied"),

@@ -1,13 +1,15 @@
 """The clients against a real service."""
 
 import asyncio
+import logging
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
-from remit_client import AsyncRemit, Denied, Refused, Remit, calls
+from remit_client import AsyncRemit, Denied, Refused, Remit, Unavailable, calls
 from remit_client.errors import ApprovalPending
 
 
@@ -184,3 +186,17 @@ def test_the_sync_client_is_made_of_the_async_one():
     script = Path(__file__).parents[1] / "unasync.py"
     ran = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])
+def test_no_log_holds_the_key(options, service, asking_key, agent, caplog):
+    """Whoever switches on all that httpx and its parts have to say; answers and failures alike."""
+    caplog.set_level(logging.DEBUG)
+    with Remit(service.url, asking_key, http_options=options, timeout=20) as remit:
+        remit.authorize(agent, "refund.create", {"amount": 1})
+        asyncio.run(AsyncRemit.with_settings_of(remit).authorize(agent, "refund.create", {"amount": 1}))
+    with Remit("http://127.0.0.1:1", asking_key, http_options=options) as remit, pytest.raises(Unavailable) as raised:
+        remit.authorize(agent, "refund.create")
+    assert "POST" in caplog.text or options is None, "there is something to read"
+    assert asking_key not in caplog.text
+    assert asking_key not in "".join(traceback.format_exception(raised.value))
