@@ -12,7 +12,7 @@ from bench.harness.table import Table, take_turns
 POLICIES, RULES = 50, 50
 TOOLS = 20_000
 HOT, DENY = "allowed, 1 policy", "default deny, 50 policies of 50 rules"
-NEW_TOOLS = "the same, a tool not seen before each time"
+NEW_TOOLS = "the same, with a new tool name in each call"
 
 
 def measure(bench: Bench) -> Table:

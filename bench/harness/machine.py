@@ -53,7 +53,7 @@ def describe(store_version: str, store_folder: Path, remark: str) -> Machine:
 
 def sentence(machine: Machine) -> str:
     """Where and with what the run was made, in one sentence."""
-    dirty = f" with {machine.changed_files} files not committed" if machine.changed_files else ""
+    dirty = f" with uncommitted changes in {machine.changed_files} file(s)" if machine.changed_files else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
     return (
         f"{machine.taken_at[:10]}, commit {machine.commit}{dirty}; {machine.cpu}, {machine.cores} cores, "

@@ -44,7 +44,7 @@ def update_readme(report: Report, source: str) -> list[str]:
     `machine` is the mark for where the latest run was made; each table says in short which run it is of.
     """
     machine = report.machine
-    dirty = f" and {machine.changed_files} files not committed" if machine.changed_files else ""
+    dirty = f" and uncommitted changes in {machine.changed_files} file(s)" if machine.changed_files else ""
     note = f"Run of {machine.taken_at[:16]}Z, commit {machine.commit}{dirty}, `results/{source}`. {machine.remark}"
     text, _ = _replaced(README.read_text(), "machine", f"{sentence(machine)}\n")
     found = []
