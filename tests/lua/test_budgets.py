@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from deciding import ALLOWED, MINUTE, POLICY, SECOND, START, Scene
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
@@ -94,6 +95,17 @@ async def test_a_budget_of_its_rules_only_bucket_does_not_go_by_the_stores_timer
     quota, bucket = scene.keyspace.quota(POLICY, "budget"), scene.keyspace.bucket(POLICY, "budget", "b")
     assert century_ms - MINUTE // 1_000 < await scene.client.call("PTTL", quota) <= century_ms
     assert MINUTE // 1_000 < await scene.client.call("PTTL", bucket) <= 2 * MINUTE // 1_000 + 1_000
+
+
+@pytest.mark.parametrize("leaving", [1, 2, 3, 5])
+async def test_amounts_leave_exactly_one_window_later(scene, leaving):
+    """However many leave together; a microsecond before, all of them count."""
+    for _ in range(leaving):
+        await scene.commit(budget(10), at=START)
+    await scene.commit(budget(1), at=START + 1)
+    assert (await scene.commit(budget(100 - 10 * leaving), at=START + WINDOW - 1)).outcome == FULL
+    assert (await scene.commit(budget(100), at=START + WINDOW)).outcome == FULL
+    assert (await scene.commit(budget(99), at=START + WINDOW)).outcome == ALLOWED
 
 
 async def test_totals_go_round_without_a_trace(scene):

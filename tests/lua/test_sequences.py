@@ -123,6 +123,18 @@ async def test_of_many_sessions_one_more_is_refused_and_says_so(scene):
     assert told == ["sessions"]
 
 
+async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scene):
+    """I15: it is refused, whichever of them had room."""
+    live = scene.keyspace.live_sessions(scene.agent.id, READ)
+    await scene.client.call("ZADD", live, *(word for n in range(MAX_SESSIONS) for word in (START + MINUTE, f"{n:x}")))
+    before_it = await marks_of(scene)
+
+    answer = await scene.commit(plan=leaving(Mark("bb" * 16, WITHIN, WITHIN), BOTH, session="abcdef"))
+
+    assert answer.outcome.reason == MANY_SESSIONS
+    assert await marks_of(scene) == before_it
+
+
 async def test_marks_leave_the_store_by_themselves(scene):
     """Twice as long as rules look back, and a second; a shorter one that comes later takes no time from them."""
     await scene.commit(plan=leaving(Mark(READ, 2 * WITHIN, 0), Mark("bb" * 16, 0, WITHIN)))
