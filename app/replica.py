@@ -181,7 +181,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-        escalated = EscalatedCalls(runner.call, signer, bounds, pool)
+        escalated = EscalatedCalls(runner.call, signer, bounds, pool, redactor)
         stopping = asyncio.Event()
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)

@@ -22,6 +22,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     terms, rules, policies: what is asked of people; the fingerprints of the rules that ask, and their policies' ids.
     asker_id: the key that asked for the approval.
     bound, hides, digest: what of the call is bound, and whether a person sees less.
+    parameters: as people see them; empty = as the log has them.
     agent_max, workspace_max: approvals that may be open at once.
     """
 
@@ -37,6 +38,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     asker_id: str = ""
     bound: tuple[str, ...] = ()
     hides: bool = False
+    parameters: bytes = b""
     agent_max: int = 100
     workspace_max: int = 10_000
 
@@ -84,7 +86,7 @@ def _asked(
             "agent_id": request.agent_id,
             "tool_name": request.tool_name,
             "action": request.action,
-            "parameters": request.recorded_parameters.decode(),
+            "parameters": (approval.parameters or request.recorded_parameters).decode(),
             "context": request.recorded_context.decode(),
             "bound": msgspec.json.encode(approval.bound).decode(),
             "hides": "1" if approval.hides else "0",

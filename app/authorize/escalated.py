@@ -6,19 +6,19 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
+from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import StoreUnavailable
 from app.fair_pool import FairPool
 from app.model.approvals import OPEN, ApprovalStatus, policies_that_asked, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
-from app.model.credentials import REDACTED
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
+from app.model.redaction import Redactor
 from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, distinct, escalations
@@ -32,7 +32,6 @@ Commit = Callable[[Plan, ApprovalStep | None], Awaitable[Answer]]
 
 _QUICK_BYTES = 64 * 1024
 _Run = Callable[..., Awaitable[Any]]
-_shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
 class Bounds(Struct, frozen=True):
@@ -57,6 +56,7 @@ class Asked(Struct, frozen=True):
     key_id: str
     bound: tuple[str, ...]
     digest: str
+    parameters: bytes
 
 
 class Held(Struct, frozen=True):
@@ -88,8 +88,10 @@ class EscalatedCalls:
         signer: Signer,
         bounds: Bounds | None = None,
         pool: FairPool | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self._read = read
+        self._redactor = redactor
         self._signer = signer
         self._bounds = bounds or Bounds()
         self._pool = pool or FairPool()
@@ -119,7 +121,13 @@ class EscalatedCalls:
             if not isinstance(answer, Escalates):
                 return _final(answer)
             full = answer.full
-        asked = Asked(workspace_id, request, agent, plan, now_us // 1000, decision_id, key_id, tuple(bound), digest)
+        parameters = request.recorded_parameters
+        # In a thread, because secrets in long texts take a while to find.
+        if self._redactor is not None and may_be_whole(request):
+            parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
+        asked = Asked(
+            workspace_id, request, agent, plan, now_us // 1000, decision_id, key_id, tuple(bound), digest, parameters
+        )
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
@@ -187,7 +195,8 @@ class EscalatedCalls:
             policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
             asker_id=asked.key_id,
             bound=asked.bound,
-            hides=_hides(asked.request),
+            hides=hides(asked.parameters + asked.request.recorded_context),
+            parameters=asked.parameters,
             agent_max=self._bounds.agent,
             workspace_max=self._bounds.workspace,
         )
@@ -238,12 +247,6 @@ def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Es
     """What the full quotas of a plan ask of people."""
     asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
     return tuple(each for each in asked if each is not None)
-
-
-def _hides(request: AuthorizeRequest) -> bool:
-    """Whether the log, and therefore a person, sees less of the call than the approval binds."""
-    shown = request.recorded_parameters + request.recorded_context
-    return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None
 
 
 def _final(answer: Answer) -> Decision | Stale:

@@ -61,7 +61,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     status: Its current state.
     tool_name: The tool that the agent wants to call.
     action: The attempted action.
-    parameters: The call's parameters as logged: secrets redacted.
+    parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
     context: What the caller vouched for, as logged.
     bound_context: Paths of the context that the approval is bound to, in addition to agent, tool and all parameters.
     hides: True if a person does not see everything that is bound: something is redacted or shortened.

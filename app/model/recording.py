@@ -29,24 +29,24 @@ _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
 
-def recorded(value: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes:
+def recorded(value: dict[str, Any], redactor: Redactor, signer: Signer, long_bytes: int = LONG_TEXT_BYTES) -> bytes:
     """The value as JSON for the log, secrets redacted before long strings are cut.
 
-    A string of more than 2 KiB is replaced by an object: `beginning`, its first 256 characters; `length`, its number of
-    characters; and, if there is a secret, `hmac`, a MAC of the whole string that identifies it without making it
-    guessable.
+    A string of more than `long_bytes` is replaced by an object: `beginning`, its first 256 characters; `length`, its
+    number of characters; and, if there is a secret, `hmac`, a MAC of the whole string that identifies it without making
+    it guessable.
     """
     made = _encode(redactor.redacted(value))
-    if _is_plain(made) and len(made) <= LONG_TEXT_BYTES:
+    if _is_plain(made) and len(made) <= long_bytes:
         return made
     names_secrets = may_name_secrets(made, redactor)
 
     def kept(text: str) -> Any:
-        if _is_long(text):
+        if _is_long(text, long_bytes):
             return _shortened(text, redactor, signer)
         return redacted_text(redactor, text) if names_secrets else text
 
-    if names_secrets or len(made) > LONG_TEXT_BYTES:
+    if names_secrets or len(made) > long_bytes:
         made = _encode(redactor.redacted(value, kept))
     if holds_credentials(made):
         made = without_credentials(made.decode()).encode()
@@ -69,8 +69,8 @@ def _is_plain(made: bytes) -> bool:
     )
 
 
-def _is_long(text: str) -> bool:
-    return len(text) > LONG_TEXT_BYTES or (not text.isascii() and len(text.encode()) > LONG_TEXT_BYTES)
+def _is_long(text: str, long_bytes: int) -> bool:
+    return len(text) > long_bytes or (not text.isascii() and len(text.encode()) > long_bytes)
 
 
 def _shortened(text: str, redactor: Redactor, signer: Signer) -> dict[str, Any]:

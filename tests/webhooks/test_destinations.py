@@ -131,7 +131,16 @@ class Names:
 
 @pytest.mark.parametrize(
     "addresses",
-    [["127.0.0.1"], ["93.184.216.34", "10.0.0.1"], ["::1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["fe80::1"]],
+    [
+        ["127.0.0.1"],
+        ["93.184.216.34", "10.0.0.1"],
+        ["::1"],
+        ["::ffff:10.0.0.1"],
+        ["169.254.169.254"],
+        ["fe80::1"],
+        ["64:ff9b::7f00:1"],
+        ["2002:7f00:1::"],
+    ],
     ids=str,
 )
 async def test_a_name_that_leads_inside_is_refused_when_it_is_looked_up(monkeypatch, addresses):

@@ -1,0 +1,123 @@
+"""What a person's yes is bound to, what they must know of it, and two of them who speak at once."""
+
+import concurrent.futures
+import threading
+
+import pytest
+from asking import ALLOW, ASK, approve, ask
+
+SHOWN_WHOLE, CUT = 15_000, 20_000
+"""Letters of a parameter: the log keeps 16 KiB of parameters whole."""
+
+
+@pytest.mark.parametrize("required", [1, 2])
+def test_of_two_who_approve_at_once_as_many_count_as_are_needed(tenant, person, replicas, required):
+    """On two replicas: where one is enough, the other is told that it is decided; where two are, both have decided."""
+    agent = tenant.new_agent()["id"]
+    tenant.new_policy(agent, ALLOW, {**ASK, "approval": {"approvals": required}})
+    keys = [tenant.new_key(["approve"], name=name)["key"] for name in ("bob", "eve")]
+    for amount in range(10):
+        approval_id, together = ask(tenant, agent, amount)["approval"]["id"], threading.Barrier(2)
+
+        def decide(number, approval_id=approval_id, together=together):
+            with replicas[number].client(keys[number]) as client:
+                together.wait(20)
+                return client.post(f"/v1/approvals/{approval_id}/approve", json={})
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(decide, range(2)))
+        refused = [each.json()["error"]["code"] for each in answers if each.status_code != 200]
+        assert refused == ["APPROVAL_DECIDED"] * (2 - required)
+        shown = person.get(f"/v1/approvals/{approval_id}").json()
+        assert (shown["status"], len(shown["approvals"])) == ("approved", required)
+        assert [ask(tenant, agent, amount)["result"] for _ in range(2)] == ["allowed", "escalated"]
+
+
+def test_what_is_too_long_to_be_shown_must_be_accepted_and_is_bound_all_the_same(tenant, agent_id, person):
+    """Up to 16 KiB a person sees all of it."""
+    whole, cut = (
+        tenant.authorize(agent_id, "refund.create", parameters={"text": "x" * length})["approval"]["id"]
+        for length in (SHOWN_WHOLE, CUT)
+    )
+    shown = person.get(f"/v1/approvals/{whole}").json()
+    assert (shown["hides"], shown["parameters"]) == (False, {"text": "x" * SHOWN_WHOLE})
+    assert approve(person, whole)["status"] == "approved"
+
+    assert person.get(f"/v1/approvals/{cut}").json()["hides"] is True
+    refused = person.post(f"/v1/approvals/{cut}/approve", json={})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+    assert refused.json()["error"]["details"][0]["path"] == "$.acceptHidden"
+    assert approve(person, cut, acceptHidden=True)["status"] == "approved"
+    middle = "x" * (CUT // 2) + "y" + "x" * (CUT // 2 - 1)
+    for text, result in ((middle, "escalated"), ("x" * CUT, "allowed")):
+        assert tenant.authorize(agent_id, "refund.create", parameters={"text": text})["result"] == result
+
+
+def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
+    """A yes from before that is of another call then, since nobody looked at what counts now."""
+    of_eu = {"user": "ann", "region": "eu"}
+    before = ask(tenant, agent_id, context=of_eu)["approval"]["id"]
+    assert person.get(f"/v1/approvals/{before}").json()["boundContext"] == ["user"]
+    approve(person, before)
+    tenant.new_policy(
+        agent_id, {**ASK, "when": {"context": {"region": {"enum": ["eu", "us"]}}}}, kind="guardrail", name="regions"
+    )
+
+    after = ask(tenant, agent_id, context=of_eu)
+
+    assert (after["result"], after["approval"]["id"] == before) == ("escalated", False)
+    assert person.get(f"/v1/approvals/{after['approval']['id']}").json()["boundContext"] == ["region", "user"]
+    approve(person, after["approval"]["id"])
+    assert ask(tenant, agent_id, context={**of_eu, "region": "us"})["result"] == "escalated"
+    assert ask(tenant, agent_id, context=of_eu)["result"] == "allowed"
+
+
+@pytest.mark.parametrize(
+    "near",
+    [
+        b'{"a": 5.0}', b'{"a": 5e0}', b'{"a": "5"}', b'{"a": [5]}', b'{"a": 5, "b": null}', b'{"A": 5}', b'{"a ": 5}',
+        b'{"a": 5, "": 0}', b'{"a": -5}', b'{"a": 5.0000000000000000001}', b'{"a": true}', b"{}",
+    ],
+    ids=bytes.decode,
+)  # fmt: skip
+def test_another_spelling_of_another_value_needs_its_own(tenant, agent_id, person, near):
+    """And another spelling of the same value does not."""
+
+    def call(parameters):
+        body = b'{"agent_id": "%b", "tool_name": "refund.create", "parameters": %b}' % (agent_id.encode(), parameters)
+        return tenant.reader.post("/v1/authorize", content=body).json()
+
+    approve(person, call(b'{"a": 5}')["approval"]["id"])
+    assert call(near)["result"] == "escalated"
+    assert call(b'{ "\\u0061" :\t5 }')["result"] == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ('"\\u00e9"', '"e\\u0301"'),
+        ('"\\ufb01"', '"fi"'),
+        ("9007199254740992", "9007199254740993"),
+        ('"a"', '"a\\u0301"'),
+        ("1e400", "1e401"),
+        ("0", "-0.0"),
+        ("[1, 2]", "[2, 1]"),
+        ("[[]]", "[{}]"),
+        ("0.1", "0.10000000000000001"),
+    ],
+)
+def test_values_that_some_reader_takes_for_the_same_are_not(tenant, agent_id, person, asked, near):
+    """Whatever two parsers would make of them; a body that is refused lets nothing through either."""
+
+    def call(value):
+        body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "parameters": {{"a": {value}}}}}'
+        answer = tenant.reader.post("/v1/authorize", content=body.encode())
+        return answer.json() if answer.status_code == 200 else {"result": "refused"}
+
+    first = call(asked)
+    if first["result"] == "escalated":
+        approve(person, first["approval"]["id"])
+        assert call(near)["result"] in ("escalated", "refused")
+        assert call(asked)["result"] == "allowed"
+    else:
+        assert asked == "1e400"
