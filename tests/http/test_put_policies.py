@@ -96,9 +96,13 @@ WRONG = {
         "stands alone or last",
     ),
     "hidden in a name": ({"policies": [GUARD | {"name": "a\u202eb"}]}, "$.policies[0].name", "U+202E"),
-    "another agent": ({"policies": [], "agent_id": "0" * 8 + "-0000-7000-8000-" + "0" * 12}, "$.agent_id", "not whose"),
-    "another group": ({"policies": [], "group": "others"}, "$.group", "not whose"),
-    "another group's": ({"policies": [GUARD | {"group": "others"}]}, "$.policies[0].group", "not whose"),
+    "another agent": (
+        {"policies": [], "agent_id": "0" * 8 + "-0000-7000-8000-" + "0" * 12},
+        "$.agent_id",
+        "the owner",
+    ),
+    "another group": ({"policies": [], "group": "others"}, "$.group", "the owner"),
+    "another group's": ({"policies": [GUARD | {"group": "others"}]}, "$.policies[0].group", "the owner"),
     "id": ({"policies": [GUARD | {"id": "x"}]}, "$.policies[0].id", "must be a UUID"),
     "too many": ({"policies": [GUARD] * 501}, "$.policies", "a list of up to 500 items"),
 }

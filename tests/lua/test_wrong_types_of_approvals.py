@@ -6,7 +6,7 @@ from deciding import ALLOWED, ESCALATED, Scene
 from app.approvals.approvals import Approvals
 from app.approvals.endings import Endings
 from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit import Overtaken
+from app.authorize.commit_answers import Overtaken
 from app.authorize.store_clock import monotonic_us
 from app.errors import StoreUnavailable
 from app.model.approvals import ApprovalStatus
