@@ -20,6 +20,17 @@ def test_a_page_does_what_it_says(page, service, asking_key, agent, tmp_path):
     assert without_ids(ran.stdout) == without_ids(output_of(page))
 
 
+def test_a_page_can_be_followed_from_the_overview(service, tmp_path):
+    """Its program makes the agent, under the alias of the pages, and the key; then a page runs as it stands there."""
+    env = {"REMIT_URL": service.url, "PERSON_KEY": ADMIN_KEY}
+    made = run_page("README.md", tmp_path, "refund-bot", **env)
+    assert made.returncode == 0, made.stderr
+    key = made.stdout.removeprefix("export REMIT_API_KEY=").strip()
+    ran = run_page("python.md", tmp_path, "refund-bot", REMIT_API_KEY=key, **env)
+    assert ran.returncode == 0, ran.stderr
+    assert without_ids(ran.stdout) == without_ids(output_of("python.md"))
+
+
 @pytest.fixture
 def coding_agent(admin):
     """The agent of examples/coding-agent; the id of it."""
