@@ -166,6 +166,9 @@ def _groups(store_url: str) -> dict[str, list[Request]]:
         ],
         "exploding patterns in long texts": list(_searches(patterns)),
         f"the list of {_LISTED} policies of 8 patterns": [Request("list", "/v1/policies", many.admin_key, b"", "GET")],
+        "texts full of names of secrets": [_ask(hot, *each) for each in _with_secrets(call)],
+        "what their agent may call": [_get(many, f"/v1/agents/{many.agent_id}/tools")],
+        "the document and its page": [_get(many, "/schema/openapi.json"), _get(many, "/docs")],
         "the first call of their agent": [_ask(many, "first", json.encode({**call, "agent_id": many.agent_id}))],
     }
 
@@ -176,6 +179,18 @@ def _ask(place: Place, name: str, body: bytes) -> Request:
 
 def _make(place: Place, name: str, body: bytes) -> Request:
     return Request(name, "/v1/policies", place.admin_key, body.replace(hostile.AGENT.encode(), place.agent_id.encode()))
+
+
+def _get(place: Place, path: str) -> Request:
+    return Request(path, path, place.admin_key, b"", "GET")
+
+
+def _with_secrets(call: dict[str, Any]) -> Iterable[tuple[str, bytes]]:
+    """Texts that take longest to redact, as long as the loop, a thread and the log look at them."""
+    for part in ("token=a ", "curl -u a ", "name: token\nvalue: x\n", "' password: "):
+        for texts in (1, 7, 500):
+            parameters = {"a": [(part * 2_000)[:1_900]] * texts}
+            yield f"{texts} texts of {part!r}", json.encode({**call, "parameters": parameters})
 
 
 def _searches(place: Place) -> Iterable[Request]:
