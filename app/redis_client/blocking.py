@@ -1,4 +1,4 @@
-"""Reads that wait in the store until there is something to read: waiting costs nothing."""
+"""Blocking reads: the store answers once there is something to read, so waiting costs nothing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _READERS_MAX = 1_024
 
 
 class BlockingReader:
-    """A client of its own: a read that waits would keep a connection of the others' busy."""
+    """A client of its own: a blocking read would occupy a connection that others need."""
 
     def __init__(self, url: str) -> None:
         where = StoreUrl.parse(url)
@@ -29,9 +29,9 @@ class BlockingReader:
         return str(entries[0][0]) if entries else "0-0"
 
     async def after(self, last_ids: Mapping[str, str], *, wait: bool = True) -> list[tuple[str, str, dict[str, str]]]:
-        """(stream, id, fields) of entries after the last id of each stream, a stream's oldest first; all of one slot.
+        """(stream, id, fields) of entries after the last id of each stream, a stream's oldest first; all in one slot.
 
-        As soon as there are some; none if none came within 20 seconds.
+        Returns as soon as there are any; empty if none came within 20 seconds.
         """
         reply = await self._asked(self._redis.xread(dict(last_ids), block=BLOCK_MS if wait else None))
         streams = reply.items() if isinstance(reply, dict) else reply or ()

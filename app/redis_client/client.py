@@ -1,4 +1,4 @@
-"""The cold paths' way to the store: redis-py, without its retries, with our one error."""
+"""The cold paths' way to the store: redis-py without its retries, and with a single kind of error."""
 
 import asyncio
 import logging
@@ -21,17 +21,17 @@ _Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more data than a decision does, and a slow reply to one delays no other."""
 _AT_ONCE = 64
-"""Calls under way in one client; others wait their turn. redis-py refuses beyond 100 connections."""
+"""Concurrent calls in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 _WAIT_MS = 1_000
 _DECISIONS_AT_ONCE = 1024
-"""Where decisions go over a client, and not over the link: one that hangs must not keep others from their turn."""
+"""Used where decisions go through a client, not the pipelined connection: one that hangs must not block others."""
 
 
 class Client:
-    """redis-py behind the few verbs that Remit uses. Replies are text.
+    """redis-py behind the few methods that Remit uses. Replies are strings.
 
-    patience_s: how long a call waits for its turn when `at_once` are under way.
-    wait_replicas: a change is not acknowledged before so many replicas of the store have it.
+    patience_s: how long a call waits for its turn when `at_once` calls are running.
+    wait_replicas: how many replicas of the store must confirm a change before it is acknowledged.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Client:
             return await self._redis.execute_command(*args)
 
     async def change(self, *args: Value) -> Any:
-        """The reply of one command that an admin's change consists of, once the replicas have it.
+        """The reply of the single command that makes an admin's change, once the replicas have it.
 
-        Raises StoreUnavailable also where it was made and too few have confirmed it.
+        Raises StoreUnavailable also if the change was made but too few replicas have confirmed it.
         """
         async with self._turn():
             reply, confirmed = await self._send(args, self._wait_replicas)
@@ -66,13 +66,13 @@ class Client:
             return [await self._redis.execute_command(*args)]
 
     async def call_bytes(self, *args: Value) -> Any:
-        """The reply of one command as the store gave it: strings are bytes, and whatever has parts is a list."""
+        """The reply of one command, undecoded: strings are bytes, and everything with parts is a list."""
         async with self._turn():
-            # Named in bytes, so that redis-py makes nothing of the reply: a dict of each entry costs what reading does.
+            # Named in bytes, so redis-py does not convert the reply: a dict for each entry doubles the cost.
             return await self._redis.execute_command(str(args[0]).encode(), *args[1:], **{NEVER_DECODE: True})
 
     async def read_pipelined(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
-        """The replies of commands sent in one go; others may write in between. All keys lie in one slot."""
+        """The replies of commands sent together; others may write in between. All keys are in one slot."""
         options = {NEVER_DECODE: True} if as_bytes else {}
         async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
@@ -82,9 +82,9 @@ class Client:
             return replies
 
     async def read_snapshot(self, *commands: Sequence[Value]) -> list[Any]:
-        """The replies of reading commands as they are at one moment. Each has one key, and all lie in one slot.
+        """The replies of read commands at one moment. Each has one key, and all are in one slot.
 
-        Hashes come as flat lists. To read much this way takes the store three times as long as `read_pipelined`.
+        Hashes are returned as flat lists. It costs the store three times as much as `read_pipelined`.
         """
         keys, heads, words = [], [], []
         for name, key, *rest in commands:
@@ -97,9 +97,9 @@ class Client:
     async def run(
         self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
     ) -> list[Any]:
-        """The reply of a script, loaded first where the store does not know it yet; its status is always text.
+        """The reply of a script, which is loaded first if the store does not know it; its status is always a string.
 
-        Of a change: once the replicas have it, as with `change`.
+        For a change: once the replicas have it, as with `change`.
         """
         options = {NEVER_DECODE: True} if as_bytes else {}
         rest = (len(keys), *keys, *args)
@@ -108,7 +108,7 @@ class Client:
             try:
                 reply, confirmed = await self._send(("EVALSHA", script.sha, *rest), wait_replicas, **options)
             except exceptions.NoScriptError:
-                # It certainly did not run, so it may be sent again.
+                # It certainly did not run, so it can be sent again.
                 reply, confirmed = await self._send(("EVAL", self._source(script), *rest), wait_replicas, **options)
         if as_bytes and isinstance(reply, list) and reply and isinstance(reply[0], bytes):
             reply[0] = reply[0].decode(errors="replace")
@@ -120,7 +120,7 @@ class Client:
     def prepare(
         self, script: Script, keys: Sequence[str], _varying: int, settled: Sequence[Value]
     ) -> Callable[..., Awaitable[list[Any]]]:
-        """A call of a script that takes its first arguments; the last ones are settled."""
+        """A reusable call of a script that takes its first arguments; the last ones are fixed."""
 
         async def call(*varying: Value) -> list[Any]:
             return await self.run(script, keys, [*varying, *settled])
@@ -128,23 +128,23 @@ class Client:
         return call
 
     def hold(self) -> None:
-        """Nothing more is sent to this master; what it was sent is still answered."""
+        """Send nothing more to this master; answers to earlier commands still arrive."""
         self._is_held = True
 
     def follow(self) -> None:
-        """Calls go to the master of now; connections to another one are closed as they come free."""
+        """Send calls to the current master; connections to another one are closed as they become free."""
         self._leave_master()
         self._is_held = False
 
     def _leave_master(self) -> None:
-        """Where Sentinels name the master, they are asked again before the next command."""
+        """Where Sentinels name the master, ask them again before the next command."""
         pool: Any = getattr(self._redis, "connection_pool", None)
         if hasattr(pool, "sentinel_manager"):
             for connection in (*pool._available_connections, *pool._in_use_connections):  # noqa: SLF001 - no other way
                 connection.mark_for_reconnect()
 
     async def distrust(self) -> None:
-        """Take new connections: these gave a reply that was not its command's, so any other may be wrong too."""
+        """Open new connections: a reply did not match its command, so any reply on these may be wrong."""
         await self._redis.aclose()
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class Client:
         return script.text
 
     async def _send(self, command: Sequence[Value], wait_replicas: int, **options: Any) -> tuple[Any, int]:
-        """The reply, and how many replicas have confirmed the write; 0 if they are not waited for."""
+        """The reply, and how many replicas have confirmed the write; 0 if that is not required."""
         if not wait_replicas:
             return await self._redis.execute_command(*command, **options), 0
         # WAIT means the writes of its own connection, so the two leave together.
@@ -176,7 +176,7 @@ class Client:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """A connection's worth of the store; everything that redis-py can raise is the one error that callers know."""
+        """A turn among the concurrent calls; every exception of redis-py becomes StoreUnavailable."""
         try:
             async with asyncio.timeout(self._patience_s):
                 await self._turns.acquire()
@@ -200,19 +200,19 @@ class Client:
 
 
 class DeadlineClient(Client):
-    """The same for what a decision waits for: given up at its deadline, whatever redis-py is doing then.
+    """The same for calls that a decision waits for: given up at the deadline, whatever redis-py is doing.
 
-    What is given up is not cancelled but goes on by itself, so that its connection stays good for others.
+    A call that is given up is not cancelled but runs to its end, so its connection stays usable.
     """
 
     async def call(self, *args: Value) -> Any:
-        """The reply of one command, if it comes in time."""
+        """The reply of one command, if it arrives in time."""
         return await self._in_time(super().call(*args))
 
     async def run(
         self, script: Script, keys: Sequence[str], args: Sequence[Value], *, as_bytes: bool = False
     ) -> list[Any]:
-        """The reply of a script, if it comes in time."""
+        """The reply of a script, if it arrives in time."""
         return await self._in_time(super().run(script, keys, args, as_bytes=as_bytes))
 
     async def _in_time(self, work: Coroutine[Any, Any, _Reply]) -> _Reply:
@@ -225,13 +225,13 @@ class DeadlineClient(Client):
 
 
 def _read_outcome(task: asyncio.Task[Any]) -> None:
-    """So that nobody logs a failure that nobody waits for any more."""
+    """Retrieve the result, so that no unawaited failure is logged."""
     if not task.cancelled():
         task.exception()
 
 
 def check_reply(script: Script, reply: Any) -> list[Any]:
-    """The reply, if it is one that the script can give; everything else is a store that cannot be trusted."""
+    """The reply, if the script can give it; raises StoreUnavailable otherwise, as such a store cannot be trusted."""
     if not is_reply(script, reply):
         raise StoreUnavailable(f"The store gave {script.name} a reply that is none of the script's")
     checked: list[Any] = reply

@@ -1,8 +1,8 @@
-"""A Redis Cluster behind the few methods of redis-py's client that we use.
+"""A Redis Cluster behind the few methods of redis-py's client that Remit uses.
 
-Nodes, connections and the slot map are redis-py's; routing is ours. redis-py's routing holds up every command,
+Nodes, connections and the slot map are redis-py's; routing is done here. redis-py's routing delays every command,
 whatever its master, while it reloads the cluster because one failed; it leaves pipelines waiting for a master that is
-gone; and it sends ASKING over another connection than the command it belongs to.
+gone; and it sends ASKING on another connection than the command it belongs to.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from redis.asyncio import RedisCluster
 from redis.asyncio.cluster import ClusterNode, PipelineCommand
 
 _FOLLOWED = 8
-"""Redirections that a command follows; one slot that moves gives two."""
+"""The most redirections that a command follows; one moving slot causes two."""
 _HALF_MOVED_S = 0.01
 _LOOK_PAUSE_S = 0.1
 _WITHOUT_KEY = frozenset({"TIME", "INFO", "SCRIPT", "CONFIG", "PING", "WAIT", "ASKING"})
@@ -26,7 +26,8 @@ _ELSEWHERE = (exceptions.AskError, exceptions.TryAgainError)
 class Cluster:
     """Sends commands to the masters of their keys, and follows slots that move.
 
-    Invariant: nothing is sent again that may have run: only what a node refused because the slot is elsewhere.
+    Invariant: a command that may have run is never sent again; only one that a node refused because the slot is
+    elsewhere.
     """
 
     def __init__(self, redis: RedisCluster) -> None:
@@ -35,7 +36,7 @@ class Cluster:
         self._looking: asyncio.Task[None] | None = None
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """The reply of one command; without a key, of any master."""
+        """The reply of one command; without a key, from any master."""
         await self._redis.initialize()
         command, key = PipelineCommand(0, *args, **options), _key_of(args)
         await self._ask(self._node_of(key), [command])
@@ -54,7 +55,7 @@ class Cluster:
         return _Pipeline(self)
 
     async def aclose(self) -> None:
-        """Every connection is closed; the next command opens new ones."""
+        """Close every connection; the next command opens new ones."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
@@ -62,9 +63,9 @@ class Cluster:
         await self._redis.aclose()
 
     async def together(self, commands: list[PipelineCommand]) -> list[Any]:
-        """The replies of commands that leave in one write for each master.
+        """The replies of commands, sent in one write to each master.
 
-        One without a key goes with the one before it, over the same connection: WAIT means what was written there.
+        A command without a key goes with the one before it, on the same connection: WAIT covers what was written there.
         """
         await self._redis.initialize()
         bound: list[list[PipelineCommand]] = []
@@ -89,7 +90,7 @@ class Cluster:
         return random.choice([each for each in masters if each.name not in self._away] or masters)  # noqa: S311 - any
 
     async def _ask(self, node: ClusterNode, commands: list[PipelineCommand]) -> None:
-        """Every command has its reply, or the error that it got, as its result."""
+        """Send the commands; each gets its reply, or its error, as its result."""
         try:
             await node.execute_pipeline(commands)
         except Exception as error:  # noqa: BLE001 - whatever it is, they have it
@@ -105,7 +106,7 @@ class Cluster:
         self._look(node)
 
     async def _follow(self, commands: list[PipelineCommand], key: str | bytes | None) -> None:
-        """Send commands of one slot again, where their node says that it is another's."""
+        """Send commands of one slot again where their node redirects them."""
         for _ in range(_FOLLOWED):
             error = next((each.result for each in commands if isinstance(each.result, _ELSEWHERE)), None)
             if error is None:
@@ -123,7 +124,7 @@ class Cluster:
             await self._ask(node or self._node_of(key), sent)
 
     def _look(self, lost: ClusterNode) -> None:
-        """Read the cluster's layout again in the background, and not more often than makes sense."""
+        """Reload the cluster's layout in the background, with a minimum interval."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_anew(lost))
 
@@ -134,7 +135,7 @@ class Cluster:
 
 
 class _Pipeline:
-    """Commands that wait to be sent together."""
+    """Commands waiting to be sent together."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._send = cluster.together
@@ -145,12 +146,12 @@ class _Pipeline:
         self._commands.append(PipelineCommand(len(self._commands), *args, **options))
 
     async def execute(self) -> list[Any]:
-        """Their replies, in order; raises the first error."""
+        """Send them; return their replies in order, or raise the first error."""
         return await self._send(self._commands) if self._commands else []
 
 
 def _key_of(args: Iterable[Any]) -> str | bytes | None:
-    """The key by which a command finds its master; every other key of it lies in the same slot."""
+    """The key that determines a command's master; all its other keys are in the same slot."""
     name, *rest = args
     if isinstance(name, bytes):
         name = name.decode()

@@ -1,4 +1,4 @@
-"""One connection of the decisions' link to the store."""
+"""A single connection for decisions."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
 _GONE = "The store did not answer in time; whether the decision was recorded is not known"
 _HEAD_START = 16
-"""So many commands leave at once where the store has nothing to do: it works on them while the rest of the tick does.
+"""This many commands are sent at once if the store is idle: it works on them while the rest of the tick runs.
 
 A write costs as much as a fifth of a decision, so fewer are not worth one.
 """
 
 
 class Connection(asyncio.Protocol):
-    """One connection's life: a buffer of commands, a queue of futures, a reader of replies.
+    """One connection: a buffer of commands, a queue of futures, a reader of replies.
 
     timeout_s: a call without a reply for this long fails, and the connection with it.
-    written: told how many commands left together.
+    written: called with the number of commands sent in each write.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float, written: Callable[[int], None]) -> None:
@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
         self._watch = self._loop.call_later(self._timeout_s, self._check_deadline)
 
     def send(self, command: bytes) -> asyncio.Future[Any]:
-        """The future of the command's reply. Commands of one tick of the loop leave in one write, or in two."""
+        """The future of the command's reply. Commands of one tick of the loop are sent in one write, or in two."""
         if self.lost.is_set():
             raise StoreUnavailable(AWAY)
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
             while (reply := reader.gets()) is not _NOTHING:
                 _, future = waiting.popleft()
                 if future.done():
-                    continue  # its caller gave up; its reply is read all the same, or the next would get it
+                    continue  # its caller gave up; the reply must still be consumed, or the next call would get it
                 if isinstance(reply, hiredis.ReplyError):
                     self._refuse(future, reply)
                 else:
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
             log.warning("lost the connection to the store: %s", type(error).__name__)
 
     def close(self) -> None:
-        """Drop the connection without waiting for the other side; everything unanswered fails."""
+        """Close without waiting for the other side; every unanswered call fails."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -108,14 +108,14 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _check_deadline(self) -> None:
-        # One timer for all: replies come in order, so the oldest call is the one that is late first.
+        # One timer for all: replies come in order, so the oldest call is the first to be late.
         sent_at, oldest = self._waiting[0] if self._waiting else (self._loop.time(), None)
         left_s = sent_at + self._timeout_s - self._loop.time()
         if left_s <= 0 and oldest is self._late:
             log.warning("the store has been silent for %.0f ms; reconnecting", self._timeout_s * 1000)
             self.close()
             return
-        # It may be the loop that was late: the socket is read once more before a call is given up.
+        # The loop itself may be late: the socket is read once more before a call is given up.
         self._late = oldest if left_s <= 0 else None
         self._watch = self._loop.call_later(max(left_s, 0.001), self._check_deadline)
 
@@ -124,7 +124,7 @@ _NOTHING = object()
 
 
 def _fail(future: asyncio.Future[Any], error: StoreUnavailable) -> None:
-    """The future has failed; if nobody waits for it any more, nobody is told."""
+    """Fail the future, unless nobody waits for it any more."""
     if not future.done():
         future.set_exception(error)
         future.exception()

@@ -1,9 +1,9 @@
-"""Follows the Sentinels, so that nothing is asked of a master that is about to be one no longer.
+"""Follows the Sentinels, so that nothing is sent to a master that is about to be replaced.
 
-A Sentinel says that it looks for a replica to promote a tenth of a second and more before it promotes one. From
-then on nothing more is sent to the old master, and what it has answered reaches its replicas meanwhile; once another
-one is in charge, or the Sentinel has given up, calls go on there. The old master would answer for ten seconds more, and
-lose all of it when it is made a replica.
+A Sentinel announces that it will promote a replica at least a tenth of a second before it does. From then on nothing
+more is sent to the old master, while its latest writes reach the replicas; once another master is in charge, or the
+Sentinel has given up, calls continue there. Otherwise the old master would answer for ten more seconds, and lose those
+writes when it becomes a replica.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ _ENDS = ("+promoted-slave", "+switch-master", "-failover-abort*")
 _LOOK_S = 1.0
 _AGAIN_S = 0.5
 _LONGEST_S = 10.0
-"""A Sentinel that has begun and is not heard of again holds nobody up for longer."""
+"""The longest that a Sentinel which announced a failover, and then fell silent, can hold up calls."""
 
 
 class Follower(Protocol):
-    """What sends commands to the master. hold: nothing more is sent. follow: calls go to the master of now."""
+    """A sender of commands to the master. hold: send nothing more. follow: send calls to the current master."""
 
     def hold(self) -> None: ...
 
@@ -36,7 +36,7 @@ class Follower(Protocol):
 
 
 class Handover:
-    """Tells the followers when a master hands over; hears of it from every Sentinel, and asks once a second."""
+    """Tells the followers when the master changes; listens to every Sentinel, and polls once a second."""
 
     def __init__(self, url: StoreUrl, locate: Callable[[], Awaitable[str]], followers: Sequence[Follower]) -> None:
         self._url = url
@@ -47,12 +47,12 @@ class Handover:
         self._patience: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
-        """From now on the Sentinels are listened to."""
+        """Start listening to the Sentinels."""
         self._tasks = [asyncio.create_task(self._listen(host, port)) for host, port in self._url.nodes]
         self._tasks.append(asyncio.create_task(self._keep_looking()))
 
     async def close(self) -> None:
-        """Nobody is listened to any more."""
+        """Stop listening."""
         if self._patience is not None:
             self._patience.cancel()
         for task in self._tasks:
@@ -60,7 +60,7 @@ class Handover:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hear(self, event: str, text: str) -> None:
-        """One message of a Sentinel."""
+        """Process one message of a Sentinel."""
         if self._url.service not in text.split():
             return
         if event == _BEGINS:
@@ -97,7 +97,7 @@ class Handover:
             await asyncio.sleep(_AGAIN_S)
 
     async def _keep_looking(self) -> None:
-        """What no Sentinel was heard saying is found out by asking."""
+        """Poll for changes that no Sentinel was heard to announce."""
         while True:
             await asyncio.sleep(_LOOK_S)
             with contextlib.suppress(StoreUnavailable):

@@ -1,4 +1,4 @@
-"""Script calls of which everything is packed once but the arguments that vary."""
+"""Script calls whose fixed arguments are packed only once."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -13,15 +13,15 @@ Send = Callable[[bytes], Awaitable[Any]]
 
 
 class NoScript(StoreUnavailable):
-    """The store does not know the script: it certainly did not run."""
+    """The store does not know the script, so it certainly did not run."""
 
 
 ScriptCall = Callable[..., Awaitable[Any]]
-"""Takes the arguments that vary, which are the script's first, and gives its reply."""
+"""Takes the varying arguments, which are the script's first, and returns its reply."""
 
 
 class PackedCall:
-    """A prepared call that keeps the bytes as they stand on the wire.
+    """A prepared call that caches its fixed arguments in the wire format.
 
     Packing the 30 words of a commit costs a replica as much as deciding; five of them change from call to call.
     """
@@ -36,7 +36,7 @@ class PackedCall:
         self._varying_at = len(b"*%d\r\n" % varying)
 
     async def __call__(self, *varying: Value) -> Any:
-        """The reply; where the store has lost the script (restart, failover), it is sent in full once more."""
+        """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
         rest = (self._keys, pack(varying)[self._varying_at :], self._settled)
         try:
             return await self._send(b"".join((self._by_name, *rest)))
@@ -45,11 +45,11 @@ class PackedCall:
 
 
 def pack(command: Sequence[Value]) -> bytes:
-    """The command as it stands on the wire."""
+    """The command in the wire format."""
     packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows one argument only
     return packed
 
 
 def words(*values: Value) -> bytes:
-    """Words of a command, without the number of words that stands before them."""
+    """The words of a command in the wire format, without the number of words that precedes them."""
     return pack(values).partition(b"\r\n")[2]

@@ -1,8 +1,8 @@
 """The decisions' way to the store: one connection, commands of a tick written together, replies in order.
 
-redis-py costs a replica 40 us of its core for every command, this about 5 (design measurement; bench/ repeats
-it). What it does not do: retry. A command that was sent and got no reply may have run, and a decision that runs
-twice takes two calls from a quota, so its caller gets 503 and decides.
+redis-py costs a replica 40 us of its core for every command, this about 5 (design measurement; bench/ repeats it). It
+never retries: a command that was sent and got no reply may have run, and a decision that runs twice takes two calls
+from a quota, so its caller gets 503 and decides.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from app.redis_client.scripts import Script
 log = logging.getLogger(__name__)
 _BACKOFF_S = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
 _SETTLED_S = 1.0
-"""A connection that lived this long was a good one; what ends sooner counts as a failed attempt."""
+"""A connection that lived this long was sound; a shorter one counts as a failed attempt."""
 
 
 class PipelinedClient:
-    """A connection that stays: it reconnects by itself, and while it is away every call fails at once.
+    """A lasting connection that reconnects by itself; while it is down, every call fails at once.
 
-    Invariant: replies come in the order of the commands, so every future that was sent stays in the queue until
-    its reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
+    Invariant: replies come in the order of the commands, so every future that was sent stays in the queue until its
+    reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
 
-    url: of the server, or what says it before every connection; for where the master moves.
+    url: of the server, or a function that returns it before every connection, for a master that moves.
     timeout_ms: a call without a reply for this long fails, and the connection with it.
-    scripts: loaded on every new connection. written: told how many commands left together.
+    scripts: loaded on every new connection. written: called with the number of commands sent in each write.
     pause: waits for some seconds; for tests.
     """
 
@@ -60,7 +60,7 @@ class PipelinedClient:
         self._held: Connection | None = None
 
     async def open(self) -> None:
-        """Connect; raises StoreUnavailable if the store is not there. From then on it reconnects by itself."""
+        """Connect; raises StoreUnavailable if the store cannot be reached. From then on it reconnects by itself."""
         self._connection = await self._connect()
         self._task = asyncio.create_task(self._keep())
 
@@ -75,12 +75,12 @@ class PipelinedClient:
             await connection.lost.wait()
 
     def hold(self) -> None:
-        """Nothing more is sent to this master; what it was sent is still answered."""
+        """Send nothing more to this master; answers to earlier commands still arrive."""
         self._may_connect.clear()
         self._held, self._connection = self._connection or self._held, None
 
     def follow(self) -> None:
-        """The connection is that to the master of now; what another one has not answered has failed."""
+        """Connect to the current master; calls that another one has not answered fail."""
         held, self._held = self._held or self._connection, None
         self._may_connect.set()
         if held is not None:
@@ -91,11 +91,11 @@ class PipelinedClient:
         return self._send(pack(args))
 
     def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> PackedCall:
-        """A call of a script to be made any number of times; its last arguments are settled."""
+        """A reusable call of a script; its last arguments are fixed."""
         return PackedCall(self._send, script, keys, varying, settled)
 
     async def distrust(self) -> None:
-        """Take a new connection: this one gave a reply that was not its command's, so any other may be wrong too."""
+        """Open a new connection: a reply did not match its command, so any reply on this one may be wrong."""
         if self._connection is not None:
             self._connection.close()
 
@@ -105,10 +105,10 @@ class PipelinedClient:
         return self._connection.send(command)
 
     async def _keep(self) -> None:
-        """Reconnect whenever the connection is lost: at once if it had lived, else after a pause that grows.
+        """Reconnect whenever the connection is lost: at once if it was sound, otherwise after a growing pause.
 
-        A store that accepts and hangs up is not asked in a spin, and the random half of each pause keeps replicas
-        from coming back all in the same moment.
+        The pauses protect a store that accepts connections and drops them, and their random half keeps replicas from
+        all reconnecting at the same moment.
         """
         loop = asyncio.get_running_loop()
         failures = 0
@@ -128,11 +128,11 @@ class PipelinedClient:
                 log.info("connected to the store again")
             except StoreUnavailable as error:
                 log.debug("still no store: %s", error)
-            except Exception:  # a link that stopped trying would be 503 for ever
+            except Exception:  # a connection that stopped trying would mean 503 for ever
                 log.exception("unexpected failure to connect to the store")
 
     async def _connect(self) -> Connection:
-        """A connection that is logged in and knows the scripts."""
+        """A connection that is logged in and has loaded the scripts."""
         try:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
                 url = self._url if isinstance(self._url, str) else await self._url()
@@ -172,7 +172,7 @@ async def _open_connection(
 
 
 def _login(options: Mapping[str, Any]) -> Iterator[tuple[Value, ...]]:
-    """What a new connection says first: who it is, and which database it means."""
+    """The first commands of a new connection: login, name and database."""
     username, password = options.get("username"), options.get("password")
     if username or password:
         yield ("AUTH", *([username] if username else []), password or "")

@@ -1,4 +1,4 @@
-"""Where a store's URL leads: to one server, to the master that Sentinels name, or to the masters of a cluster."""
+"""Resolves a store's URL: to one server, to the master that Sentinels name, or to the masters of a cluster."""
 
 import asyncio
 from collections import Counter
@@ -22,14 +22,14 @@ from app.redis_client.replies import as_record
 _SENTINEL_TIMEOUT_S = 0.5
 _MOMENT_S = 0.05
 _DRIVER = DriverInfo()
-"""What CLIENT LIST calls us. redis-py would look its version up for each connection, and nothing goes on meanwhile."""
+"""Our name in CLIENT LIST. redis-py would look up its version for each connection, which blocks the loop."""
 
 
 class StoreUrl(Struct, frozen=True):
-    """A URL taken apart.
+    """A parsed URL.
 
-    topology: "" = one server, "sentinel", "cluster"; nodes: host and port of each that is named; service: what
-    Sentinels call the master; number: what SELECT gets, "" = 0.
+    topology: "" = one server, "sentinel", "cluster"; nodes: host and port of each node given; service: the master's
+    name for Sentinels; number: the database for SELECT, "" = 0.
     """
 
     text: str
@@ -43,7 +43,7 @@ class StoreUrl(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "StoreUrl":
-        """The parts of a URL that the settings have let pass."""
+        """The parts of a URL that the settings have accepted."""
         parts = urlsplit(text)
         scheme, _, topology = parts.scheme.partition("+")
         login, _, nodes = parts.netloc.rpartition("@")
@@ -62,7 +62,7 @@ class StoreUrl(Struct, frozen=True):
         )
 
     def server(self, host: str, port: int) -> str:
-        """The URL of one server, with the login, the number and the options of this one."""
+        """The URL of one server, with this one's login, number and options."""
         login = f"{self.login}@" if self.login else ""
         query = f"?{self.query}" if self.query else ""
         return f"{self.scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/{self.number}{query}"
@@ -83,17 +83,17 @@ def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:
 
 
 def open_cluster(url: StoreUrl, timeout_s: float, connections: int) -> RedisCluster:
-    """redis-py's client for a cluster, of which any node is named; nothing is sent yet."""
+    """redis-py's client for a cluster, given any of its nodes; nothing is sent yet."""
     options = connection_options(timeout_s) | {"max_connections": connections}
     return RedisCluster.from_url(url.server(*url.nodes[0]), **options)
 
 
 class MasterLocator:
-    """Asks every Sentinel where the master is, and believes the one that knows of the latest hand-over.
+    """Asks every Sentinel for the master, and believes the one that knows the latest failover.
 
-    None has a higher configuration epoch without a majority's vote; of those with the same, the majority is believed.
-    The others learn of a hand-over up to two seconds later. One that does not answer is waited for no longer than a
-    moment once a majority has.
+    A higher configuration epoch requires a majority's vote; among answers with the same epoch, the majority is
+    believed. The others learn of a failover up to two seconds later. Once a majority has answered, a silent Sentinel is
+    waited for only briefly.
     """
 
     def __init__(self, url: StoreUrl) -> None:
@@ -117,7 +117,7 @@ class MasterLocator:
         return self._url.server(host, port)
 
     async def _ask(self, host: str, port: int) -> tuple[int, tuple[str, int]] | None:
-        """The configuration epoch and the address that this Sentinel knows."""
+        """The configuration epoch and the master's address, according to this Sentinel."""
         sentinel: Any = Redis(host=host, port=port, **connection_options(_SENTINEL_TIMEOUT_S))
         try:
             async with asyncio.timeout(_SENTINEL_TIMEOUT_S):
@@ -133,7 +133,7 @@ class MasterLocator:
 
 
 async def _majority(asked: Sequence["asyncio.Future[Any]"]) -> None:
-    """More than half have answered, and the others have had a moment to."""
+    """Wait until more than half have answered, and the others have had a moment to."""
     pending = set(asked)
     while pending and sum(each.done() and each.result() is not None for each in asked) * 2 <= len(asked):
         _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -142,12 +142,12 @@ async def _majority(asked: Sequence["asyncio.Future[Any]"]) -> None:
 
 
 class _Located(Sentinel):
-    """redis-py asks for the master what we ask: it would believe the first Sentinel that answers."""
+    """Uses MasterLocator in redis-py, which would believe the first Sentinel that answers."""
 
     locate: MasterLocator
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Where the master is. Raises MasterNotFoundError."""
+        """The master's address. Raises MasterNotFoundError."""
         try:
             found = parse_url(await self.locate())
         except StoreUnavailable as error:
@@ -156,7 +156,7 @@ class _Located(Sentinel):
 
 
 def connection_options(timeout_s: float) -> dict[str, Any]:
-    """What every connection of redis-py is made with."""
+    """The options of every redis-py connection."""
     return {
         "decode_responses": True,
         "socket_timeout": timeout_s,

@@ -1,1 +1,1 @@
-"""Replays of a store's log: what they need is read here, and the service runs each in a process of its own."""
+"""Replays of a store's log: reads what they need, and runs each in a process of its own for the service."""

@@ -1,4 +1,4 @@
-"""Decisions of the log, explained by what governed their agents then."""
+"""Explains logged decisions by what governed their agents then."""
 
 from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept

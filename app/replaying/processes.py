@@ -1,4 +1,4 @@
-"""Replays that a replica runs for its callers, each in a process of its own: decisions do not wait for them."""
+"""Runs replays for a replica's callers, each in a process of its own, so decisions do not wait for them."""
 
 import asyncio
 import os
@@ -25,9 +25,9 @@ _LAST = (b'{"report":', b'{"error":')
 
 
 class ReplayProcesses:
-    """How many replays each workspace has running on this replica, and their processes.
+    """The running replays of each workspace on this replica, and their processes.
 
-    stopping: set when the replica is told to stop; they end then.
+    stopping: set when the replica is told to stop; the replays then end.
     """
 
     def __init__(self, settings: Settings, stopping: asyncio.Event) -> None:
@@ -44,12 +44,12 @@ class ReplayProcesses:
         return self._running.total()
 
     def require_room(self, workspace_id: str) -> None:
-        """Raise TooManyReplays if no more of the workspace's may begin."""
+        """Raise TooManyReplays if the workspace may start no more."""
         if self._running[workspace_id] >= self._per_workspace:
             raise TooManyReplays(self._per_workspace)
 
     async def begin(self, task: ReplayTask) -> AsyncIterator[bytes]:
-        """Lines of JSON, as they come; the last one is a report or an error. Raises TooManyReplays.
+        """Yield lines of JSON as they come; the last one is a report or an error. Raises TooManyReplays.
 
         The process ends with the iteration, however that ends.
         """

@@ -1,4 +1,4 @@
-"""What a replay needs from the store, and the replay of a log in pieces."""
+"""Reads what a replay needs from the store, and replays a log in chunks."""
 
 import time
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from app.store.policies import Policies
 from app.turns import pause
 
 _LONGEST_MS = 31 * SPAN_MS["d"]
-"""No window is longer."""
+"""The longest window of any limit."""
 
 _PROGRESS_S = 0.5
 _PAGE = 1000
@@ -54,7 +54,7 @@ class Replayer:
             _draft(task, [policy async for policy in held])
 
     async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
-        """Progress and samples while it goes on, and last the report. Raises as `entries` of the log does."""
+        """Yield progress and samples, and last the report. Raises as `entries` of the log does."""
         history, held = await self._read_history(task)
         draft = None if task.policies is None else _draft(task, held)
         replay = Replay(task, history, draft, self._is_secret)
@@ -85,7 +85,7 @@ class Replayer:
         yield ReplayLine(report=replay.findings.finish())
 
     async def _read_history(self, task: ReplayTask) -> tuple[History, list[Policy]]:
-        """The history as far back as the task looks, and the policies that its draft replaces."""
+        """The history as far back as the task reaches, and the policies that its draft replaces."""
         workspace_id = task.workspace_id
         since_ms = max(0, task.from_ms - _LONGEST_MS - 1)
         for _ in range(ATTEMPTS):
@@ -93,7 +93,7 @@ class Replayer:
             agents = [agent async for agent in self._agents.each(workspace_id)]
             policies = [policy async for policy in self._policies.each(workspace_id)]
             latest = (await self._changes.query(workspace_id, ChangeQuery(limit=1))).changes
-            # What was read and what was changed belong together if nothing was changed meanwhile.
+            # The policies and the changes that were read match if nothing changed in between.
             if not latest or latest[0].id == (changes[0].id if changes else latest[0].id):
                 held = [policy for policy in policies if owner_of(policy) == task.owner]
                 return History(agents, policies, changes), held

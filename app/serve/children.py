@@ -21,7 +21,7 @@ _KILL_SECONDS = DRAIN_SECONDS + 5.0
 
 
 class Child:
-    """One process that is kept running.
+    """A process that is kept running.
 
     command: arguments of the Python interpreter; descriptors: what it inherits.
     """
@@ -34,11 +34,11 @@ class Child:
         self.start()
 
     def start(self) -> None:
-        """It runs, as a process that ends when this one does."""
+        """Start it, as a process that ends when this one does."""
         self.process = subprocess.Popen(  # noqa: S603 - our own module
             self._command,
             env=self._env,
-            start_new_session=True,  # Ctrl-C is for the supervisor; children are told in order
+            start_new_session=True,  # Ctrl-C is for the supervisor; it stops the children in order
             pass_fds=self._descriptors,
             preexec_fn=die_with_parent(),
         )
@@ -58,10 +58,10 @@ class Child:
 
 
 class Children:
-    """All children of one `remit serve`. The context ends with all of them gone.
+    """All children of one `remit serve`. Leaving the context ends them all.
 
-    listeners: one bound socket a replica. They stay open here as well, so that connections to a replica that has
-    died wait for the next one instead of being refused.
+    listeners: one bound socket per replica. They stay open here as well, so that connections to a replica that has died
+    wait for the next one instead of being refused.
     """
 
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
@@ -91,16 +91,16 @@ class Children:
         os.close(self._shared)
 
     def dead(self) -> list[str]:
-        """Names of those that have ended."""
+        """Names of the children that have ended."""
         return [child.name for child in self._all() if child.process.poll() is not None]
 
     def keep(self) -> None:
-        """What has died is started again."""
+        """Restart children that have died."""
         for child in self._all():
             child.keep()
 
     def stop(self, hurry: Callable[[], bool]) -> None:
-        """All have ended: first the replicas, which answer what they have accepted, then the compactor.
+        """End all: first the replicas, which answer what they have accepted, then the compactor.
 
         hurry: becomes true when nobody wants to wait any longer.
         """

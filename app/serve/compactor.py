@@ -1,4 +1,4 @@
-"""The compactor as a process of its own, with the sender of webhooks and verification: what `remit compact` runs."""
+"""The process of `remit compact`: the compactor, the sender of webhooks, and background verification."""
 
 import asyncio
 import gc
@@ -24,11 +24,11 @@ from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
 
 _NICENESS = 10
-"""Sealing can wait; callers who want a decision from the store or from a replica on the same cores cannot."""
+"""Niceness: sealing can wait; callers waiting for a decision on the same cores cannot."""
 
 
 def compact(settings: Settings) -> None:
-    """Seal, send to webhooks and verify logs until SIGINT or SIGTERM; a segment that is being sealed is finished."""
+    """Seal, send webhooks and verify logs until SIGINT or SIGTERM; a segment being sealed is finished first."""
     with reachable_store(settings) as url:
         uvloop.run(_seal_until_told(replace(settings, redis_url=url)))
 
@@ -41,7 +41,7 @@ async def _seal_until_told(settings: Settings) -> None:
         loop.add_signal_handler(number, stopped.set)
     client = open_client(settings.redis_url or "", settings.store_timeout_ms)
     gc.collect()
-    gc.freeze()  # what the start left stays, and need not be looked through again and again
+    gc.freeze()  # objects made at start stay, and need not be collected again and again
     try:
         endings = Endings(client, Ids(), settings.audit_backlog_max)
         secrets = Secrets(Signer(settings.secrets))

@@ -1,4 +1,4 @@
-"""The embedded store: a Redis or Valkey of our own, as a child on a private socket, durable before it answers."""
+"""The embedded store: a private Redis or Valkey child process on a private socket, which syncs before it answers."""
 
 import contextlib
 import ctypes
@@ -27,7 +27,7 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _RESPAWN_SECONDS, _LONGEST_RESPAWN_SECONDS = 1.0, 30.0
 _SETTLED_SECONDS = 10.0
-"""A store that lived this long is restarted immediately; one that keeps dying or cannot start, ever more slowly."""
+"""A store that lived this long is restarted immediately; one that keeps dying, after growing pauses."""
 _BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
 Say = Callable[[str], None]
@@ -63,7 +63,7 @@ class EmbeddedStore:
     """A store process on the files in `folder`; stopped cleanly when the context ends.
 
     Every write is synced before it is answered. It listens on a socket that only this user can open.
-    pause: called again and again while the start waits; it may raise to end that.
+    pause: called repeatedly while the start waits; it may raise to abort that.
     Raises SettingsError if the folder cannot be used or another process uses it, or no server can be found.
     """
 
@@ -77,7 +77,7 @@ class EmbeddedStore:
 
     def __enter__(self) -> Self:
         try:
-            server_for(self.folder)  # before a folder is made for a store that cannot be started
+            server_for(self.folder)  # before creating a folder for a store that cannot be started
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _locked(self.folder, self._pause)
             self.socket_path = _socket_path(self.folder)
@@ -96,7 +96,7 @@ class EmbeddedStore:
         self._release()
 
     def start(self) -> None:
-        """The store has loaded its files and answers; however long that takes, as long as it is at it."""
+        """Wait until the store has loaded its files and answers, however long it takes while it is making progress."""
         self._spawn()
         deadline = time.monotonic() + _START_SECONDS
         while (reply := _reply(self.socket_path)) != b"+PONG":
@@ -109,9 +109,9 @@ class EmbeddedStore:
             self._pause()
 
     def keep(self) -> None:
-        """Start the store again if it has died; what it answered is on disk. Does not wait for it.
+        """Restart the store if it has died; everything it answered is on disk. Does not wait for it.
 
-        Where it cannot be started (no memory, no descriptors, no server) it says so and tries again later.
+        If it cannot be started (no memory, no descriptors, no server), this is logged and tried again later.
         """
         if self.process is None or self.process.poll() is None or time.monotonic() < self._not_before:
             return
@@ -127,7 +127,7 @@ class EmbeddedStore:
         self._not_before = time.monotonic() + pause_s
 
     def stop(self) -> None:
-        """The store has written everything and is gone."""
+        """Stop the store, once it has written everything."""
         if self.process is None:
             return
         self.process.terminate()
@@ -173,7 +173,7 @@ class EmbeddedStore:
             self._lock = None
 
     def _last_words(self) -> str:
-        """The end of the store's own log, which says why."""
+        """The end of the store's own log, which gives the reason."""
         path = self.folder / "store.log"
         with contextlib.suppress(OSError):
             lines = [line for line in path.read_text(errors="replace").splitlines()[-20:] if line.strip()]
@@ -182,7 +182,7 @@ class EmbeddedStore:
 
 
 def die_with_parent() -> Callable[[], None]:
-    """What a child does before it becomes another program: arrange to end when we do, even if we are killed (Linux)."""
+    """Runs in a child before it executes another program: end when the parent does, even if that is killed (Linux)."""
     parent = os.getpid()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -190,13 +190,13 @@ def die_with_parent() -> Callable[[], None]:
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != parent:
-                os._exit(1)  # killed in between: nobody would tell us any more
+                os._exit(1)  # the parent was killed in between, so no signal would come
 
     return arrange
 
 
 def _locked(folder: Path, pause: Callable[[], None]) -> IO[str]:
-    """The folder's lock file, ours until it is closed; what another process is just giving up is waited for."""
+    """The folder's lock file, held until it is closed; a lock that another process is just releasing is waited for."""
     lock = (folder / "lock").open("a+")
     began = time.monotonic()
     while True:
@@ -228,7 +228,7 @@ def _is_alive(pid: str) -> bool:
 
 
 def _reply(path: Path) -> bytes | None:
-    """What the store says to PING: +PONG, or -LOADING … while it reads its files; None if nobody is there."""
+    """The store's reply to PING: +PONG, or -LOADING … while it reads its files; None if there is no store."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1)
         probe.connect(str(path))
@@ -242,7 +242,7 @@ def _url(path: Path) -> str:
 
 
 def _socket_path(folder: Path) -> Path:
-    """`<folder>/store.sock`, or a short path in a directory of this user's where the system would not take that one."""
+    """`<folder>/store.sock`, or a short path in a directory of this user if that path is too long for the system."""
     path = folder.resolve() / "store.sock"
     if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
         return path
@@ -250,6 +250,6 @@ def _socket_path(folder: Path) -> Path:
     short.mkdir(mode=0o700, exist_ok=True)
     held = short.lstat()
     if held.st_uid != os.getuid() or held.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
-        # Whoever owns it could answer in the store's place.
+        # Its owner could answer in the store's place.
         raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
     return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"

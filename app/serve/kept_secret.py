@@ -1,4 +1,4 @@
-"""The secret of an embedded store: made once, kept beside the store's files, never in them."""
+"""The secret of an embedded store: created once, kept beside the store's files, never in them."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ _NAME = "secret"
 
 
 def kept_secret(folder: Path) -> str:
-    """The secret of this data directory, made if there is none; only its user can read it.
+    """The secret of this data directory, created if there is none; only its user can read it.
 
-    Whole or not there: a crash leaves no half of one. The folder's lock is held by who asks. Raises SettingsError.
+    It is written whole or not at all, even in a crash. The caller must hold the folder's lock. Raises SettingsError.
     """
     path = folder / _NAME
     try:

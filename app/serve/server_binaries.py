@@ -1,4 +1,4 @@
-"""Which server program runs the embedded store."""
+"""Finds the server program for the embedded store."""
 
 import re
 import shutil
@@ -27,15 +27,15 @@ class Server(Struct, frozen=True):
         return f"{self.family} {self.version[0]}.{self.version[1]}"
 
     def reads_files_of(self, writer: "Server") -> bool:
-        """Whether this program takes up what `writer` left: the same family, no older."""
+        """Whether this program can read files written by `writer`: the same family, no older."""
         return self.family == writer.family and self.version >= writer.version
 
 
 def server_for(folder: Path) -> Server:
-    """The server for the files in `folder`: of the family that wrote them, else the first that is found.
+    """The server for the files in `folder`: of the family that wrote them, else the first one found.
 
-    The families do not read each other's newer files, so the choice of the first start stays. Raises SettingsError
-    if this machine has no server that will do.
+    The families do not read each other's newer files, so the first start's choice stays. Raises SettingsError if this
+    machine has no suitable server.
     """
     record = folder / _RECORD
     found = list(_servers())
@@ -47,7 +47,7 @@ def server_for(folder: Path) -> Server:
 
 
 def record_server(folder: Path, server: Server) -> None:
-    """From now on `server_for` knows who wrote the files in `folder`."""
+    """Record who wrote the files in `folder`, for `server_for`."""
     (folder / _RECORD).write_text(f"{server.family} v={server.version[0]}.{server.version[1]}\n")
 
 
@@ -76,7 +76,7 @@ def _wheel() -> str | None:
 
 
 def _parsed(said: str, path: str) -> Server | None:
-    """The server that describes itself so, as `--version` prints it."""
+    """The server that prints this for `--version`."""
     match = _SAID.search(said)
     return None if match is None else Server(path, match[1].lower(), (int(match[2]), int(match[3])))
 

@@ -22,9 +22,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from app.http.openapi.operations import OPERATIONS
 
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
-"""Asked all the time, by machines that look at the answer."""
+"""Polled all the time by machines."""
 _LAST_SPANS_SECONDS = 3.0
-"""How long a replica that stops waits for a collector."""
+"""How long a stopping replica waits for a collector."""
 _SERVER_ERROR = 500
 _METHODS = frozenset(HTTPMethod)
 _FIXED = frozenset(each.path for each in OPERATIONS if "{" not in each.path)
@@ -34,7 +34,7 @@ _of_another = TraceContextTextMapPropagator()
 
 
 def open_provider() -> TracerProvider:
-    """What makes spans and sends them over OTLP, as the OTEL_* variables say; the service is `remit` unless named."""
+    """A provider that sends spans over OTLP as the OTEL_* variables say; the service is named `remit` by default."""
     resource = Resource.create()
     if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: "remit"}))
@@ -89,7 +89,7 @@ class Traced:
         )
 
     def _flushing(self, send: Any) -> Any:
-        """`send`, but before a shutdown is complete the last spans are on their way."""
+        """`send`, which flushes the last spans before a shutdown completes."""
 
         async def flushed(message: Any) -> None:
             if message["type"].startswith("lifespan.shutdown."):
@@ -106,14 +106,14 @@ class Traced:
             with contextlib.suppress(RuntimeError):  # nobody has waited so long
                 loop.call_soon_threadsafe(done.set)
 
-        # A thread that nobody has to wait for: without a collector this takes as long as OpenTelemetry tries again.
+        # A thread nobody has to wait for: without a collector this takes as long as OpenTelemetry keeps retrying.
         threading.Thread(target=flush, daemon=True).start()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), _LAST_SPANS_SECONDS)
 
 
 def route_of(path: str) -> str:
-    """The path as the API's description has it, ids replaced by their names; `/…` where there is none."""
+    """The path as in the API's description, with names in place of ids; `/…` if there is none."""
     if path in _FIXED:
         return path
     return next((route for pattern, route in _ROUTES if pattern.fullmatch(path)), "/…")

@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 
 class StartFailed(Exception):
-    """A process of ours ended before the service was up; its own messages say why."""
+    """A child process ended before the service was up; its own messages say why."""
 
 
 class _Told(Exception):
@@ -44,7 +44,7 @@ class _Told(Exception):
 class _Signals:
     """How often SIGINT or SIGTERM came: once asks the service to drain, twice hurries it.
 
-    The handler only counts: an exception out of it would land in the middle of anything.
+    The handler only counts: an exception raised in it could surface anywhere.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class _Signals:
         self.told += 1
 
     def pause(self) -> None:
-        """A moment has passed. Raises _Told if a signal has come: whoever waits while starting stops waiting."""
+        """Wait for a moment. Raises _Told if a signal has come, so waits during the start end."""
         if self.told:
             raise _Told
         time.sleep(_TICK_SECONDS)
@@ -66,8 +66,8 @@ def serve(settings: Settings, say: Say) -> None:
     """Serve until SIGINT or SIGTERM, then drain: replicas first, the compactor next, the store last.
 
     say: takes the lines meant for the person who started it.
-    Raises SettingsError if the port or the data directory cannot be used, or what traces need; StoreUnavailable if
-    there is no store, StartFailed if a replica does not start.
+    Raises SettingsError if the port, the data directory or tracing cannot be used; StoreUnavailable if there is no
+    store, StartFailed if a replica does not start.
     """
     require_tracing(settings)
     signals = _Signals()
@@ -94,7 +94,7 @@ def serve(settings: Settings, say: Say) -> None:
 
 
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
-    """What must exist before the first request does; the admin key if one was made just now."""
+    """Prepare the store for requests; return the admin key if one was just created."""
     async with open_services(settings) as services:
         has_secret = settings.secret is not None
         for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
@@ -102,14 +102,14 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
                 say(f"{finding.severity:9} {finding.sentence}")
         if first_start and not await services.workspaces.by_name():
             _, raw_key = await services.workspaces.create(DEFAULT)
-            # At once, because it is kept nowhere and the start may still fail.
+            # Printed at once, because it is stored nowhere and the start may still fail.
             say(f"admin key {raw_key} (shown this once)")
             return raw_key
     return None
 
 
 def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -> None:
-    """Where it serves, and what to type next; the commands work as they are pasted into a terminal in this folder."""
+    """Say where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
@@ -122,7 +122,7 @@ def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -
 
 
 def console_command(data_dir: str | None, search_path: str | None = None) -> str:
-    """How to call the console from another terminal in this folder: `remit` where that finds it, else its path.
+    """The console's command for another terminal in this folder: `remit` if that is on PATH, else its path.
 
     data_dir: where the store is, if a console without settings would look elsewhere.
     """
@@ -154,7 +154,7 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
 
 
 def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
-    """Nobody listens on the port; a service that is just stopping is waited for. Raises OSError."""
+    """Wait until nobody listens on the port, as a service may just be stopping. Raises OSError."""
     deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
         try:
@@ -181,7 +181,7 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
-    """A replica is ready; whatever keeps it waiting is said. Raises StartFailed if a child ends instead."""
+    """Wait until a replica is ready, saying what it waits for. Raises StartFailed if a child ends instead."""
     said = None
     while (obstacle := _obstacle(settings)) is not None:
         if dead := children.dead():
@@ -193,7 +193,7 @@ def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: C
 
 
 def _obstacle(settings: Settings) -> str | None:
-    """Why no replica is ready, in the words of /readyz; "" if none answers; None if one is."""
+    """Why no replica is ready, in the words of /readyz; "" if none answers; None if one is ready."""
     connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
     try:
         connection.request("GET", "/readyz")

@@ -1,4 +1,4 @@
-"""Traces, where they are asked for; where they are not, nothing that makes them is imported."""
+"""Tracing, if it is switched on; otherwise nothing of OpenTelemetry is imported."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from app.settings import Settings, SettingsError
 
 
 def require_tracing(settings: Settings) -> None:
-    """Raises SettingsError if traces are asked for and what makes them is not installed."""
+    """Raises SettingsError if tracing is switched on but OpenTelemetry is not installed."""
     if settings.tracing:
         _spans()
 

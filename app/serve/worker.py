@@ -1,7 +1,7 @@
-"""One replica: a process that serves a socket it was handed.
+"""One replica: a process that serves a socket passed to it.
 
 Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
-of the shared memory of the metrics, how many rows that has, and which one is ours.
+of the metrics' shared memory, the number of rows in that, and this worker's row.
 """
 
 import asyncio
@@ -27,19 +27,20 @@ from app.serve.tracing import traced
 from app.settings import Settings
 
 SWITCH_SECONDS = 0.0005
-"""A thread that computes lets go of the interpreter after so long if the loop wants it; Python's own 5 ms are waited
-for each time that the loop wakes up, several times a decision."""
+"""The interpreter's switch interval: a computing thread yields after this long if the loop wants to run; with Python's
+own 5 ms, the loop would wait that long at each wake-up, several times per decision.
+"""
 
 
 class Worker(uvicorn.Server):
-    """A server whose start-up heap no garbage collection walks through again: that took 30 to 40 ms a time."""
+    """A server whose start-up heap is excluded from garbage collection, which took 30 to 40 ms a time."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_stop = on_stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Every request that was accepted has been answered; those that go on for ever were told to end."""
+        """Answer every accepted request; open-ended answers were told to end."""
         self._on_stop()
         came = [each for listener in sockets or [] for each in last_to_come(listener)]
         for server in self.servers:
@@ -50,7 +51,7 @@ class Worker(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _let_in(self, connections: list[socket.socket]) -> None:
-        """They are served like those that the loop itself accepted."""
+        """Serve these connections like those that the loop itself accepted."""
         loop = asyncio.get_running_loop()
 
         def protocol() -> asyncio.BaseProtocol:
