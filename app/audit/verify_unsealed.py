@@ -82,7 +82,7 @@ class Digest:
         self._wanted = wanted
 
     def take(self, sequence: int, line: bytes) -> None:
-        """Add the next line, with its line feed. Raises Broken if it is the checkpoint's newest and any has changed."""
+        """Add the next line, with its line feed. Raises Broken if the checkpoint ends here and an entry differs."""
         if self._sequence < sequence <= self.newest:
             self._digest.update(line)
             if sequence == self.newest and self._digest.hexdigest() != self._wanted:

@@ -89,7 +89,7 @@ class AgentCache(Generic[Compiled]):
         return entry
 
     def agent(self, workspace_id: str, called: str) -> Agent | None:
-        """The agent that has this id or alias, as this replica has it."""
+        """The agent with this id or alias, as cached by this replica."""
         entry = self.recall(workspace_id, called)
         return None if entry is None else entry.agent
 

@@ -144,7 +144,7 @@ def _judge_all(
     minute: int,
     levels: Levels,
 ) -> dict[Likeness, ToolAccess]:
-    """What becomes of calls of the tools of each likeness."""
+    """The result of calls of the tools of each likeness."""
     if not held.compiled.active:
         reason = held.compiled.refusal.outcome.reason
         return dict.fromkeys(alike, _access(ToolStatus.DENIED, reason, [], parameters=False, is_exact=True))

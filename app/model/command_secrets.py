@@ -1,4 +1,4 @@
-"""Secrets that a command is handed by a short option, which says nothing by itself: `curl -u ann:…`, `mysql -p…`."""
+"""Secrets passed to a command by a short option, whose name does not show it: `curl -u ann:…`, `mysql -p…`."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -50,7 +50,7 @@ class _Said:
 
 
 def possible_parameters(tiers: Sequence[Sequence[Reach]], guardrails: Sequence[Reach]) -> SchemaPart:
-    """What the parameters of a call must be that is not denied."""
+    """The schema of the parameters of a call that is not denied."""
     by_tier = [together(_denying(tier)) for tier in tiers]
     possible = either([part for part in by_tier if part.schema is not False])
     is_certain = len(tiers) == 1 and not can_be_silent([each.ever for each in tiers[0]])

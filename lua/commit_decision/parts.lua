@@ -15,7 +15,7 @@ end
 --@ wait
 local live_wait, keep_live
 if arg_before.limits or arg_before.marks or arg_before.shadow then
-  -- How long until one more of `most` may be live in the sorted set KEYS[place]: 0 = it may, or it is.
+  -- How long until the sorted set KEYS[place], of at most `most` live members, has room for it; 0 = now, or it is in.
   live_wait = function(place, name, most)
     local until_us = call('ZSCORE', KEYS[place], name)
     if until_us and tonumber(until_us) > quota_us then return 0 end

@@ -14,7 +14,7 @@ def put_catalog(tools: list[Any], *, prune: bool = False) -> Call[Any]:
 
 
 def list_catalog(limit: int | None = None, offset: int | None = None) -> Call[list[Any]]:
-    """Every tool that is known of, by name."""
+    """Every known tool, by name."""
     query = given(limit=limit, offset=offset)
     return Call("GET", "/v1/catalog", listed(as_it_is), query=query, repeatable=True)
 

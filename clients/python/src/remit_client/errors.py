@@ -90,7 +90,7 @@ class Unavailable(RemitError):
 
 
 class Interrupted(Unavailable):
-    """The event loop or the client was closed under the question: no outage, so `on_unavailable` does not apply."""
+    """The event loop or the client was closed during the call. This is no outage: `on_unavailable` does not apply."""
 
 
 class MalformedAnswer(RemitError):

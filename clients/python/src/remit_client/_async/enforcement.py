@@ -67,7 +67,7 @@ class AsyncEnforcer:
         return decision
 
     async def report(self, decision: Decision, status: str) -> None:
-        """The log knows what became of the call, if that is wanted; a failure of this is logged and changes nothing."""
+        """Report the outcome of the call, if that is switched on; a failure to report is logged and changes nothing."""
         if not (self.reports_outcome and decision.id):
             return
         try:

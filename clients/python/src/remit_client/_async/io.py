@@ -40,7 +40,7 @@ class ClientOfEachLoop:
             self._clients[loop] = client
 
     def pop(self) -> HttpClient | None:
-        """This loop's client, which it has no longer."""
+        """Remove and return this loop's client."""
         loop = _loop()
         if loop is None:
             client, self._elsewhere = self._elsewhere, None
