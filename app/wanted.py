@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Unwanted(Exception):
-    """Nobody waits for the result any more; there is none."""
+    """Nobody waits for the result any more, so the work was abandoned."""
 
 
 class _Here(threading.local):

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 --[[
-note_finding: webhooks can be told that the log is not what was sealed; once, however often the same is found in a row.
+note_finding: record, for webhooks, that the log is not what was sealed; once, however often the same finding recurs.
 
 KEYS[1]       notices         stream; events of which neither the log nor the trail tells
 

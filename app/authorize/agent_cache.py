@@ -132,7 +132,7 @@ class AgentCache(Generic[Compiled]):
         return entry
 
     def _grow(self, key: _Key, entry: CachedAgent[Compiled], more: int) -> None:
-        """The entry counts for `more` bytes than before; others leave if there is no room."""
+        """Add `more` bytes to the size of the entry; evict others if there is no room."""
         if self._entries.get(key) is not entry:
             return
         entry.size += more

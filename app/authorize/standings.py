@@ -1,4 +1,4 @@
-"""How full the limits are that count for a call, and what its session was allowed: read, and nothing taken."""
+"""Reads how full a call's limits are and what its session was allowed, without taking anything."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar

@@ -19,7 +19,7 @@ class Sessions:
         self._timeline = timeline
         self.latest: _Latest = {}
         self.anywhere: dict[str, int] = {}
-        """When a mark was perhaps left in a session that nobody can name."""
+        """When a mark may have been left in an unknown session."""
         self.live: dict[tuple[str, str], dict[str, int]] = {}
         self.in_doubt: set[str] = set()
 
