@@ -1,0 +1,70 @@
+"""What does a change of the policies for every agent cost the store, however many agents there are?"""
+
+from msgspec.structs import replace
+
+from app.model.policies import PolicyKind
+from app.replica import Services
+from bench.harness.bench import Bench
+from bench.harness.population import HOT_RULES, make_place, populate, rules_of
+from bench.harness.processes import Store
+from bench.harness.table import Goal, Row, Sample, Table
+
+FEW, MANY = 1, 10_000
+CHANGES = 50
+MOST_MS = 5.0
+_GUARDS = [{"type": "tool_denylist", "tools": [f"shell.{number}"]} for number in range(20)]
+
+
+def measure(bench: Bench) -> Table:
+    """The same edits of one guardrail, with one agent in the workspace and with as many as it may have."""
+    rows = [Row(label=_label(agents)) for agents in (FEW, MANY)]
+    with bench.running_store("guardrail") as store:
+        workspaces = [_workspace(store, agents) for agents in (FEW, MANY)]
+        for _ in range(bench.rounds):
+            for row, workspace_id in zip(rows, workspaces, strict=True):
+                row.samples.append(_edit(store, workspace_id))
+    table = Table(
+        name="shared_guardrail",
+        question="what does it cost the store to change a guardrail that every agent is under?",
+        command=bench.command,
+        columns={"store CPU ms": ".3f"},
+        rows=rows,
+        baseline=_label(FEW),
+        compared="store CPU ms",
+        left_out=[f"A round changes a guardrail of {len(_GUARDS) + 1} rules {CHANGES} times, without the HTTP API."],
+    )
+    most = table.row(_label(MANY)).median("store CPU ms")
+    goal = Goal(wanted=f"store time of a change with {MANY:,} agents, ms", bound=MOST_MS, at_least=False, measured=most)
+    return replace(table, goals=[goal])
+
+
+def _label(agents: int) -> str:
+    return f"{agents:,} agent{'s' if agents > 1 else ''} under it"
+
+
+def _workspace(store: Store, agents: int) -> str:
+    """A workspace with so many agents, and one guardrail for all of them."""
+    place = make_place(store.url, f"{agents} agents", [])
+
+    async def fill(services: Services) -> None:
+        for number in range(1, agents):
+            await services.agents.create(place.workspace_id, f"agent {number}", None)
+        rules = rules_of([*_GUARDS, HOT_RULES[0]])
+        await services.policies.create(place.workspace_id, None, name="guard", rules=rules, kind=PolicyKind.GUARDRAIL)
+
+    populate(store.url, fill)
+    return place.workspace_id
+
+
+def _edit(store: Store, workspace_id: str) -> Sample:
+    """The store's time for one change, with what the replica reads before it."""
+
+    async def edit(services: Services) -> Sample:
+        (policy,) = await services.policies.list_page(workspace_id)
+        spent_us = store.cpu_us()
+        for number in range(CHANGES):
+            rules = policy.rules if number % 2 else policy.rules[:-1]
+            await services.policies.update(workspace_id, policy.id, rules=rules)
+        return {"store CPU ms": (store.cpu_us() - spent_us) / 1000 / CHANGES}
+
+    return populate(store.url, edit)
