@@ -1,29 +1,29 @@
 #!lua flags=allow-oom
 --[[
-advance_outbox: what has become of one event stands in the same step in which the cursor passes it.
+advance_outbox: move a webhook's cursor past one event and record the event's delivery, in one step.
 
-KEYS[1]       webhook         hash; the webhook's record: gone = deleted
+KEYS[1]       webhook         hash; the webhook's record; missing = deleted
 KEYS[2]       outbox          hash; the cursors log, trail and notices; delivered, lost, last_error
-KEYS[3]       waiting         sorted set; events that are tried again, by the ms at which they are
-KEYS[4]       parked          sorted set; events that were given up, by the ms at which they were
-KEYS[5]       unsent          hash; of both kinds: event id -> its body; `<event id> tries` -> `<attempts> <since_ms> <error>`
+KEYS[3]       waiting         sorted set; events to be retried; score = ms at which
+KEYS[4]       parked          sorted set; events that were given up; score = ms at which
+KEYS[5]       unsent          hash; for both: event id -> its body; `<event id> tries` -> `<attempts> <since_ms> <error>`
 
-ARGV[1]       source          cursor that moves: log, trail, notices; "" = none, the event is one that waits
+ARGV[1]       source          the cursor to move: log, trail, notices; "" = none, the event was waiting
 ARGV[2]       from            where the cursor is
 ARGV[3]       to              where it goes
-ARGV[4]       event_id        "" = there is no event for the webhook up to there
+ARGV[4]       event_id        "" = there is no event for this webhook up to there
 ARGV[5]       outcome         delivered, waits, parked; "" = none
-ARGV[6]       at_ms           waits: when it is tried again; parked: now
+ARGV[6]       at_ms           waits: when to retry it; parked: now
 ARGV[7]       body            waits, parked: of the event
 ARGV[8]       tries           waits, parked: `<attempts> <since_ms> <error>`
 ARGV[9]       error           of the attempt; "" = none
-ARGV[10]      parked_max      events that may be parked; past it the oldest is lost
+ARGV[10]      parked_max      how many events may be parked; beyond that, the oldest is lost
 
 RETURNS       {status}
-  done        as it says above
-  stale       the webhook is gone, or the cursor is elsewhere: another sender has passed; nothing written
+  done        the event's delivery is recorded, and the cursor has moved
+  stale       the webhook is gone, or another sender has moved the cursor; nothing written
 WRITES        outbox, waiting, parked, unsent
-TIME          O(log N), N events that wait
+TIME          O(log N), N waiting and parked events
 HOLDS         I16 no event is lost unseen
 ]]
 assert(#KEYS == 5 and #ARGV == 10, 'ARITY')
@@ -34,7 +34,7 @@ local at_ms, body, tries, failure, parked_max = ARGV[6], ARGV[7], ARGV[8], ARGV[
 
 if call('HEXISTS', webhook, 'version') == 0 then return {'stale'} end
 if source ~= '' and call('HGET', outbox, source) ~= from then return {'stale'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('HLEN', outbox)
 call('ZCARD', waiting)
 call('HLEN', unsent)

@@ -2,15 +2,15 @@
 --[[
 check_key: say whether the caller's key is valid now, and note that it was used.
 
-KEYS[1]       caller_key      hash; the key's record: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 
-ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 
 RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name}
-  valid       the scopes granted and the agents it is bound to, both comma-separated; agents "" = bound to none;
-              session_from "" = the context says what session a call belongs to; expires_ms "" = never; the key's name
-  revoked     no such record; the others are ""
-  expired     the key's time has passed; the others are ""
+  valid       the key's scopes and the agents it is bound to, both comma-separated; agents "" = not bound;
+              session_from "" = the request's context names the session; expires_ms "" = never; the key's name
+  revoked     there is no such record; all but time_us is ""
+  expired     the key has expired; all but time_us is ""
 WRITES        last use of a valid key, at most once a second
 TIME          O(1)
 HOLDS         I7 a revoked key gets no decision

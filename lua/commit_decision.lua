@@ -1,59 +1,60 @@
 #!lua
 --[[
-commit_decision: close a plan: take its quotas or none of them, append the audit entry, answer.
+commit_decision: turn a plan into a decision: take all of its quotas or none, append the audit entry, return the answer.
 
-One script, because all that it decides is decided in one step. As it stands it is what a plain call runs: rate limits of
-one bucket, nobody to ask, no Idempotency-Key. What other calls need are the parts in lua/commit_decision/, one file each:
-their sections stand in place of the line `--@ <section>` here, in the order of PARTS, and the script with all of them is
-commit_with_parts. A new part: a file, its name in PARTS, and what adds it to a call in app/authorize/commit.py.
+It is one script, so that nothing can change between its checks and its writes. As it stands it serves plain calls: rate
+limits with one bucket each, no approval, no Idempotency-Key. What other calls need is in parts, one file each in
+lua/commit_decision/. A part's sections replace the lines `--@ <section>` below, in the order of PARTS; the script with
+all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
+app/authorize/commit.py.
 
 PARTS         parts groups first_answers interval limits sequences marks refunds approvals breakers shadow explained
 
-KEYS[1]       caller_key      hash; the key's record: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
-KEYS[3]       commits         hash; what the last commit left: sequence, time_us, skew_us, and the `backlog` field; and the
-                              version tokens of the workspace's policies and of each group's
+KEYS[3]       commits         hash; state of the last commit: sequence, time_us, skew_us and the `backlog` field; also the
+                              version tokens of the workspace's and of each group's policies
 KEYS[4]       audit_stream    stream; id = <sequence>-0
-KEYS[4+i]     quota           list; times of admitted calls (us, quota time), newest first
+KEYS[4+i]     quota           list; times of admitted calls (us of quota time), newest first
 
-ARGV[1]       arrived_us      store time at which the request arrived, as the replica estimates it
-ARGV[2]       waited_us       how long the request has been with the replica, by the replica's own clock. In tests a space
-                              and the store's time come after it, us since the epoch, in place of the server's clock
+ARGV[1]       arrived_us      store time at which the request arrived, estimated by the replica
+ARGV[2]       waited_us       time since the request arrived, by the replica's own clock. Tests add a space and the store
+                              time, us since the epoch, which is then used in place of the server's clock
 ARGV[3]       decision_id     echoed in the reply
 ARGV[4]       action          of the entry
 ARGV[5]       parameters      of the entry: JSON, passed through as bytes
 ARGV[6]       context         of the entry: JSON that the caller vouches for; "" = none
 ARGV[7]       reason          a sentence
 ARGV[8]       tool_name       of the entry
-ARGV[9]       versions        that the plan was made from: the agent's version token, a space, and the one of the policies
-                              for every agent; none = there are none
-ARGV[10]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` with the sequence
-                              up to which there is room for certain
-ARGV[11]      patience_us     how long the replica waits for the reply: no answer takes longer from here
+ARGV[9]       versions        that the plan was made from: the agent's version token, a space, and the token of the
+                              policies for every agent, which is empty if there are none
+ARGV[10]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` that holds the
+                              last sequence number for which there is certainly room
+ARGV[11]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
 ARGV[12]      agent_id        of the entry
 ARGV[13]      key_id          of the entry
 ARGV[14]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[15]      policy          id, with a space and its version after it if that is known; "" = none
-ARGV[16]      rule            "<index> <type>", "" = none
-ARGV[11+6i]   newest_spared   quota i: calls in the window less one: the place of the one that must have left it
-ARGV[12+6i]   window_us       quota i: us
-ARGV[13+6i]   full_result     outcome if quota i is the first that is full
+ARGV[15]      policy          its id, and, if known, a space and its version; "" = none
+ARGV[16]      rule            "<index> <type>"; "" = none
+ARGV[11+6i]   newest_spared   quota i: maximum less one: quota i is full while the call at this index is in the window
+ARGV[12+6i]   window_us       quota i: length of the window
+ARGV[13+6i]   full_result     outcome if quota i is the first full one
 ARGV[14+6i]   full_policy
 ARGV[15+6i]   full_rule
 ARGV[16+6i]   full_reason
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
-  committed   the entry is in the log; full = first quota without room, 0 = none; retry_us until every full quota has room
-              again, 0 = none is full, or the result is the same with room
+  committed   the entry is in the log; full = number of the first full quota, 0 = none; retry_us = time until all full
+              quotas have room again, 0 = none is full, or room would not change the result
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
-  stale       the agent is gone, or a version token is another; nothing written
+  stale       the agent is gone, or a version token has changed; nothing written
   backlog     the stream holds as many entries as it may; nothing written
-WRITES        entry, commits; if allowed the call in every quota; last use of the key once a second
-TIME          O(Q log N), Q quotas of N live entries; O(1) each while the number of calls in a window stays as it is and
-              few entries expire
-HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call not allowed costs
-              nothing, I7 a revoked key gets no decision, I8 an acknowledged change binds
+WRITES        entry, commits; if allowed, the call in every quota; the key's last use, once a second
+TIME          O(Q log N), Q quotas of N live entries; O(1) for each quota while its maximum stays the same and few
+              entries expire
+HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
+              I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
 local call = redis.call
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -63,7 +64,7 @@ local tool_name, versions, backlog, patience_us = ARGV[8], ARGV[9], ARGV[10], AR
 local agent_id, key_id, result, policy, rule = ARGV[12], ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 local waited_at = ARGV[2]
 local last_key, last_arg = #KEYS, #ARGV
---@ names: its keys and arguments, which come last
+--@ names: the part's keys and arguments, which come after the quotas'
 local quotas = last_key - 4
 assert(quotas >= 0 and last_arg == 16 + 6 * quotas, 'ARITY')
 
@@ -89,8 +90,8 @@ elseif key[2] and time_ms >= tonumber(key[2]) then
 elseif not version or version .. ' ' .. (last[4] or '') ~= versions then
   refusal = 'stale'
 end
---@ refuse: sets `refusal` where there is none, if the plan cannot be committed
--- The stream grows by one with each sequence number, so its room at one is known for as many to come.
+--@ refuse: sets `refusal`, unless it is set, if the plan cannot be committed
+-- The stream grows by one entry per sequence number: measured once, its room also tells up to which number it lasts.
 local has_room_until
 if not refusal and sequence > tonumber(last[5] or 0) then
   local room = tonumber(string.match(backlog, '%d+')) - call('XLEN', audit_stream)
@@ -99,22 +100,22 @@ if not refusal and sequence > tonumber(last[5] or 0) then
 end
 if refusal then return {refusal, decision_id, time_text, 0, 0, 0, ''} end
 
--- Quota time never runs backwards: when the server's clock steps back, quota time goes on from where it was.
--- Otherwise a full quota would stay full until the clock had made up for the step (decision 0003).
+-- Quota time never runs backwards: when the server's clock steps back, quota time continues from where it was.
+-- Otherwise a full quota would stay full until the clock had caught up (decision 0003).
 local skew_us = tonumber(last[3] or 0)
 local behind_us = (last[2] or 0) - time_us
 if behind_us > 0 then skew_us = skew_us + behind_us end
 local quota_us = time_us + skew_us
 
--- own: what a part knows of quota i: `wait` until it has room as far as the part can say, and whether it
--- `counts_calls`, in a list like any other's that has `life_ms`.
+-- owns[i]: what a part says about quota i: `wait`, the time until the part sees room in it; `counts_calls`, true if
+-- its list holds call times, as a plain quota's does; `life_ms`, how long that list is kept.
 local full, retry_us, owns = 0, 0, nil
---@ wait: looks into quotas that are no list of calls, or not only
+--@ wait: sets `owns` for quotas that are more than a list of call times, or something else
 for i = 1, quotas do
   local at, own = 11 + 6 * i, owns and owns[i]
   local wait = own and own.wait or 0
   if not own or own.counts_calls then
-    -- With LLEN in place of this element, lowering the number of calls would admit too many.
+    -- This element and not LLEN: after the maximum is lowered, LLEN would admit too many calls.
     local oldest = call('LINDEX', KEYS[4 + i], ARGV[at])
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
     if oldest then wait = math.max(wait, oldest + ARGV[at + 1] - quota_us) end
@@ -122,24 +123,24 @@ for i = 1, quotas do
   if wait > 0 then
     if full == 0 then full = i end
     if wait > retry_us then retry_us = wait end
-    --@ full: takes note that quota i is full
+    --@ full: notes that quota i is full
   end
 end
 
 if full > 0 then
   local at, otherwise = 13 + 6 * full, result
   result, policy, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  -- Where the answer would be the same with room in every quota, waiting changes nothing.
+  -- If the result would be the same with room in every quota, waiting changes nothing.
   if result == otherwise then retry_us = 0 end
 end
 local approval_text = ''
---@ judge: may change the outcome, or return what refuses it; looks at every key that it will write
--- The clock may have stepped since the replica last heard of it: what the replica measured bounds the latency.
+--@ judge: may change the outcome or return a refusal; reads every key that the part will write
+-- The clock may have stepped since the replica last read it, so the replica's own measurements bound the latency.
 local latency_us = time_us - arrived_us
 if latency_us < waited_us or latency_us > waited_us + patience_us then latency_us = waited_us end
 local latency_text, sequence_text = string.format('%.0f', latency_us), string.format('%.0f', sequence)
 
--- Fields that only some entries have; app/audit/entry_format.py knows them.
+-- Fields that only some entries have, as app/audit/entry_format.py lists them.
 local policy_id, versioned_at, extras = policy, string.find(policy, ' ', 1, true), nil
 if versioned_at then
   policy_id = string.sub(policy, 1, versioned_at - 1)
@@ -150,7 +151,7 @@ else
 end
 local takes = result == 'allowed'
 --@ entry: adds to `extras`
--- First among the writes, because scripts do not roll back: if this fails, nothing has happened.
+-- The first write, because scripts do not roll back: if this one fails, nothing has changed.
 call('XADD', audit_stream, sequence_text .. '-0',
   'id', decision_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id,
   'action', action, 'toolName', tool_name, 'parameters', parameters, 'result', result,
@@ -167,19 +168,19 @@ if takes then
     local quota, own = KEYS[4 + i], owns and owns[i]
     if not own or own.counts_calls then
       local length = call('LPUSH', quota, quota_text)
-      -- Only times that have left the window go, two for each call, and never by count: more calls may be let in later.
+      -- Drop only times that have left the window, two per call; never by count, because the maximum may be raised later.
       if length % 8 == 0 then
         for _ = 1, 16 do
           if tonumber(call('LINDEX', quota, -1)) > quota_us - ARGV[12 + 6 * i] then break end
           call('RPOP', quota)
         end
       end
-      -- In a century: a clock that runs ahead for a moment would take a quota that still counts (decision 0003).
+      -- A century: with a short life, a clock that runs ahead for a moment would drop a quota that still counts (0003).
       call('PEXPIRE', quota, own and own.life_ms or '3153600000000')
     end
   end
 end
---@ write: what the part leaves
+--@ write: the part's own writes
 local since_ms = time_ms - (key[3] or 0)
 if since_ms >= 1000 or since_ms < 0 then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)

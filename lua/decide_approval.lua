@@ -1,54 +1,54 @@
 #!lua flags=allow-oom
 --[[
-decide_approval: a person approves, denies or cancels what is pending; the log says so in the same step.
+decide_approval: a person approves, denies or cancels a pending approval; the log records it in the same step.
 
-KEYS[1]       caller_key      hash; the record of the key that decides: gone = revoked
+KEYS[1]       caller_key      hash; record of the API key that decides; missing = revoked
 KEYS[2]       approval        hash; the approval's record
-KEYS[3]       commits         hash; its field sequence is the newest entry's
+KEYS[3]       commits         hash; `sequence` is that of the log's newest entry
 KEYS[4]       audit_stream    stream; id = <sequence>-0
-KEYS[5]       open            sorted set; approvals that can still be decided or used, by the ms at which that ends
-KEYS[6]       agent_open      the same of the approval's agent
-KEYS[7]       approval_call   string; id of the approval that a call has now
-KEYS[8]       events          stream; what became of approvals, for those who wait
-KEYS[9]       agent           hash; the record of the approval's agent
-KEYS[10]      asker           hash; the record of the key that asked: gone = revoked
-KEYS[10+i]    policy          hash; the record of a policy of which a rule asked
+KEYS[5]       open            sorted set; approvals that can still be decided or used; score = ms at which that ends
+KEYS[6]       agent_open      the same for the approval's agent
+KEYS[7]       approval_call   string; id of the call's current approval
+KEYS[8]       events          stream; changes of approvals, for clients that wait for them
+KEYS[9]       agent           hash; record of the approval's agent
+KEYS[10]      asker           hash; record of the API key that asked; missing = revoked
+KEYS[10+i]    policy          hash; record of a policy with a rule that asked
 
-ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
 ARGV[3]       approval_id     of the record
-ARGV[4]       key_id          of the key that decides
+ARGV[4]       key_id          id of the API key that decides
 ARGV[5]       verdict         approved, denied, cancelled
 ARGV[6]       note            JSON string
-ARGV[7]       said            what the reason in the log ends with: the note as text, or ""
+ARGV[7]       said            end of the reason in the log: the note as text, or ""
 ARGV[8]       expected        version that the person has seen; "" = any
-ARGV[9]       uses            how often it may be used, at most; "" = as often as the rules let it
-ARGV[10]      valid_ms        how long it may be used, at most; "" = as long as the rules let it
-ARGV[11]      keep_ms         how long the record stays once nothing can become of it any more
-ARGV[12]      backlog_max     entries the stream may hold unsealed
-ARGV[13]      agent_id        of the approval, like all that follow: never changed since it was asked for
+ARGV[9]       uses            maximum number of uses that this person grants; "" = the rules' maximum
+ARGV[10]      valid_ms        maximum time for use that this person grants; "" = the rules' maximum
+ARGV[11]      keep_ms         how long the record stays after the approval has ended
+ARGV[12]      backlog_max     entries that the stream may hold unsealed
+ARGV[13]      agent_id        of the approval. This and what follows have not changed since it was asked for
 ARGV[14]      tool_name
-ARGV[15]      asked_by        the key that asked
+ARGV[15]      asked_by        id of the API key that asked
 ARGV[16]      required        how many people must approve
-ARGV[17]      max_uses        for how many calls, if nobody grants fewer
-ARGV[18]      most_valid_ms   how long a yes can be used, if nobody grants less
-ARGV[19]      policy_id       of which a rule asked
+ARGV[17]      max_uses        for how many calls, unless a person grants fewer
+ARGV[18]      most_valid_ms   how long it can be used once approved, unless a person grants less
+ARGV[19]      policy_id       of the policy whose rule asked
 ARGV[20]      rule            that asked, "<index> <type>"
 
 RETURNS       {status, state, version}
-  done        the verdict is in the log; state is the approval's, pending while more people must approve
+  done        the verdict is in the log; state is that of the approval: pending while more people must approve
   revoked     the key that decides is gone or has expired; nothing written
   missing     there is no such approval; nothing written
-  stale       its version is another than `expected`; nothing written
-  decided     it is not pending any more; nothing written
+  stale       its version is not `expected`; nothing written
+  decided     it is no longer pending; nothing written
   expired     nobody decided in time; nothing written
   ended       since it was asked for, the agent was not active or was deleted, a policy that asked was deleted, or the
               key that asked was revoked; nothing written
   own         the key that decides is the one that asked, or was made by it; nothing written
   not_own     only the key that asked may cancel; nothing written
-  twice       the key has approved it already; nothing written
-  backlog     the stream is at backlog_max; nothing written
-WRITES        entry, commits, approval, open, agent_open, events; approval_call where nothing can become of it
+  twice       this key has already approved it; nothing written
+  backlog     the stream holds backlog_max entries; nothing written
+WRITES        entry, commits, approval, open, agent_open, events; approval_call if the approval has ended
 TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
@@ -98,7 +98,7 @@ end
 local approvers = held[4] or ''
 if string.find(approvers, ' ' .. key_id, 1, true) then return refuse('twice') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
--- Scripts do not roll back: keys of another type must be errors before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('ZCARD', open)
 call('ZCARD', agent_open)
 call('XLEN', events)
@@ -115,7 +115,7 @@ local function set(name, value)
 end
 state = verdict
 if verdict == 'approved' then
-  -- What one person has granted, the next can only narrow.
+  -- The next person can only narrow what the one before has granted.
   local uses_left = math.min(tonumber(held[5] or max_uses), uses or math.huge)
   local granted_ms = math.min(tonumber(held[6] or most_valid_ms), valid_ms or math.huge)
   set('uses_left', uses_left)

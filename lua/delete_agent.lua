@@ -2,33 +2,33 @@
 --[[
 delete_agent: remove an agent with its policies and quotas; its audit entries stay.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set of the workspace's agents
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
 KEYS[7]       aliases         hash; alias → id of the agent that has it
-KEYS[8]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
-                              version token of what every agent is held against
-KEYS[9]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
+KEYS[8]       commits         hash; holds the sequence of the log's newest entry, and in `workspace` the version
+                              token of what applies to every agent
+KEYS[9]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many policies name it
 KEYS[9+i]     record          record, versions, divergence or quota of one of its policies
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       before          for the trail: JSON of the agent
 ARGV[3]       expected        version token at which the policies and quotas were listed
 ARGV[4]       id              agent id
-ARGV[5]       reason          for the trail: why it is deleted; "" = nobody says
-ARGV[6]       old_marks       fields of `marks` that its policies name, a line feed between two
-ARGV[7]       version_token   the workspace's, if a mark was the last of its kind
+ARGV[5]       reason          for the trail: why it is deleted; "" = not given
+ARGV[6]       old_marks       fields of `marks` that its policies name, separated by line feeds
+ARGV[7]       version_token   the workspace's new one, set if no policy names one of these marks any more
 ARGV[6+2i]    policy_id       policy i of the agent
 ARGV[7+2i]    policy_before   for the trail: JSON of policy i
 
 RETURNS       {status}
-  done        nothing of the agent is left but its audit entries and the trail of its changes
-  revoked     the key that asks is gone; nothing written
+  done        only the agent's audit entries and the trail of its changes remain
+  revoked     the caller's key is gone; nothing written
   stale       the agent is not at `expected` (changed or gone); nothing written
-WRITES        everything named but commits
+WRITES        every key named; of commits only `workspace`
 TIME          O(P log N), P policies of the agent, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 ]]
@@ -42,7 +42,7 @@ local old_marks, version_token = ARGV[6], ARGV[7]
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if redis.call('HGET', agent, 'version') ~= expected then return {'stale'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', agents)
 redis.call('ZCARD', policies)
 local alias = redis.call('HGET', agent, 'alias')

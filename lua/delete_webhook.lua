@@ -1,27 +1,27 @@
 #!lua flags=allow-oom
 --[[
-delete_webhook: remove a webhook with everything that waits for it.
+delete_webhook: remove a webhook with all its undelivered events.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       webhook         hash; the webhook's record
 KEYS[4]       webhooks        sorted set of the workspace's webhooks
-KEYS[5]       outbox          hash; how far its events are sent
-KEYS[6]       waiting         sorted set; events that are tried again
+KEYS[5]       outbox          hash; its cursors: how far its events are sent
+KEYS[6]       waiting         sorted set; events to be retried
 KEYS[7]       parked          sorted set; events that were given up
-KEYS[8]       unsent          hash; both kinds of events
+KEYS[8]       unsent          hash; the bodies and attempts of both
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       before          for the trail: JSON of the webhook, without its secrets
 ARGV[3]       expected        version that the caller read
 ARGV[4]       id              webhook id
 
 RETURNS       {status}
-  done        nothing of the webhook is left
-  revoked     the key that asks is gone; nothing written
+  done        the webhook and its events are gone
+  revoked     the caller's key is gone; nothing written
   stale       the webhook is not at `expected` (changed or gone); nothing written
-WRITES        everything named
-TIME          O(N), N events that wait
+WRITES        every key named
+TIME          O(N), N undelivered events
 HOLDS         I13 no change without its entry in the trail
 ]]
 assert(#KEYS == 8 and #ARGV == 4, 'ARITY')
@@ -32,7 +32,7 @@ local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if redis.call('HGET', webhook, 'version') ~= expected then return {'stale'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', webhooks)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 --[[
-drop_segment: remove the oldest segment with its index; the floor says what it was.
+drop_segment: remove the oldest segment with its index; the floor records where the log now begins.
 
 KEYS[1]       audit_head      hash; the chain's newest link, and the floor
 KEYS[2]       audit_segment   hash; the segment
@@ -10,16 +10,16 @@ KEYS[4+i]     index           sorted set that names the segment
 
 ARGV[1]       number          of the segment
 ARGV[2]       sha256          of the segment
-ARGV[3]       next_sequence   one above its last
-ARGV[4]       floor_ms        no entry dropped so far is newer
+ARGV[3]       next_sequence   one above its last sequence number
+ARGV[4]       floor_ms        the newest timestamp among dropped entries
 ARGV[5]       unarchived      "1" = drop it even if no archive has it
-ARGV[6]       ended_part      the part of which it is the last segment, "" = none
+ARGV[6]       ended_part      the part whose last segment it is; "" = none
 ARGV[6+i]     member          of index i
 
 RETURNS       {status, number}
-  dropped     the segment is gone; the floor is the one after it
-  kept        it is not the oldest, not the one meant, the head's own, or not archived; nothing written
-WRITES        everything named
+  dropped     the segment is gone; the log begins with the next one
+  kept        it is not the oldest, has another sha256, is the head, or is not archived; nothing written
+WRITES        every key named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]

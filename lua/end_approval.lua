@@ -1,32 +1,32 @@
 #!lua flags=allow-oom
 --[[
-end_approval: nothing can become of an approval any more: its time has passed, or what it rests on is gone.
+end_approval: end an approval whose time has passed, or whose agent, policy or API key is gone.
 
 KEYS[1]       approval        hash; the approval's record
-KEYS[2]       commits         hash; its field sequence is the newest entry's
+KEYS[2]       commits         hash; `sequence` is that of the log's newest entry
 KEYS[3]       audit_stream    stream; id = <sequence>-0
-KEYS[4]       open            sorted set; approvals that can still be decided or used, by the ms at which that ends
-KEYS[5]       agent_open      the same of the approval's agent
-KEYS[6]       approval_call   string; id of the approval that a call has now
-KEYS[7]       events          stream; what became of approvals, for those who wait
+KEYS[4]       open            sorted set; approvals that can still be decided or used; score = ms at which that ends
+KEYS[5]       agent_open      the same for the approval's agent
+KEYS[6]       approval_call   string; id of the call's current approval
+KEYS[7]       events          stream; changes of approvals, for clients that wait for them
 
-ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
 ARGV[3]       approval_id     of the record
-ARGV[4]       ending          expired: only if its time has passed; cancelled: whatever the time
+ARGV[4]       ending          expired: only if its time has passed; cancelled: at any time
 ARGV[5]       reason          of the entry
 ARGV[6]       keep_ms         how long the record stays
-ARGV[7]       backlog_max     entries the stream may hold unsealed
-ARGV[8]       agent_id        of the approval, like all that follow: never changed since it was asked for
+ARGV[7]       backlog_max     entries that the stream may hold unsealed
+ARGV[8]       agent_id        of the approval. This and what follows have not changed since it was asked for
 ARGV[9]       tool_name
-ARGV[10]      asked_by        the key that asked
-ARGV[11]      policy_id       of which a rule asked
+ARGV[10]      asked_by        id of the API key that asked
+ARGV[11]      policy_id       of the policy whose rule asked
 ARGV[12]      rule            that asked, "<index> <type>"
 
 RETURNS       {status}
-  done        the approval has ended so, and the log says it
-  kept        it had ended before, or its time has not passed; nothing written
-  backlog     the stream is at backlog_max; nothing written
+  done        the approval has ended, and the log has the entry
+  kept        it had already ended, or its time has not passed; no entry written
+  backlog     the stream holds backlog_max entries; nothing written
 WRITES        entry, commits, approval, open, agent_open, approval_call, events
 TIME          O(log N), N open approvals
 HOLDS         I2 no decision without its entry, I14 an approval is of one call, used as often as it says
@@ -53,7 +53,7 @@ end
 local ends_ms = tonumber(state == 'pending' and held[3] or held[4])
 if ending == 'expired' and time_ms < ends_ms then return {'kept'} end
 if call('XLEN', audit_stream) >= backlog_max then return {'backlog'} end
--- Scripts do not roll back: keys of another type must be errors before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('ZCARD', open)
 call('ZCARD', agent_open)
 call('XLEN', events)

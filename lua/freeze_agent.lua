@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
 --[[
-freeze_agent: for a second nobody changes the agent or its policies, so that who deletes it is not overtaken.
+freeze_agent: block changes of an agent and its policies for one second, so that its deletion is not overtaken.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 
 RETURNS       {status}
-  done        its changes answer `frozen` until the second has passed, and so does the creation of a policy
-  revoked     the key that asks is gone; nothing written
+  done        until the second has passed, changes of the agent and its policies are answered with `frozen`
+  revoked     the caller's key is gone; nothing written
   no_agent    the agent does not exist; nothing written
 WRITES        the agent's frozen_until_ms; its version token stays, so no plan becomes stale
 TIME          O(1)
-HOLDS         I8 an acknowledged change binds: this keeps others waiting and proves nothing, delete_agent still compares
+HOLDS         I8 an acknowledged change binds: the freeze only makes others wait; delete_agent still compares versions
 
-It ends by itself: who dies between this and the deletion keeps nobody from anything for long.
+The freeze ends by itself, so a replica that dies before the deletion blocks nobody for long.
 ]]
 assert(#KEYS == 2 and #ARGV == 1, 'ARITY')
 local caller_key, agent, actor_id = KEYS[1], KEYS[2], ARGV[1]

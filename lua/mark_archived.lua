@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
 --[[
-mark_archived: note up to which segment an archive holds the log.
+mark_archived: record up to which segment the log is archived.
 
 KEYS[1]       audit_head      hash; the chain's newest link
 KEYS[2]       audit_segment   hash; the last segment that was archived
 
 ARGV[1]       number          of the segment
-ARGV[2]       sha256          of it, as it was archived
+ARGV[2]       sha256          of the segment as it was archived
 
 RETURNS       {status}
-  noted       everything up to the segment is archived, now or before
-  other       the segment is another than the one that was archived; nothing written
-WRITES        the head's field archived, never backwards
+  noted       everything up to the segment is recorded as archived, now or before
+  other       the stored segment is not the one that was archived; nothing written
+WRITES        the head's field `archived`, which never decreases
 TIME          O(1)
 HOLDS         I9 nothing is dropped before it is archived
 ]]

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 --[[
-note_finding: record, for webhooks, that the log is not what was sealed; once, however often the same finding recurs.
+note_finding: tell webhooks that the log is not what was sealed; once, however often the same finding recurs.
 
-KEYS[1]       notices         stream; events of which neither the log nor the trail tells
+KEYS[1]       notices         stream; events that are neither in the log nor in the trail
 
 ARGV[1]       finding         JSON, passed through as bytes
-ARGV[2]       kept            notices that are kept, about
+ARGV[2]       kept            about how many notices are kept
 
 RETURNS       {status}
-  noted       it stands among the notices
-  known       it is the newest already; nothing written
+  noted       it is the newest notice now
+  known       it was the newest notice already; nothing written
 WRITES        notices
 TIME          O(1)
 HOLDS         I16 no event is lost unseen

@@ -1,19 +1,19 @@
 #!lua
 --[[
-probe_commit: whether this user may run what a decision runs; nothing is written.
+probe_commit: find out whether the store's user may run the commands of a decision; nothing is written.
 
-KEYS[1]       workspaces      hash; on it every command below is an error or reads
+KEYS[1]       workspaces      hash; every command below only reads it or fails on it
 
 RETURNS       {status, command}
-  ready       every one may be run, as far as can be seen; command is ""
-  refused     the store's access rules keep this one from the user
+  ready       no command was refused; command is ""
+  refused     the store's access rules forbid the user this command
 WRITES        nothing
 TIME          O(1)
 HOLDS         I2 no decision without its entry
 ]]
 local workspaces = KEYS[1]
 assert(#KEYS == 1 and #ARGV == 0, 'ARITY')
--- Of another type or empty, a command below could write.
+-- On a key of another type, or on none, a command below could write.
 if redis.call('HLEN', workspaces) == 0 then return {'ready', ''} end
 redis.call('TIME')
 redis.call('HMGET', workspaces, '')
@@ -29,7 +29,7 @@ local tried = {
 }
 for command, reply in pairs(tried) do
   local reason = type(reply) == 'table' and reply.err or ''
-  -- Redis 7.0 says that the user "can't run this command", later ones NOPERM or "no permissions", Valkey the same.
+  -- Redis 7.0 says that the user "can't run this command"; later versions and Valkey say NOPERM or "no permissions".
   if string.find(reason, "can't run", 1, true) or string.find(string.lower(reason), 'perm', 1, true) then
     return {'refused', command}
   end

@@ -2,46 +2,46 @@
 --[[
 put_agent: create an agent, or replace the record of one that has not changed since it was read.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set; member = agent id, score = created_ms
-KEYS[5]       commits         hash; holds the sequence of the newest entry of the log
+KEYS[5]       commits         hash; holds the sequence of the log's newest entry
 KEYS[6]       aliases         hash; alias → id of the agent that has it
-KEYS[7]       holder          hash; the record of the agent that the alias led to when it was looked up, else `agent`
+KEYS[7]       holder          hash; record of the agent that had the alias when it was looked up; if none, `agent`
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
-ARGV[2]       before          for the trail: JSON of what changes, "" = create
-ARGV[3]       after           for the trail: JSON of what it becomes
-ARGV[4]       expected        revision the caller read; 0 = create
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
+ARGV[2]       before          for the trail: JSON of the fields that change; "" = create
+ARGV[3]       after           for the trail: JSON of those fields afterwards
+ARGV[4]       expected        revision that the caller read; 0 = create
 ARGV[5]       version         the new version token
 ARGV[6]       id              agent id
 ARGV[7]       agents_max      agents that the workspace may have
 ARGV[8]       active          1 or 0: whether the agent is active now
-ARGV[9]       alias           the alias it shall have; "" = none
-ARGV[10]      holder_id       the agent that the alias led to when it was looked up; "" = none
-ARGV[11]      reason          for the trail: why it is changed; "" = nobody says
+ARGV[9]       alias           its alias from now on; "" = none
+ARGV[10]      holder_id       the agent that had the alias when it was looked up; "" = none
+ARGV[11]      reason          for the trail: why it is changed; "" = not given
 ARGV[10+2i]   field           field i of the record
-ARGV[11+2i]   value           value i; every field is given but the alias, times, revision, version, counts and
+ARGV[11+2i]   value           value i. All fields are given, except alias, times, revision, version, counts and
                               approvals_ended
 
 RETURNS       {status, created_ms, updated_ms, revision}
   done        the record holds exactly the given fields, its alias, created_ms, updated_ms, revision and version,
-              and rate_limits and rules_bytes if it did; the revision counts the changes of the agent's own
-              fields, from 1. No approval is any good that was asked for before the agent was last not
-              active: approvals_ended is the newest entry's sequence at that time
+              and rate_limits and rules_bytes if it had them. The revision counts the changes of the agent's own
+              fields, from 1. approvals_ended is the log's newest sequence when the agent was last not active;
+              approvals asked for before that have ended
   taken       another agent has the alias; nothing written, numbers are 0
-  revoked     the key that asks is gone; nothing written, numbers are 0
-  stale       the record is not at `expected`, or the alias leads to another agent than `holder_id`; nothing
-              written, numbers are 0
+  revoked     the caller's key is gone; nothing written, numbers are 0
+  stale       the record is not at `expected`, or an agent other than `holder_id` has the alias; nothing written,
+              numbers are 0
   frozen      the agent is being deleted; nothing written, numbers are 0
   full        the workspace has agents_max agents; nothing written, numbers are 0
 WRITES        changes, agent, agents, aliases
 TIME          O(log N), N agents
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
-An agent has the alias that its record says. A release from before there were aliases leaves entries of `aliases` behind
-whose agents have none: such an entry keeps nobody from the alias.
+An agent's alias is the one in its record. A release that does not know aliases can leave entries in `aliases` whose
+agents have no such alias; these do not make an alias taken.
 ]]
 assert(#KEYS == 7 and #ARGV >= 11 and (#ARGV - 11) % 2 == 0, 'ARITY')
 local caller_key, changes, agent, agents, commits = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -57,14 +57,14 @@ local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', call
 if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
   'rules_bytes', 'approvals_ended', 'alias')
--- The revision and not the version token: that one moves with every edit of a policy, and whoever suspends an
--- agent must not have to wait for those. A record from before there were revisions is at 1.
+-- The revision and not the version token, which also changes with every edit of a policy: suspending an agent must
+-- not fail because of those. A record that an older release wrote without a revision is at 1.
 local held_revision = held[1] and tonumber(held[4] or 1) or 0
 if held_revision ~= expected then return {'stale', 0, 0, 0} end
--- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+-- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
 local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local agents_held = redis.call('ZCARD', agents)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end

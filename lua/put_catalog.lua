@@ -1,32 +1,32 @@
 #!lua
 --[[
-put_catalog: change tools of the catalogue, all that are given or none.
+put_catalog: create, change and delete tools of the catalogue, all of those given or none.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       catalog         hash; version stands for the tools as they are together
+KEYS[3]       catalog         hash; `version` changes with every change of the tools
 KEYS[4]       catalog_tools   hash; a tool's name -> its record
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       kind            for the trail: created, updated, deleted
 ARGV[3]       resource_id     for the trail: the workspace's id
-ARGV[4]       before          for the trail: JSON of the tools that change, "" = there were none of them
-ARGV[5]       after           for the trail: JSON of what they become, "" = there are none of them
+ARGV[4]       before          for the trail: JSON of the tools that change; "" = none of them existed
+ARGV[5]       after           for the trail: JSON of these tools afterwards; "" = none of them exists
 ARGV[6]       expected        version that the caller read with the tools; "" = there were none
 ARGV[7]       version         the new one
-ARGV[8]       reason          for the trail: why they are changed; "" = nobody says
+ARGV[8]       reason          for the trail: why they are changed; "" = not given
 ARGV[7+2i]    name            of tool i
-ARGV[8+2i]    record          of tool i, JSON; "" = it goes
+ARGV[8+2i]    record          of tool i, JSON; "" = delete it
 
 RETURNS       {status}
-  done        the tools are as given, all others as they were, and the version is the new one if there are any
-  revoked     the key that asks is gone; nothing written
+  done        the tools are as given, all others unchanged; the version is the new one unless the catalogue is empty
+  revoked     the caller's key is gone; nothing written
   stale       the version is not `expected`; nothing written
 WRITES        changes, catalog, catalog_tools
 TIME          O(N), N tools that change, at most 2,000
 HOLDS         I13 no change without its entry in the trail
 
-The caller has counted tools and bytes at `expected`, so while that is the version they are as they were counted.
+The caller counted tools and bytes at version `expected`, so the counts are right while that is the version.
 ]]
 assert(#KEYS == 4 and #ARGV >= 10 and #ARGV % 2 == 0, 'ARITY')
 local caller_key, changes, catalog, catalog_tools = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -36,7 +36,7 @@ local expected, version, reason = ARGV[6], ARGV[7], ARGV[8]
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if (redis.call('HGET', catalog, 'version') or '') ~= expected then return {'stale'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('HLEN', catalog_tools)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,

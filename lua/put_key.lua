@@ -2,23 +2,23 @@
 --[[
 put_key: create an API key.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       key             hash; the new key's record
 KEYS[4]       keys            sorted set; member = key id, score = created_ms
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       after           for the trail: JSON of the key, without its digest
 ARGV[3]       id              key id
 ARGV[4]       created_ms      ms since the epoch
 ARGV[5]       keys_max        keys that the workspace may have
-ARGV[6]       reason          for the trail: why it is made; "" = nobody says
+ARGV[6]       reason          for the trail: why it is made; "" = not given
 ARGV[5+2i]    field           field i of the record
-ARGV[6+2i]    value           value i; every field but created_ms is given
+ARGV[6+2i]    value           value i; all fields but created_ms are given
 
 RETURNS       {status}
   done        the key exists
-  revoked     the key that asks is gone; nothing written
+  revoked     the caller's key is gone; nothing written
   exists      there is a key with this id; nothing written
   full        the workspace has keys_max keys; nothing written
 WRITES        changes, key, keys
@@ -33,7 +33,7 @@ local reason = ARGV[6]
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
 if redis.call('HEXISTS', key, 'created_ms') == 1 then return {'exists'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local keys_held = redis.call('ZCARD', keys)
 if keys_held >= keys_max then return {'full'} end
 

@@ -1,58 +1,58 @@
 #!lua
 --[[
-put_policies: create, change and delete policies of one owner at once, if none of its policies has changed since they
-were read.
+put_policies: create, change and delete policies of one owner in one step, if none of them has changed since they were
+read.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       owner           hash; whom they govern: an agent's, a group's or the workspace's record, which counts what
-                              is in its policies
+KEYS[3]       owner           hash; record of their owner (agent, group or workspace), which counts the rate limits and
+                              bytes of the owner's policies
 KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
-KEYS[5]       owner_policies  sorted set; member = policy id, score as put_policy has it
-KEYS[6]       policies        the same for all of the workspace's
-KEYS[7]       commits         hash; holds the sequence of the newest entry of the log, and in its field workspace the
-                              version token of what every agent is held against
-KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many of them do
-KEYS[8+i]     record          hash; record of policy i; after the last one, for each policy the list of its changes in
-                              the trail, and then buckets that no rule has any more (lists), and of
-                              what is deleted how often it diverged (hashes)
+KEYS[5]       owner_policies  sorted set; member = policy id, score as in put_policy
+KEYS[6]       policies        the same for all policies of the workspace
+KEYS[7]       commits         hash; holds the sequence of the log's newest entry, and in `workspace` the version
+                              token of what applies to every agent
+KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many policies name it
+KEYS[8+i]     record          hash; record of policy i. After these come, for each policy, the list of its changes in the
+                              trail; then the buckets that no rule has any more (lists) and the counts of divergences of
+                              deleted policies (hashes)
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       token_field     field of `tokens` that holds the owner's version token
 ARGV[3]       expected        version token that the caller read with the policies; "" = there was none
 ARGV[4]       version_token   the new one
-ARGV[5]       rate_limits     how many of the owner's rules are rate limits afterwards
-ARGV[6]       rules_bytes     how many bytes the owner's rules have afterwards
+ARGV[5]       rate_limits     how many rate limits the owner's rules have afterwards
+ARGV[6]       rules_bytes     how many bytes the owner's rules take afterwards
 ARGV[7]       policies_max    policies that the workspace may have
 ARGV[8]       policy_count    how many policies are created, changed or deleted
-ARGV[9]       reason          for the trail: why they are changed; "" = nobody says
+ARGV[9]       reason          for the trail: why they are changed; "" = not given
 ARGV[10]      versions_max    how many versions of a policy are kept
-ARGV[11]      new_marks       fields of `marks` that a policy names now and did not before, a line feed between two; once
+ARGV[11]      new_marks       fields of `marks` that a policy names now and did not before, separated by line feeds; once
                               for each policy
-ARGV[12]      old_marks       the same the other way round
+ARGV[12]      old_marks       fields of `marks` that a policy named before and does not now, in the same form
 ARGV[13]      marks_max       fields that `marks` may have
 ARGV[13+i]    part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
                               created_ms and updated_ms as they were read, 0 = new; how many parts follow; these are
                               fields and values of its record, without the two times
 
 RETURNS       {status, now_ms}
-  done        everything is as given, created_ms of what is new and updated_ms of what changed being now_ms, or one
-              more than updated_ms was if that is later
-  revoked     the key that asks is gone; nothing written, now_ms is 0
+  done        everything is as given; created_ms of new policies is now_ms, and updated_ms of changed ones is now_ms or
+              one more than before, whichever is later
+  revoked     the caller's key is gone; nothing written, now_ms is 0
   no_agent    the agent does not exist; nothing written, now_ms is 0
   stale       the version token is not `expected`; nothing written, now_ms is 0
   frozen      the agent is being deleted; nothing written, now_ms is 0
   full        the workspace would have more than policies_max policies; nothing written, now_ms is 0
   marks_full  there would be more marks than before, and more than marks_max; nothing written, now_ms is 0
-WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and
-              counts, marks; dropped buckets go; the workspace's version token if a mark is the first or the last of
-              its kind; of a group or a workspace without policies neither token nor counts are left, but for the
-              token of a workspace with marks
+WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and counts,
+              marks, dropped buckets; the workspace's version token if a mark is named for the first time or no longer.
+              A group or workspace whose last policy goes loses its token and counts; a workspace with marks keeps its
+              token
 TIME          O(P log N), P policies that change, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
-Every change of an owner's policies replaces its version token, so while that is `expected`, everything that was
-counted by the caller (bytes, rate limits, policies of the owner) is as it was counted.
+Every change of an owner's policies replaces its version token, so what the caller counted (bytes, rate limits and
+policies of the owner) is right while the token is `expected`.
 ]]
 assert(#KEYS >= 8 and #ARGV >= 13, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
@@ -71,10 +71,10 @@ if not actor_name then return {'revoked', 0} end
 local token_held = redis.call('HGET', tokens, token_field)
 if tokens == owner and not token_held then return {'no_agent', 0} end
 if (token_held or '') ~= expected then return {'stale', 0} end
--- While it is being deleted. A freeze that lies further away than any does is from before the clock stepped back.
+-- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
 local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - now_ms
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
 local more, at = 0, 14
@@ -86,7 +86,7 @@ for i = 1, policy_count do
   at = at + 7 + follow
 end
 if more > 0 and policies_held + more > policies_max then return {'full', 0} end
--- Which marks every agent's calls must leave changes with the first policy that names one, and with the last.
+-- The marks that every agent's calls must leave change when a first policy names one or a last one drops it.
 local delta, more_marks, binds_all = {}, 0, false
 for mark in string.gmatch(new_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) + 1 end
 for mark in string.gmatch(old_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) - 1 end
@@ -128,10 +128,10 @@ end
 for mark, change in pairs(delta) do
   if redis.call('HINCRBY', marks, mark, change) <= 0 then redis.call('HDEL', marks, mark) end
 end
--- No plan that was made before is good any more, whoever's it is.
+-- Every plan made before is now stale, whichever agent it is for.
 if binds_all then redis.call('HSET', commits, 'workspace', version_token) end
 if tokens ~= owner and owner_held + more == 0 and (token_field ~= 'workspace' or redis.call('EXISTS', marks) == 0) then
-  -- No token stands for no policies and no marks, whatever there was before.
+  -- Without policies and marks there is no token, whatever there was before.
   redis.call('HDEL', tokens, token_field)
   redis.call('HDEL', owner, 'rate_limits', 'rules_bytes')
 else

@@ -2,27 +2,27 @@
 --[[
 put_webhook: create a webhook, or replace one that has not changed since it was read.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       webhook         hash; the webhook's record
 KEYS[4]       webhooks        sorted set; member = webhook id, score = created_ms
-KEYS[5]       outbox          hash; how far its events are sent: log, trail, notices; and what has become of them
-KEYS[6]       commits         hash; its field sequence is the newest entry's
-KEYS[7]       notices         stream; events of which neither the log nor the trail tells
+KEYS[5]       outbox          hash; its cursors (log, trail, notices), and counts of its deliveries
+KEYS[6]       commits         hash; `sequence` is that of the log's newest entry
+KEYS[7]       notices         stream; events that are neither in the log nor in the trail
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
-ARGV[2]       before          for the trail: JSON of what changes, "" = create
-ARGV[3]       after           for the trail: JSON of what it becomes
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
+ARGV[2]       before          for the trail: JSON of the fields that change; "" = create
+ARGV[3]       after           for the trail: JSON of those fields afterwards
 ARGV[4]       expected        version that the caller read; 0 = create
 ARGV[5]       id              webhook id
 ARGV[6]       webhooks_max    webhooks that the workspace may have
-ARGV[7]       from_now        1 = it is told only of what happens from now on; 0 = it goes on where it is
+ARGV[7]       from_now        1 = it gets only events from now on; 0 = it continues where its cursors are
 ARGV[6+2i]    field           field i of the record
-ARGV[7+2i]    value           value i; every field is given but the times and the version
+ARGV[7+2i]    value           value i; all fields but the times and the version are given
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record holds exactly the given fields, created_ms, updated_ms and version
-  revoked     the key that asks is gone; nothing written, numbers are 0
+  revoked     the caller's key is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
   full        the workspace has webhooks_max webhooks; nothing written, numbers are 0
 WRITES        changes, webhook, webhooks, outbox if from_now
@@ -41,7 +41,7 @@ local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', call
 if not actor_name then return {'revoked', 0, 0, 0} end
 local held = redis.call('HMGET', webhook, 'version', 'created_ms', 'updated_ms')
 if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local webhooks_held = redis.call('ZCARD', webhooks)
 redis.call('HLEN', outbox)
 if expected == 0 and webhooks_held >= webhooks_max then return {'full', 0, 0, 0} end

@@ -1,22 +1,22 @@
 #!lua flags=allow-oom
 --[[
-quarantine_entries: keep what of the stream cannot be sealed as it is where a person can look at it.
+quarantine_entries: copy entries that cannot be sealed as they are to where a person can inspect them.
 
-KEYS[1]       audit_stream    stream; the entries that wait to be sealed
+KEYS[1]       audit_stream    stream; the entries that are not sealed yet
 KEYS[2]       audit_head      hash; the chain's newest link
 KEYS[3]       audit_poison    hash; entry id -> what was found, as JSON
 
-ARGV[1]       built_upon      sha256 of the head that the entries were judged by, or the workspace's genesis
-ARGV[2]       sequence        the head's
-ARGV[3]       foreign         how many entries, the first ones named here, leave the stream: no commit made them
+ARGV[1]       built_upon      sha256 of the head against which the entries were checked, or the workspace's genesis
+ARGV[2]       sequence        of that head
+ARGV[3]       foreign         how many of the entries, from the first on, leave the stream, because no commit made them
 ARGV[2+2i]    entry_id        of entry i
-ARGV[3+2i]    found           why it is set aside, and what it held
+ARGV[3+2i]    found           why it is quarantined, and its content
 
 RETURNS       {status}
-  kept        all are in audit_poison, as they were found first, and the foreign ones are gone from the stream
-  stale       the head is another: what was judged may be in the log meanwhile, or back from it; nothing written
+  kept        all are in audit_poison, as first found; the foreign ones are gone from the stream
+  stale       the head has changed, so the entries may have been sealed, or restored, since; nothing written
 WRITES        audit_poison, stream
-TIME          O(N), N entries of one segment at most
+TIME          O(N), N entries, at most those of one segment
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
 assert(#KEYS == 3 and #ARGV >= 3 and (#ARGV - 3) % 2 == 0, 'ARITY')

@@ -1,19 +1,19 @@
 #!lua flags=no-writes
 --[[
-read_frames: of some segments, only the zstd frames that are asked for.
+read_frames: return the requested zstd frames of some segments.
 
 KEYS[-1+2i]   segment         hash; a sealed segment
 KEYS[2i]      data            string; its entries
 
-ARGV[1]       bytes_max       a segment that begins beyond so many bytes is left for another call
-ARGV[1+i]     mask            frames of segment i, the sum of 2^j for every frame j; "" = all of them
+ARGV[1]       bytes_max       no further segment is read once the frames read so far have this many bytes
+ARGV[1+i]     mask            frames of segment i: the sum of 2^j for each frame j; "" = all
 
 RETURNS       {status, segments}
-  read        for each segment, from the first on as far as bytes_max lets it, a list: its frames, digests, previous and
-              sha256 as they are stored, then the place of a frame, from 0, that frame, and so on. An empty list where
-              the segment is gone; all frames of one without digests, for its sha256 is of them all
+  read        a list for each segment read: its frames, digests, previous and sha256 as stored, then for each frame its
+              index, from 0, and its bytes. An empty list if the segment is gone. If it has no digests, all its frames,
+              because its sha256 covers them all
 WRITES        nothing
-TIME          O(S + B), S segments, B bytes of what is read, at most bytes_max and one segment
+TIME          O(S + B), S segments, B bytes read, at most bytes_max and one segment
 HOLDS         I5 entries are immutable
 ]]
 assert(#KEYS % 2 == 0 and #ARGV == 1 + #KEYS / 2, 'ARITY')
@@ -28,7 +28,7 @@ for i = 1, #KEYS / 2 do
   local read, start, place = {frames, digests, previous, sha256}, 0, 0
   if not frames then read = {} end
   if digests == '' then mask = math.huge end
-  -- A range of a string, and not a field of the hash: Lua would be handed all of it, and that is ten times the work.
+  -- The data is a string of its own, not a field of the hash: Lua would get the whole field, at ten times the cost.
   for size in string.gmatch(frames or '', '%d+%p(%d+)') do
     if mask == 0 then break end
     size = tonumber(size)

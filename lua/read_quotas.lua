@@ -1,19 +1,19 @@
 #!lua flags=no-writes
 --[[
-read_quotas: how much of some rate limits and budgets is taken, and when that becomes less; nothing is taken.
+read_quotas: return how much of some rate limits and budgets is taken, and when that decreases; nothing is taken.
 
-KEYS[1]       commits         hash; what the last commit left: time_us, skew_us
-KEYS[1+i]     quota           list; as commit_decision keeps it
+KEYS[1]       commits         hash; state of the last commit: time_us, skew_us
+KEYS[1+i]     quota           list; in the format of commit_decision
 
 ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock
 ARGV[2i]      window_us       quota i: us
 ARGV[1+2i]    kind            quota i: calls, or budget
 
 RETURNS       {status, quota_us, levels}
-  read        the time that quotas count by; for each quota two texts: calls in the window, or millionths of a budget that are spent; and in how many
-              us the oldest of them leaves, 0 = there is none
+  read        quota_us = current quota time; levels = two strings for each quota: the calls in the window, or the
+              millionths spent of a budget; and the us until the oldest of them leaves the window, 0 = there is none
 WRITES        nothing
-TIME          O(Q log N) looks into lists, Q quotas of N entries
+TIME          O(Q log N) list reads, Q quotas of N entries
 HOLDS         I3 quotas all or nothing
 ]]
 assert(#KEYS >= 1 and #ARGV == 2 * #KEYS - 1, 'ARITY')

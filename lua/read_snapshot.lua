@@ -1,19 +1,19 @@
 #!lua flags=no-writes
 --[[
-read_snapshot: the replies of some reading commands, all of one moment.
+read_snapshot: run several reading commands at one moment.
 
-KEYS[i]       key             what command i reads
+KEYS[i]       key             the key that command i reads
 
 ARGV[-1+2i]   command         name of command i
-ARGV[2i]      words           how many words follow its key; they stand after all the pairs, in the order of commands
+ARGV[2i]      words           how many arguments follow its key; these come after all the pairs, in the order of commands
 
 RETURNS       {status, replies}
   read        one reply for each command
 WRITES        nothing
-TIME          O(R), R what the commands read
+TIME          O(R), R = what the commands read
 HOLDS         I8 an acknowledged change binds every later decision
 
-Not MULTI, which a store at its `maxmemory` refuses whatever is in it.
+MULTI would not do: a store at its `maxmemory` refuses it, whatever commands it holds.
 ]]
 assert(#ARGV >= 2 * #KEYS, 'ARITY')
 local replies, at = {}, 2 * #KEYS + 1

@@ -1,39 +1,39 @@
 #!lua
 --[[
-record_outcome: note once what became of an allowed call; what it took is given back if it was not executed.
+record_outcome: record, once, what became of an allowed call; if it was not executed, give back the quotas it took.
 
-KEYS[1]       caller_key      hash; the record of the key that reports: gone = revoked
-KEYS[2]       commits         hash; its field sequence is the newest entry's
+KEYS[1]       caller_key      hash; record of the API key that reports; missing = revoked
+KEYS[2]       commits         hash; `sequence` is that of the log's newest entry
 KEYS[3]       audit_stream    stream; id = <sequence>-0
-KEYS[4]       outcome         string; what was reported before: `<status> <entry_id> <ms> <given back>`
-KEYS[5]       taken           string; what the call took of refundable limits; gone = nothing, or given back
-KEYS[5+i]     quota           list; bucket i that it took from, as commit_decision writes it
+KEYS[4]       outcome         string; the earlier report: `<status> <entry_id> <ms> <given back>`
+KEYS[5]       taken           string; what the call took of refundable limits; missing = nothing, or given back already
+KEYS[5+i]     quota           list; bucket i that it took from, in the format of commit_decision
 
-ARGV[1]       now_us          store time, us since the epoch; "" = the server's clock (production)
+ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       entry_id        id of the entry in the log
 ARGV[3]       decision_id     of the decision that allowed the call
 ARGV[4]       status          executed, failed, not_executed
-ARGV[5]       decided_ms      when it was allowed
-ARGV[6]       report_ms       for how long after that it can be reported
-ARGV[7]       backlog_max     entries the stream may hold unsealed
-ARGV[8]       agent_id        of the entry, like the following; of the decision
-ARGV[9]       key_id          of the key that reports, which is the one that asked
+ARGV[5]       decided_ms      when the call was allowed
+ARGV[6]       report_ms       for how long after that its outcome can be reported
+ARGV[7]       backlog_max     entries that the stream may hold unsealed
+ARGV[8]       agent_id        of the entry, as in the decision's; the same holds for what follows
+ARGV[9]       key_id          id of the API key that reports, which is the one that asked
 ARGV[10]      tool_name
 ARGV[11]      policy_id       "" = none
 ARGV[12]      rule            "<index> <type>", "" = none
 ARGV[11+2i]   taken_us        quota i: when the call took it, quota time
-ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = a call of a rate limit; `~` before it =
-                              a shadow policy's, which given_back does not count
+ARGV[12+2i]   amount          quota i: millionths of a budget; "-" = one call of a rate limit; `~` before it = of a shadow
+                              policy, which given_back does not count
 
 RETURNS       {status, reported, entry_id, time_ms, given_back}
-  done        the report is in the log, and `given_back` limits count the call no more
-  repeated    this status was reported before; that report; nothing written
-  other       another status was reported before; that report; nothing written
-  late        it was allowed longer ago than report_ms; nothing written
+  done        the report is in the log, and `given_back` limits no longer count the call
+  repeated    the same status was reported before; returns the earlier report; nothing written
+  other       another status was reported before; returns the earlier report; nothing written
+  late        the call was allowed at least report_ms ago; nothing written
   revoked     the key is gone or has expired; nothing written
-  backlog     the stream is at backlog_max; nothing written
-WRITES        entry, commits, outcome; taken goes; of a rate limit the call's time, of a budget its amount out of all
-              totals that contain it
+  backlog     the stream holds backlog_max entries; nothing written
+WRITES        entry, commits, outcome; deletes taken; removes the call's time from its rate limits, and its amount from
+              all of a budget's totals that include it
 TIME          O(N), N live entries of a bucket, at most 10,000
 HOLDS         I2 no decision without its entry, I3 no window ever holds more than the maximum, I17 a call is given back
               once
@@ -63,7 +63,7 @@ end
 if time_ms - decided_ms >= report_ms then return refuse('late') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 
--- Everything that is to be written is found first: calls by their time, of budgets all totals since then.
+-- Find all that is to be written before writing: calls by their times, in budgets all totals from that time on.
 local gives_back = status == 'not_executed' and call('STRLEN', taken) > 0
 local calls, totals, given_back = {}, {}, 0
 if gives_back then
@@ -89,7 +89,7 @@ if gives_back then
         end
         first = first and #entries == CHUNK and first + CHUNK
       until not first
-      -- Without the entry itself the bucket is another than the one that the call took from.
+      -- Without the call's own entry, this is not the bucket that it took from.
       if found then
         for _, each in ipairs(changed) do totals[#totals + 1] = each end
       end
@@ -101,7 +101,8 @@ end
 local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 local said = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
 local reason = 'The call was ' .. said[status]
-if given_back > 0 then reason = reason .. '; so many limits count it no more = ' .. given_back end
+local unit = given_back == 1 and ' limit' or ' limits'
+if given_back > 0 then reason = reason .. '; no longer counted by ' .. given_back .. unit end
 call('XADD', audit_stream, sequence .. '-0',
   'id', entry_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id, 'action', 'outcome',
   'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule,

@@ -1,17 +1,17 @@
 #!lua
 --[[
-retry_events: what was parked, or waits for its next attempt, is tried again at once, and for another day.
+retry_events: parked or waiting events are tried again now, and if need be for another day.
 
-KEYS[1]       webhook         hash; the webhook's record: gone = deleted
-KEYS[2]       waiting         sorted set; events that are tried again, by the ms at which they are
+KEYS[1]       webhook         hash; the webhook's record; missing = deleted
+KEYS[2]       waiting         sorted set; events to be retried; score = ms at which
 KEYS[3]       parked          sorted set; events that were given up
-KEYS[4]       unsent          hash; of both kinds: event id -> its body; `<event id> tries` -> `<attempts> <since_ms> <error>`
+KEYS[4]       unsent          hash; for both: event id -> its body; `<event id> tries` -> `<attempts> <since_ms> <error>`
 
-ARGV[1]       event_id        "" = all that are parked
+ARGV[1]       event_id        of one event; "" = all parked ones
 ARGV[2]       now_ms          ms since the epoch
 
 RETURNS       {status, events}
-  done        so many events are tried again
+  done        events = how many are tried again
   missing     the webhook is gone, or has no such event; nothing written
 WRITES        waiting, parked, unsent
 TIME          O(N log N), N parked events, at most 1000
@@ -25,7 +25,7 @@ local event_id, now_ms = ARGV[1], ARGV[2]
 if call('HEXISTS', webhook, 'version') == 0 then return {'missing', 0} end
 local events = event_id ~= '' and {event_id} or call('ZRANGE', parked, 0, 999)
 if event_id ~= '' and call('HEXISTS', unsent, event_id) == 0 then return {'missing', 0} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('HLEN', unsent)
 call('ZCARD', parked)
 call('ZCARD', waiting)

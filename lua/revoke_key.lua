@@ -1,25 +1,25 @@
 #!lua flags=allow-oom
 --[[
-revoke_key: remove an API key, at once and for good.
+revoke_key: remove an API key, with immediate effect.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       key             hash; the record of the key to be revoked
+KEYS[3]       key             hash; record of the key to revoke
 KEYS[4]       keys            sorted set of the workspace's keys
-KEYS[#KEYS]   other_admin     hash; only with needs_other: a valid admin key that stays
+KEYS[#KEYS]   other_admin     hash; only with needs_other: record of a valid admin key that remains
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       before          for the trail: JSON of the key, without its digest
 ARGV[3]       expires_ms      of the key when `before` was read; "" = never
 ARGV[4]       id              key id
-ARGV[5]       needs_other     "1" = only while other_admin is a valid admin key; "" = whatever other keys there are
-ARGV[6]       reason          for the trail: why it is revoked; "" = nobody says
+ARGV[5]       needs_other     "1" = only if other_admin is a valid admin key; "" = no other key is needed
+ARGV[6]       reason          for the trail: why it is revoked; "" = not given
 
 RETURNS       {status}
   done        the key is gone
-  revoked     the key that asks is gone; nothing written
-  stale       the key is gone or its expiry is another; or other_admin is gone or has expired; nothing written
-WRITES        everything named but other_admin
+  revoked     the caller's key is gone; nothing written
+  stale       the key is gone, its expiry has changed, or other_admin is gone or has expired; nothing written
+WRITES        changes, key, keys
 TIME          O(log N), N keys
 HOLDS         I7 a revoked key gets no decision, I13 no change without its entry in the trail
 ]]
@@ -34,13 +34,13 @@ if not actor_name then return {'revoked'} end
 local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
 if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
 if needs_other then
-  -- Two admins who revoke each other at once: the second finds the first gone. Scopes never change.
+  -- If two admin keys revoke each other, the second finds the first gone. Scopes never change, so they are not checked.
   local other = redis.call('HMGET', other_admin, 'created_ms', 'expires_ms')
   local clock = redis.call('TIME')
   local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
   if not other[1] or (other[2] and now_ms >= tonumber(other[2])) then return {'stale'} end
 end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', keys)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',

@@ -1,33 +1,33 @@
 #!lua
 --[[
-rotate_key: create the successor of an API key and let the key itself expire, in one step.
+rotate_key: create the successor of an API key and set when the key itself expires, in one step.
 
-KEYS[1]       caller_key      hash; the record of the key that asks: gone = revoked
+KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       changes         stream; the trail of changes
-KEYS[3]       key             hash; the record of the key to be replaced
-KEYS[4]       successor       hash; the new key's record
+KEYS[3]       key             hash; record of the key to replace
+KEYS[4]       successor       hash; record of the new key
 KEYS[5]       keys            sorted set; member = key id, score = created_ms
 
-ARGV[1]       actor_id        id of the key that asks; "console" = none
-ARGV[2]       before          for the trail: JSON of what changes of the key
-ARGV[3]       after           for the trail: JSON of what it becomes
+ARGV[1]       actor_id        id of the caller's API key; "console" = none
+ARGV[2]       before          for the trail: JSON of the key's fields that change
+ARGV[3]       after           for the trail: JSON of those fields afterwards
 ARGV[4]       successor_after for the trail: JSON of the successor, without its digest
 ARGV[5]       expires_ms      of the key when it was read; "" = never
-ARGV[6]       until_ms        when the key is to expire, ms since the epoch
+ARGV[6]       until_ms        when the key expires from now on, ms since the epoch
 ARGV[7]       id              key id
 ARGV[8]       successor_id    the new key's id
 ARGV[9]       created_ms      of the successor, ms since the epoch
 ARGV[10]      keys_max        keys that the workspace may have
-ARGV[11]      reason          for the trail: why it is replaced; "" = nobody says
+ARGV[11]      reason          for the trail: why it is replaced; "" = not given
 ARGV[10+2i]   field           field i of the successor's record
-ARGV[11+2i]   value           value i; every field but created_ms is given
+ARGV[11+2i]   value           value i; all fields but created_ms are given
 
 RETURNS       {status}
   done        the successor exists, and the key expires at until_ms
-  revoked     the key that asks is gone; nothing written
-  stale       the key is gone or its expiry is another; nothing written
+  revoked     the caller's key is gone; nothing written
+  stale       the key is gone or its expiry has changed; nothing written
   full        the workspace has keys_max keys; nothing written
-WRITES        changes, the key's expiry and, at its first rotation, what that was ("" = never), successor, keys
+WRITES        changes, successor, keys, the key's expiry and, at its first rotation, its former expiry ("" = never)
 TIME          O(log N), N keys
 HOLDS         I10 no raw key at rest or in logs, I13 no change without its entry in the trail
 ]]
@@ -41,7 +41,7 @@ local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', call
 if not actor_name then return {'revoked'} end
 local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
 if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('HLEN', successor)
 local keys_held = redis.call('ZCARD', keys)
 if keys_held >= keys_max then return {'full'} end

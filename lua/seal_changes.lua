@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
 --[[
-seal_changes: the chain of the trail goes on over the changes that followed its newest link.
+seal_changes: add a link to the trail's chain, for the changes that followed its newest link.
 
 KEYS[1]       trail           stream; the changes, which stay there
-KEYS[2]       changes_chain   stream; a link for some changes each, id = <position>-0
+KEYS[2]       changes_chain   stream; each link covers some changes, id = <position>-0
 
-ARGV[1]       built_upon      sha256 of the link before, or the trail's genesis
-ARGV[2]       position_before how many changes the chain covers so far
+ARGV[1]       built_upon      sha256 of the previous link, or the trail's genesis
+ARGV[2]       position_before how many changes the chain covers without this link
 ARGV[3]       position        how many it covers with this link
 ARGV[4]       last_id         id of the last change that the link covers
 ARGV[5]       sha256          of built_upon (hex) followed by the changes as lines
 
 RETURNS       {status, position}
-  sealed      the link is the newest
-  stale       the newest link is another than the one built upon, or that change is gone; nothing written
+  sealed      this link is the newest
+  stale       the newest link is not the one built upon, or the last change is gone; nothing written
 WRITES        changes_chain
 TIME          O(1)
 HOLDS         I13 no change without its entry in the trail

@@ -4,12 +4,12 @@ seal_segment: move the oldest entries of the stream into a segment, with its ind
 
 KEYS[1]       audit_stream    stream; its oldest entries are the segment's
 KEYS[2]       audit_head      hash; the chain's newest link
-KEYS[3]       audit_segment   hash; the segment to be
+KEYS[3]       audit_segment   hash; the new segment
 KEYS[4]       audit_data      string; its entries
 KEYS[5]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
-KEYS[5+i]     index           sorted set; score = last_ms, member = segment and what it holds
+KEYS[5+i]     index           sorted set; score = last_ms, member = the segment and its entries of this index
 
-ARGV[1]       built_upon      sha256 of the segment before; the head's, or the workspace's genesis
+ARGV[1]       built_upon      sha256 of the previous segment, which is the head, or the workspace's genesis
 ARGV[2]       oldest_id       id of the stream's oldest entry when it was read
 ARGV[3]       number          of the segment, from 1
 ARGV[4]       first_sequence  of its entries; one above the head's sequence
@@ -24,14 +24,14 @@ ARGV[12]      data            the entries as JSON lines, compressed
 ARGV[13]      part            of the log that the segment belongs to
 ARGV[14]      span            the part's new value in audit_parts
 ARGV[15]      names           how many names the part's indexes hold, by dimension
-ARGV[16]      digests         of each frame as it is stored, by comma; readers check what they read by them
+ARGV[16]      digests         of each stored frame, comma-separated; readers verify frames with them
 ARGV[16+i]    member          of index i
 
 RETURNS       {status, number}
-  sealed      the segment, its index and the head are written, its entries are gone from the stream
-  stale       the head is another than the one built upon; nothing written
-  moved       the stream starts elsewhere; nothing written
-WRITES        segment, data, indexes, part, head; trims the stream of exactly what was sealed
+  sealed      the segment, its index and the head are written; its entries are gone from the stream
+  stale       the head is not the one built upon; nothing written
+  moved       the stream no longer starts with oldest_id; nothing written
+WRITES        segment, data, indexes, part, head; trims exactly the sealed entries from the stream
 TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
@@ -50,7 +50,7 @@ if tonumber(head[2] or 0) + 1 ~= tonumber(first_sequence) then return {'stale', 
 local oldest = redis.call('XRANGE', audit_stream, '-', '+', 'COUNT', 1)[1]
 if not oldest or oldest[1] ~= oldest_id then return {'moved', number} end
 
--- The stream is trimmed last: should the server die half-way through writing this down, the entries are there.
+-- The stream is trimmed last: if the server dies while it persists these writes, the entries are still there.
 redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequence,
   'last_sequence', last_sequence, 'first_ms', first_ms, 'last_ms', last_ms, 'count', count, 'codec', codec,
   'sha256', sha256, 'previous', built_upon, 'frames', frames, 'digests', digests)

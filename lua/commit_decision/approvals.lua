@@ -1,34 +1,35 @@
 --[[
-approvals: a person may be asked: the commit makes the call's approval, attaches to it, or uses it.
+approvals: the commit creates the approval that an escalated call asks for, attaches the call to it, or uses it.
 
-KEYS[p+1]     approval        hash; the approval that the call is about
-KEYS[p+2]     approval_call   string; id of the approval that this very call has now
+KEYS[p+1]     approval        hash; the approval to create, attach to or use
+KEYS[p+2]     approval_call   string; id of the current approval of calls like this one
 KEYS[p+3]     approvals       sorted set; every approval, by id
-KEYS[p+4]     open            sorted set; approvals that can still be decided or used, by the ms at which that ends
-KEYS[p+5]     agent_open      the same of this agent
-KEYS[p+6]     events          stream; what became of approvals, for those who wait
-KEYS[p+7]     asker           hash; the record of the key that asked for `approval`: gone = revoked
+KEYS[p+4]     open            sorted set; approvals that can still be decided or used; score = ms at which that ends
+KEYS[p+5]     agent_open      the same for this agent
+KEYS[p+6]     events          stream; changes of approvals, for clients that wait for them
+KEYS[p+7]     asker           hash; record of the API key that asked for `approval`; missing = revoked
 
-ARGV[p+1]     step            ask = make an approval, attach = to the pending one, use = the approved one, probe = say
-                              `escalates` and write nothing
+ARGV[p+1]     step            ask = create an approval, attach = join the pending one, use = use the approved one, probe =
+                              return `escalates` and write nothing
 ARGV[p+2]     approval_id     of `approval`
-ARGV[p+3]     held_id         what approval_call was when the replica read it; "" = nothing
-ARGV[p+4]     held_version    version of `approval` when the replica read it; of one that is made there is none
-ARGV[p+5]     expected_full   numbers of the full quotas that the step counts with, a space after each
-ARGV[p+6]     lasts_ms        ask: how long it can be decided
-ARGV[p+7]     asked           ask: JSON of what never changes of an approval (the call, and what is asked of people), and of
-                              what its fields are as long as the record has none of their names
-ARGV[p+8]     agent_max       ask: approvals that an agent may have open
-ARGV[p+9]     workspace_max   ask: approvals that the workspace may have open
+ARGV[p+3]     held_id         value of approval_call when the replica read it; "" = missing
+ARGV[p+4]     held_version    version of `approval` when the replica read it; not used by ask
+ARGV[p+5]     expected_full   numbers of the quotas that the step expects to be full, each followed by a space
+ARGV[p+6]     lasts_ms        ask: how long the approval can be decided
+ARGV[p+7]     asked           ask: JSON of what never changes in an approval (the call, and what people are asked), and of
+                              the initial values of its other fields, which hold until the record has such a field
+ARGV[p+8]     agent_max       ask: how many approvals an agent may have open
+ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open
 
 RETURNS
-  escalates   a person must be asked, and the step does not fit that; nothing written, approval = numbers of the full
-              quotas, a space after each
-  overtaken   the call's approval is not as the replica read it; nothing written
-  ended       since the call's approval was asked for, the agent was not active or the key that asked was revoked;
-              nothing written
-              Of the others, approval = "", or "<what became of it> <when that ends, ms>": asked, attached, used, refused
-WRITES        approval and the sets that it stands in
+  escalates   a person must be asked, and the step did not expect that; nothing written, approval = numbers of the full
+              quotas, each followed by a space
+  overtaken   the call's approval has changed since the replica read it; nothing written
+  ended       since the approval was asked for, the agent was not active or the API key that asked was revoked; nothing
+              written
+              With any other status, approval = "" or "<step taken> <ms at which its effect ends>", the step being asked,
+              attached, used or refused
+WRITES        approval and the sets that list it
 HOLDS         I14 an approval is of one call, used as often as it says
 ]]
 --@ names
@@ -58,13 +59,13 @@ if step and result ~= 'denied' and step ~= 'probe' then
     held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence', 'decisions',
       'requests', 'uses_left')
     overtaken = overtaken or (held[1] or '1') ~= held_version
-    -- Who suspends an agent or revokes a key leaves no old yes behind, nor a question that could become one.
+    -- Suspending the agent or revoking the key ends its approvals, both the approved and the pending.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
     if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until) then
       return {'ended', decision_id, time_text, 0, 0, 0, ''}
     end
   end
-  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  -- Scripts do not roll back: a key of the wrong type must fail before the first write.
   local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
   call('XLEN', events)
   call('ZCARD', approvals)
@@ -98,7 +99,7 @@ if became == 'asked' then
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)
   call('ZADD', agent_open, ends_ms, approval_id)
-  -- It is trimmed by what becomes of them: no more are pending than the workspace may have open.
+  -- Not trimmed here, but when approvals change: no more are pending than the workspace may have open.
   call('XADD', events, '*', 'id', approval_id, 'status', 'pending')
 elseif has_approval then
   local changed = {}

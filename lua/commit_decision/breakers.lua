@@ -1,20 +1,20 @@
 --[[
-breakers: a denied call counts in the denial breakers of its agent, and the denial that fills one may suspend the agent.
+breakers: a denied call counts in its agent's denial breakers, and a denial that trips one may suspend the agent.
 
-One that escalates may stand among the quotas, where it is full like a limit; nothing is taken from it there.
+A breaker that escalates is also listed as a quota: once tripped it is full, and no call is taken from it.
 
 KEYS[p+1]     changes         stream; the trail of changes
-KEYS[p+1+i]   denials         list; of each breaker, times of the agent's denied calls (us, quota time), newest first
+KEYS[p+1+i]   denials         list; breaker i: times of the agent's denied calls (us of quota time), newest first
 
-ARGV[p+1]     before          for the trail: JSON of what changes in an agent that is suspended, with `%.0f` for its revision
-ARGV[p+2]     after           the same of what it becomes
-ARGV[p+3]     breakers        for each two lines, a line feed after either: `<most> <window_us> <acts> <policy>`: how many of
-                              them in so many us fill it; `suspend`, or the number of the quota that it is, 0 = of none;
-                              the id of its policy. Then the reason, a sentence
+ARGV[p+1]     before          for the trail: JSON of the agent's fields that a suspension changes, `%.0f` for its revision
+ARGV[p+2]     after           the same fields afterwards
+ARGV[p+3]     breakers        two lines for each, either followed by a line feed: `<most> <window_us> <acts> <policy>` and
+                              the reason, a sentence. `most` denials within `window_us` trip it; acts = `suspend`, or the
+                              number of its quota, 0 = it has none; policy = the id of its policy
 
 RETURNS       approval        ends in `tripped` if the denial suspends the agent
 WRITES        if denied, denials; if that suspends the agent, its record and changes
-TIME          O(1) a breaker
+TIME          O(1) per breaker
 HOLDS         I8 an acknowledged change binds, I13 no change without its entry in the trail, I18 a breaker ends a storm
               exactly
 ]]
@@ -37,7 +37,7 @@ local trip
 if result ~= 'denied' then breakers = {} end
 for n, breaker in ipairs(breakers) do
   local denials = KEYS[key_before.breakers + 1 + n]
-  -- With this denial it is full if the one that stands so many places behind it is still in the window.
+  -- This denial trips it if the one `most - 1` places before it is still in the window.
   local has_one, oldest = call('LLEN', denials) > 0, nil
   if breaker.most == '1' then
     oldest = quota_us
@@ -47,7 +47,7 @@ for n, breaker in ipairs(breakers) do
   if breaker.suspends and not trip and oldest and oldest + breaker.window_us > quota_us then trip = breaker end
 end
 if trip then
-  -- Scripts do not roll back: a key of another type must be an error before the first write.
+  -- Scripts do not roll back: a key of the wrong type must fail before the first write.
   call('XLEN', KEYS[key_before.breakers + 1])
   local held = call('HMGET', agent, 'revision', 'updated_ms')
   trip.revision, trip.updated_ms = tonumber(held[1] or 1), math.max(time_ms, tonumber(held[2]) + 1)
@@ -61,7 +61,7 @@ end
 --@ write
 for n, breaker in ipairs(breakers) do
   local denials = KEYS[key_before.breakers + 1 + n]
-  -- As many as the largest breaker waits for: another maximum stays exact, and a storm does not grow the store.
+  -- Keep 1000, the largest maximum of a breaker: an edited maximum stays exact, and a storm cannot fill the store.
   if call('LPUSH', denials, quota_text) > 1000 then call('LTRIM', denials, 0, 999) end
   call('PEXPIRE', denials, string.format('%.0f', breaker.window_us / 1000 * 2 + 1000))
 end
@@ -71,7 +71,7 @@ if trip then
     'resourceType', 'agent', 'resourceId', agent_id,
     'before', string.format(before, trip.revision), 'after', string.format(after, trip.revision + 1),
     'sequence', sequence_text, 'reason', trip.why, 'policyId', trip.policy, 'decisionId', decision_id)
-  -- The decision's id is as random as a version token, and no other change has it.
+  -- The decision's id serves as the version token: it is as random, and unique to this change.
   call('HSET', agent, 'status', 'suspended', 'version', (string.gsub(decision_id, '-', '')),
     'revision', string.format('%.0f', trip.revision + 1), 'updated_ms', string.format('%.0f', trip.updated_ms),
     'approvals_ended', sequence_text, 'tripped', trip.policy .. ' ' .. decision_id)

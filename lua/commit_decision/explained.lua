@@ -1,8 +1,8 @@
 --[[
-explained: what would be committed is answered, and nothing is written.
+explained: return what would be committed, and write nothing.
 
 RETURNS
-  explained   the same as committed, for what would be; nothing written
+  explained   the elements are those that `committed` would have; nothing written
 ]]
 --@ judge
 if arg_before.explained then return {'explained', decision_id, time_text, 0, full, retry_us, approval_text} end

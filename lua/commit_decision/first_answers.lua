@@ -1,18 +1,18 @@
 --[[
-first_answers: a request with an Idempotency-Key that was used before is not decided again.
+first_answers: a request whose Idempotency-Key was used before is not decided again.
 
-KEYS[p+1]     answer_counts   hash; how many first answers the API key has, in each of the last four-hour slots: slot
+KEYS[p+1]     answer_counts   hash; how many first answers the API key got in each of the last four-hour slots: slot
                               modulo 8 -> `<slot> <count>`
 KEYS[p+2]     first_answer    hash; the answer that this Idempotency-Key got before
 
-ARGV[p+1]     body_digest     how many first answers the API key may have, and MACs of what is asked, the newest first, with
-                              a space between them
+ARGV[p+1]     body_digest     how many first answers the API key may have, then MACs of the request, newest first;
+                              separated by spaces
 
 RETURNS
-  repeated    first_answer holds the answer to the same question; nothing written
-  conflict    first_answer holds the answer to another question; nothing written
+  repeated    first_answer holds the answer to the same request; nothing written
+  conflict    first_answer holds the answer to a different request; nothing written
   crowded     the API key has as many first answers as it may have; nothing written
-  outdated    first_answer holds an answer from other version tokens than these; nothing written
+  outdated    first_answer was decided under other version tokens; nothing written
 WRITES        first_answer for 24 hours, answer_counts
 HOLDS         I8 an acknowledged change binds
 ]]
@@ -30,7 +30,7 @@ if first_answer and not refusal then
   if not first[1] then
     local answers = 0
     slot, answers_in_slot = math.floor(time_ms / 14400000), 0
-    -- Seven slots, of which the last has begun: all of a day, and up to four hours more.
+    -- Seven slots, the current one included: the last 24 hours, and up to four hours more.
     for _, held in ipairs(call('HMGET', answer_counts, '0', '1', '2', '3', '4', '5', '6', '7')) do
       local counted_slot, count = string.match(held or '', '^(%d+) (%d+)$')
       if counted_slot and slot - tonumber(counted_slot) < 7 then answers = answers + tonumber(count) end
@@ -40,7 +40,7 @@ if first_answer and not refusal then
   elseif not string.find(body_digest, first[1], 1, true) then
     refusal = 'conflict'
   elseif first[2] ~= version or first[3] ~= shared_version then
-    -- What was allowed then may be forbidden now: never a stale yes, and never a second call in a quota.
+    -- What was allowed then may be forbidden now, and deciding again would take the quotas twice: refuse.
     refusal = 'outdated'
   else
     refusal = 'repeated'

@@ -1,10 +1,10 @@
 --[[
-groups: an agent in groups that have policies is judged by those as they are.
+groups: a plan made from policies of the agent's groups is committed only while these are unchanged.
 
-ARGV[p+1]     group_versions  of each of the agent's groups the field of `commits` with its version token, and the token
-                              that the plan was made from, `-` = none; a space after each
+ARGV[p+1]     group_versions  for each of the agent's groups: the field of `commits` that holds its version token, and the
+                              token that the plan was made from, `-` = none; each followed by a space
 
-RETURNS       stale           also where a group's token is another
+RETURNS       stale           also if a group's token has changed
 HOLDS         I8 an acknowledged change binds
 ]]
 --@ names

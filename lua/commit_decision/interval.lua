@@ -1,11 +1,11 @@
 --[[
-interval: a plan that was read off the clock holds in a span of the store's time.
+interval: a plan that depends on the clock is committed only within the interval for which it was made.
 
-ARGV[p+1]     holds_from_us   the plan holds at store times in
-ARGV[p+2]     holds_until_us  [holds_from_us, holds_until_us)
+ARGV[p+1]     holds_from_us   store time from which the plan holds
+ARGV[p+2]     holds_until_us  store time at which it no longer does
 
 RETURNS
-  moved       store time is outside the interval; nothing written
+  moved       the store time is outside the interval; nothing written
 ]]
 --@ names
 local holds_from_us, holds_until_us

@@ -1,32 +1,33 @@
 --[[
-limits: quotas of which each value of something has a bucket, and budgets, of which a call takes an amount.
+limits: rate limits with a bucket for each value of a field, and budgets, from which a call takes an amount.
 
-The quota of a budget is a list of `<time> <spent>`, spent = all that was ever taken, in millionths and modulo 2^52, and
-last the newest entry that has left the window, or `0 0`. Its `newest_spared` is the budget, in millionths.
+A budget's quota is a list of `<time> <total>`, newest first. The total is all that was ever taken, in millionths, modulo
+2^52. Behind its live entries the list keeps the newest one that has left the window, or `0 0`. A budget's
+`newest_spared` is its maximum, in millionths.
 
-KEYS[p+i]     live            of each with a bucket, the rule's live buckets of this agent: sorted set; score = when a
-                              bucket's window is over
+KEYS[p+i]     live            sorted set; one for each quota with a bucket name: the agent's live buckets of that rule;
+                              score = when the bucket's window ends
 
-ARGV[p+1]     takes           for each `<quota> <amount> <bucket>;`: its number; millionths of a budget, none = one call; the
-                              bucket's name among the rule's live ones, none = the rule has only one
+ARGV[p+1]     takes           `<quota> <amount> <bucket>;` for each: its number; millionths of a budget, empty = one call;
+                              the bucket's name in `live`, empty = the rule has only one bucket
 
-RETURNS       full            negative = the rule of this quota has too many live buckets; retry_us 0 = one never has room
+RETURNS       full            negative = the rule of this quota has too many live buckets; retry_us 0 = room never comes
 WRITES        if allowed, quota and live
-TIME          O(log N) a quota
+TIME          O(log N) per quota
 HOLDS         I3 quotas all or nothing
 ]]
 --@ wait
 if arg_before.limits then
-  -- A budget's totals are compared modulo 2^52: its window never holds so much.
+  -- A budget's totals are compared modulo 2^52; no window ever holds that much.
   local TOTALS, LIVE_MAX = 4503599627370496, 10000
   local place = key_before.limits
 
-  -- Arithmetic reads digits, and places are texts: as numbers and through tonumber they cost the store twice as much.
+  -- Digits become numbers by arithmetic and indexes stay strings: tonumber and numeric indexes took twice the time.
   local function time_of(entry) return string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1) + 0 end
   local function total_of(entry) return string.sub(entry, string.find(entry, ' ', 1, true) + 1) + 0 end
 
-  -- The place of the first of entries 0 to `last_one` for which `holds`; it holds for the last one, and for all after
-  -- the first. From the old end, by steps that double: it is mostly there.
+  -- The first index from 0 to `last_one` whose entry `holds`, by binary search: once it holds, it holds for every later
+  -- index, and it holds at `last_one`. Searches from the old end in doubling steps, because the answer is usually there.
   local function first_that(quota, last_one, holds)
     local found, fails, step = last_one, -1, 1
     while found > 0 do
@@ -44,7 +45,7 @@ if arg_before.limits then
     return found
   end
 
-  -- How many entries are live, and the total of the one that left before them. Mostly the last three tell.
+  -- How many entries are live, and the total of the newest one that is not. Usually the last three entries suffice.
   local function live_entries(quota, length, left_us)
     if length == 1 then return 0, total_of(call('LINDEX', quota, '-1')) end
     local second = call('LINDEX', quota, '-2')
@@ -55,7 +56,7 @@ if arg_before.limits then
     return live, total_of(call('LINDEX', quota, live))
   end
 
-  -- How long until the amount fits into the budget: 0 = it does, math.huge = it never will. `own` learns what it takes.
+  -- Time until the amount fits into the budget: 0 = now, math.huge = never. Sets in `own` what the write needs.
   local function budget_wait(own, quota, max, window_us, amount)
     local length, newest, oldest, live = call('LLEN', quota), 0, 0, 0
     if length > 0 then
@@ -66,7 +67,7 @@ if arg_before.limits then
     if amount > max then return math.huge end
     local leaves
     if (newest - oldest) % TOTALS + amount > max then
-      -- The newest of the entries that must leave before there is room.
+      -- leaves: the newest of the entries that must leave the window before there is room.
       local function too_much(entry) return (newest - total_of(entry)) % TOTALS + amount > max end
       leaves = first_that(quota, live, too_much) - 1
     elseif amount > 0 and live >= LIVE_MAX then
@@ -82,7 +83,7 @@ if arg_before.limits then
     local own = {wait = 0, counts_calls = amount == '', window_us = ARGV[at + 1] + 0}
     if bucket ~= '' then
       place = place + 1
-      -- Of these there may be very many, so they go by the store's timer, with a window in hand.
+      -- There may be very many of these buckets, so they expire, after twice the window to be safe.
       own.live, own.bucket, own.life_ms = place, bucket, tostring(math.ceil(own.window_us / 1000) * 2 + 1000)
       own.wait = live_wait(place, bucket, LIVE_MAX)
       own.no_bucket = own.wait > 0
@@ -113,7 +114,7 @@ if arg_before.limits and takes then
       elseif own.spare > 1 then
         call('RPOP', quota, math.min(64, own.spare))
       end
-      -- Those of the rule's only bucket last for a century from the first, like any limit's.
+      -- The only bucket of a rule lasts a century from its first entry, as a plain rate limit does.
       if own.life_ms or own.length == 0 then call('PEXPIRE', quota, own.life_ms or '3153600000000') end
     end
   end

@@ -1,18 +1,18 @@
 --[[
-marks: an allowed call leaves in its session what sequence rules look back on.
+marks: an allowed call leaves marks in its session, which sequence rules look up later.
 
-KEYS[p+1]     session_marks   hash; mark -> when the session was allowed, by whichever agent, what it stands for (us, quota
-                              time)
-KEYS[p+2]     agent_marks     hash; the same of this agent alone
-KEYS[p+2+i]   live            for each of `leaves`, the sessions in which the agent has left it: sorted set; score = until
-                              when it counts
+KEYS[p+1]     session_marks   hash; mark -> when the session, by any agent, was last allowed a call that leaves it (us of
+                              quota time)
+KEYS[p+2]     agent_marks     hash; the same for this agent alone
+KEYS[p+2+i]   live            sorted set; one for each mark of `leaves`: the sessions in which the agent has left it;
+                              score = until when it counts
 
-ARGV[p+1]     leaves          `<session> <mark> <us> <us> …`: what the session is called in `live`; for how long the mark
-                              counts in session_marks and in agent_marks, 0 = it is not left there; `~` before a mark =
-                              where there is no room for it, the call is allowed without it
+ARGV[p+1]     leaves          `<session> <mark> <us> <us> …`: the session's name in `live`; then for each mark how long it
+                              counts in session_marks and in agent_marks, 0 = it is not left there. `~` before a mark =
+                              if there is no room for it, the call is allowed without it
 
 RETURNS       full            quotas + 1 = a mark counts in too many sessions of the agent
-WRITES        if allowed, all of them
+WRITES        if allowed, all of its keys
 HOLDS         I15 a session's past is what it was allowed
 ]]
 --@ names
@@ -22,7 +22,7 @@ if arg_before.marks then
   leaves = ARGV[arg_before.marks + 1]
 end
 --@ judge
--- A mark that there is no room for is a call that cannot be allowed: those that come after would not be held against it.
+-- A call whose mark has no room is denied: later calls could not be checked against it.
 local session, left
 if leaves and result == 'allowed' then
   local marks_text
@@ -35,7 +35,7 @@ if leaves and result == 'allowed' then
       has_room = wait == 0}
     if soft == '' then retry_us = math.max(retry_us, wait) end
   end
-  -- Scripts do not roll back: keys of another type must be errors before the first write.
+  -- Scripts do not roll back: a key of the wrong type must fail before the first write.
   call('HLEN', session_marks)
   call('HLEN', agent_marks)
   if retry_us > 0 then
@@ -46,7 +46,7 @@ end
 --@ write
 if session and result == 'allowed' then
   local shared_longest_us, own_longest_us = 0, 0
-  -- By the store's timer, with as long again in hand; what is there for longer stays for longer.
+  -- Expires after twice the time, to be safe; never shortens a longer life.
   local function keep(place, counts_us)
     local life_ms = math.ceil(counts_us / 1000) * 2 + 1000
     if counts_us > 0 and call('PTTL', KEYS[place]) < life_ms then

@@ -1,11 +1,11 @@
 --[[
-parts: where each part of this call has its keys and arguments, and what several parts use.
+parts: locate the keys and arguments of each part that this call has, and define functions that several parts share.
 
-ARGV[p+1]     parts           the last argument: for each part that the call has, from the last to the first, its name and
-                              how many keys and arguments it has, a space after each; they come after the quotas'
+ARGV[p+1]     parts           the last argument: for each part of the call, from last to first, its name and how many keys
+                              and arguments it has, each followed by a space; they come after the quotas'
 ]]
 --@ names
--- Of a part that the call has: what stands before its keys and arguments.
+-- The numbers of keys and arguments before a part's own; nil for parts that the call does not have.
 local key_before, arg_before = {}, {}
 last_arg = last_arg - 1
 for part, key_number, arg_number in string.gmatch(ARGV[#ARGV], '([%l_]+) (%d+) (%d+) ') do
@@ -15,7 +15,7 @@ end
 --@ wait
 local live_wait, keep_live
 if arg_before.limits or arg_before.marks or arg_before.shadow then
-  -- How long until the sorted set KEYS[place], of at most `most` live members, has room for it; 0 = now, or it is in.
+  -- Time until the sorted set KEYS[place], of at most `most` live members, has room for `name`; 0 = now, or it is in.
   live_wait = function(place, name, most)
     local until_us = call('ZSCORE', KEYS[place], name)
     if until_us and tonumber(until_us) > quota_us then return 0 end
@@ -24,7 +24,7 @@ if arg_before.limits or arg_before.marks or arg_before.shadow then
     return tonumber(call('ZRANGEBYSCORE', KEYS[place], after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]) - quota_us
   end
 
-  -- The sorted set holds the name until quota time is until_us; for each that is new, two of those that are over go.
+  -- Keeps `name` in the sorted set until quota time is until_us; each new member removes up to two expired ones.
   keep_live = function(place, name, until_us)
     if call('ZADD', KEYS[place], string.format('%.0f', until_us), name) == 0 then return end
     for _, over in ipairs(call('ZRANGEBYSCORE', KEYS[place], '-inf', string.format('%.0f', quota_us), 'LIMIT', 0, 2)) do
@@ -33,5 +33,5 @@ if arg_before.limits or arg_before.marks or arg_before.shadow then
   end
 end
 --@ judge
--- What never has room is not waited for.
+-- Where room never comes, there is no time to wait.
 if retry_us == math.huge then retry_us = 0 end

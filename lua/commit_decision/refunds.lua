@@ -1,10 +1,10 @@
 --[[
-refunds: what an allowed call takes of refundable quotas is noted, to be given back if it is reported as not executed.
+refunds: record what an allowed call takes from refundable quotas, so that it is given back if the call is not executed.
 
-KEYS[p+1]     taken           string; what the call took of those, a line each: time, amount (- = a call), key
+KEYS[p+1]     taken           string; a line for each of these quotas: time, amount (- = one call), key
 
-ARGV[p+1]     refundable      their numbers and amounts: `<quota> <amount>`, - = a call, a space after each; `~` before
-                              the amount = a shadow policy's, which no report counts
+ARGV[p+1]     refundable      `<quota> <amount>` for each, - = one call, followed by a space; `~` before the amount = of a
+                              shadow policy, which no report counts
 
 WRITES        if allowed, taken for 24 hours
 ]]
@@ -12,7 +12,7 @@ WRITES        if allowed, taken for 24 hours
 local taken = arg_before.refunds and KEYS[key_before.refunds + 1]
 local refundable = taken and ARGV[arg_before.refunds + 1]
 --@ judge
--- Scripts do not roll back: a key of another type must be an error before the first write.
+-- Scripts do not roll back: a key of the wrong type must fail before the first write.
 if taken then call('STRLEN', taken) end
 --@ write
 if taken and result == 'allowed' then

@@ -1,12 +1,12 @@
 --[[
-sequences: a rule that looks back on the session stands among the quotas and is full while it fails.
+sequences: a rule about the session's earlier calls is treated as a quota that is full while the rule fails.
 
-Its quota is no list but session_marks or agent_marks (of the part marks) of the session that it looks back on.
+This quota's key is not a list but session_marks or agent_marks (see the part marks) of the session.
 
-ARGV[p+1]     looks_back      for each `<quota> after <mark> …;` = full while one of the marks is there that is younger than
-                              window_us, or `<quota> before <mark> …;` = full while none is
+ARGV[p+1]     looks_back      for each, `<quota> after <mark> …;` = full while the session has one of the marks, younger
+                              than window_us, or `<quota> before <mark> …;` = full while it has none of them
 
-RETURNS       retry_us        0 = it may never have room
+RETURNS       retry_us        0 = room may never come
 HOLDS         I15 a session's past is what it was allowed
 ]]
 --@ wait

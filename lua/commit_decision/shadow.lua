@@ -1,21 +1,22 @@
 --[[
-shadow: what would be decided if the agent's shadow policies were enforced, too, is noted where it is another result.
+shadow: note what would be decided if the agent's shadow policies were enforced as well, where the result would differ.
 
-Quotas that only this asks for stand after the plan's own. For the plan they have room, and it does not take them.
+Quotas that only shadow policies need come after the plan's own. The plan treats them as having room and never takes them.
 
-KEYS[p+i]     divergence      of each policy that an outcome names: hash; the policy's `version`, and of that version for
-                              `<result> <what it would have been>` how often it made this difference
+KEYS[p+i]     divergence      hash; one for each policy that an outcome names: the policy's `version`, and for that
+                              version `<result> <result with shadow policies>` -> how often it was so
 
 ARGV[p+1]     enforced        how many of the quotas are the plan's own
-ARGV[p+2]     asks            the quotas that count here, in the order in which a full one decides: `<quota>=<kind>`, a
-                              space after each; kind: - = only looked at, take = taken if the outcome is allowed; else it is
-                              the `live` of a mark, which has room for this session or is full
-ARGV[p+2+i]   outcome         if all have room, and then if each is the first that has none: `<result> <number of its
-                              divergence> <version of the policy> <field shadow of the entry: JSON>`
+ARGV[p+2]     asks            the quotas that count here, in the order in which a full one decides: `<quota>=<kind>`, each
+                              followed by a space. kind: - = only read, take = taken if the outcome is allowed; anything
+                              else is a session's name in the `live` of a mark, and the quota is full if that has no room
+ARGV[p+2+i]   outcome         first the outcome if all have room, then for each the outcome if it is the first full one:
+                              `<result> <number of its divergence> <version of the policy> <shadow>`; shadow is the field
+                              of the entry, JSON
 
-RETURNS       approval        after it a line feed and `<number of the outcome, from 0> <its result>`
-WRITES        if the outcome is allowed, the quotas that it takes; if it is not the result, divergence
-TIME          as for so many quotas more
+RETURNS       approval        ends in a line feed and `<number of the outcome, from 0> <its result>`
+WRITES        if the outcome is allowed, the quotas that it takes; if its result differs, divergence
+TIME          as for that many more quotas
 HOLDS         I3 quotas all or nothing, I18 a shadow policy changes no answer
 ]]
 --@ names
@@ -50,11 +51,11 @@ if shadow_at then
   end
   would, policy_number, diverged_at, shadow_text =
     string.match(ARGV[shadow_at + 3 + place], '^(%l+) (%d+) (%d+) (.*)$')
-  -- There would be no room for its approval either.
+  -- There would be no room for its approval, either.
   if became == 'refused' and would == 'escalated' then would = 'denied' end
   if would ~= result then
     divergence = KEYS[key_before.shadow + tonumber(policy_number)]
-    -- Scripts do not roll back: a key of another type must be an error before the first write.
+    -- Scripts do not roll back: a key of the wrong type must fail before the first write.
     call('HLEN', divergence)
   end
   approval_text = approval_text .. '\n' .. place .. ' ' .. would
