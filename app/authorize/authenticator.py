@@ -32,7 +32,10 @@ class Authenticator:
 
     def cached(self, raw_key: str) -> Caller | None:
         """The caller as it was last seen, without asking the store; None if this replica has not seen it."""
-        digest = digest_of(raw_key)
+        return self.recall(digest_of(raw_key))
+
+    def recall(self, digest: str) -> Caller | None:
+        """The same by the digest of the raw key."""
         caller = self._remembered.get(digest)
         if caller is not None:
             self._remembered.move_to_end(digest)

@@ -318,3 +318,23 @@ def test_trailers_without_end_are_refused(connection):
     status, headers, _ = connection.answer()
     assert (status, headers["connection"]) == (405, "close")
     assert connection.is_closed()
+
+
+def test_a_repeated_head_is_authenticated_each_time(connection, tenant):
+    """The connection remembers what the headers say, and never who may ask: neither another's key nor a revoked one."""
+    mine, body = tenant.new_key(["read"]), json.dumps({"agent_id": tenant.new_agent()["id"], "tool_name": "t"}).encode()
+
+    def ask(*headers):
+        connection.send("POST /v1/authorize HTTP/1.1", "Host: x", *headers, f"Content-Length: {len(body)}", body=body)
+        status, answered, _ = connection.answer()
+        return status, answered["x-request-id"]
+
+    key = f"Authorization: Bearer {mine['key']}"
+    assert [ask(key, f"X-Request-ID: {each}") for each in "aab"] == [(200, "a"), (200, "a"), (200, "b")]
+    assert ask(key, "Idempotency-Key: 1") == ask(key, "Idempotency-Key: 1")
+    assert ask(key)[1] != ask(key)[1]
+    assert ask(key)[0] == 200
+    assert ask(key[:-1] + ("0" if key[-1] != "0" else "1"))[0] == 401
+    assert ask(key)[0] == 200
+    assert tenant.admin.delete(f"/v1/api-keys/{mine['id']}").status_code == 204
+    assert ask(key)[0] == 401

@@ -23,19 +23,12 @@ from app.errors import (
 )
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.api.authorize_body import decode_tool_call
-from app.http.authentication import (
-    AUTHORIZATION,
-    note_failure,
-    peer_of,
-    raw_key_of,
-    require_asking,
-    require_asking_for,
-    single_headers,
-)
+from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
 from app.http.bodies import ANY_LENGTH, read_body
+from app.http.call_headers import CallHead, CallHeaders, call_headers_of
 from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
-from app.http.request_ids import REQUEST_ID_HEADER, fit_request_id, request_id_header, request_id_of
+from app.http.request_ids import request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
 from app.model.decisions import AuthorizeRequest
 from app.model.keys import Caller
@@ -46,7 +39,6 @@ from app.validation_messages import visible
 from app.views.decisions import encode_decision
 
 PATH = "/v1/authorize"
-IDEMPOTENCY_KEY = b"idempotency-key"
 IN_THE_LOOP_BYTES = 16 * 1024
 """The largest body read in one step of the loop, in bytes."""
 
@@ -58,6 +50,10 @@ class Call(Protocol):
     """A POST as the connection has it: the headers have arrived, the body may still be on its way."""
 
     headers: list[Header]
+
+    @property
+    def head(self) -> CallHead:
+        """The headers as the connection keeps them."""
 
     @property
     def peer(self) -> str | None:
@@ -81,16 +77,16 @@ async def respond(services: Services, call: Call, question: Translation | None =
     try:
         if has_bounds(services):
             admitted = check_rate(services, call.peer, call.headers)
-        given = single_headers(call.headers, _READ)
-        raw_key = raw_key_of(given.get(AUTHORIZATION))
-        caller = services.authenticator.cached(raw_key) or await services.authenticator.authenticate_once(raw_key)
+        given = call_headers_of(call.head)
+        raw_key = given.raw_key
+        caller = services.authenticator.recall(given.digest) or await services.authenticator.authenticate_once(raw_key)
         counted = 0
         try:
             if not caller.asks_for_all:
                 require_asking(caller)
             counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
             raw = await call.body(services.settings.call_bytes_max)
-            what = (services, raw, call.headers, given.get(IDEMPOTENCY_KEY), question)
+            what = (services, raw, call.headers, given.idempotency_key, question)
             is_quick = len(raw) <= QUICK_BYTES or not (
                 len(raw) > IN_THE_LOOP_BYTES or takes_long(raw, services.redactor)
             )
@@ -114,8 +110,7 @@ async def respond(services: Services, call: Call, question: Translation | None =
         services.metrics.refused(problem.code)
         services.metrics.ready(monotonic_us() - arrived_us)
         return error_answer(problem, request_id_header(request_id_of(call.headers)), *admitted)
-    request_id = fit_request_id(given.get(REQUEST_ID_HEADER)) or decision.id.encode()
-    headers = [JSON, request_id_header(request_id), *admitted]
+    headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
@@ -185,8 +180,13 @@ class AsgiCall:
 
     def __init__(self, scope: HTTPScope, receive: Receive) -> None:
         self.headers: list[Header] = list(scope["headers"])
+        self.call_headers: CallHeaders | None = None
         self.peer = peer_of(scope)
         self._receive = receive
+
+    @property
+    def head(self) -> CallHead:
+        return self
 
     @property
     def most(self) -> int:
@@ -198,4 +198,3 @@ class AsgiCall:
 
 
 _ALLOW = "OPTIONS, POST"
-_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from app.errors import HeadTooLarge, Invalid
 from app.http.answers import Header
+from app.http.call_headers import CallHeaders
 from app.http.protocol.bounds import FIELDS_MAX, HEAD_BYTES
 
 CHUNKED: Final = -1
@@ -29,11 +30,13 @@ _SPECIAL = frozenset({b"host", b"content-length", b"transfer-encoding", b"connec
 _ONCE = _SPECIAL - {b"connection", b"expect"}
 
 
-class Head(Struct, frozen=True):
+class Head(Struct):
     """A request line and its fields. Names are lower case, values without surrounding blanks.
 
     length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client accepts another
     request on this connection. expects: it waits for `100 Continue`.
+
+    call_headers: what the hot path has read of the headers.
     """
 
     method: bytes
@@ -44,6 +47,7 @@ class Head(Struct, frozen=True):
     size: int
     keep_alive: bool
     expects: bool
+    call_headers: CallHeaders | None = None
 
 
 def require_beginning(part: bytes | bytearray, seen: int) -> None:
