@@ -1,9 +1,11 @@
 """Agents in requests: named by id or by alias."""
 
+from functools import lru_cache
+
 from app.errors import AgentNotFound, Invalid
 from app.http.paths import name_in_path
 from app.http.queries import Query
-from app.model.agents import ALIAS_RULES, is_alias
+from app.model.agents import ALIAS_RULES, MAX_ALIAS, is_alias
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller
 from app.model.text import FieldError, require_visible
@@ -14,6 +16,11 @@ WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 
 def called_agent(given: str) -> str | None:
     """The agent's id in canonical form, or its alias; None if the string can be neither."""
+    return _called(given) if len(given) <= MAX_ALIAS else None  # longer ones are not worth the memory
+
+
+@lru_cache(maxsize=4096)
+def _called(given: str) -> str | None:
     return canonical_uuid(given) or (given if is_alias(given) else None)
 
 

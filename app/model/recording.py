@@ -21,9 +21,6 @@ _MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # searching for a sin
 _seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=<" else chr(code)) for code in range(256))
 """Substrings that hint at a credential, or at a string that names a secret itself: `name=value`, embedded JSON."""
 
-_says_more = re.compile(rb": |--| [-']|word[: ]|wd:| set |asic ").search
-"""One of these is in every text of several words that names a secret without a sign of the above."""
-
 _before_host = re.compile(rb"://|@(?:tcp|unix)|jdbc:").search
 _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
@@ -64,8 +61,26 @@ def _is_plain(made: bytes) -> bool:
     return not (
         _MARK in seen
         or seen.find(_A_RUN) >= 0
-        or (_SPACE in seen and _says_more(made) is not None)
+        or (_SPACE in seen and _says_more(made))
         or (_AT in seen and _before_host(made) is not None)
+    )
+
+
+def _says_more(made: bytes) -> bool:
+    """Whether it holds what every text of several words does that names a secret without a sign in `_seen`.
+
+    Written out: a regular expression takes three times as long.
+    """
+    return (
+        b": " in made
+        or b"--" in made
+        or b" -" in made
+        or b" '" in made
+        or b"word:" in made
+        or b"word " in made
+        or b"wd:" in made
+        or b" set " in made
+        or b"asic " in made
     )
 
 
