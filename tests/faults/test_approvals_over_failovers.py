@@ -17,6 +17,7 @@ from servers import Store
 from topologies import until
 
 from app.approvals.approvals import Approvals
+from app.audit.log import AuditLog
 from app.model.ids import Ids
 from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent
@@ -105,7 +106,9 @@ class Failing:
     async def send(self):
         """As the background process does: what failed and is due once more, then what is new."""
         approvals = Approvals(self.client, Ids(), 1 << 30)
-        outbox = Outbox(self.client, approvals, self.receiver, self.world.workspace_id, self.webhook)
+        outbox = Outbox(
+            self.client, AuditLog(self.client), approvals, self.receiver, self.world.workspace_id, self.webhook
+        )
         if await outbox.retry_due():
             await outbox.send_new()
 
