@@ -12,7 +12,7 @@ from msgspec import convert
 
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayLine, ReplayTask
-from app.replaying.processes import step_aside
+from app.replaying.processes import lower_priority
 from bench.audit_beside import calm, caught_up
 from bench.harness.bench import Bench, decisions
 from bench.harness.closed_loop import load
@@ -144,7 +144,7 @@ class _Replays:
         with subprocess.Popen(
             command, stdin=-1, stdout=-1, cwd=ROOT, env=self._env, preexec_fn=pinned(self._core)
         ) as process:
-            step_aside(process.pid)
+            lower_priority(process.pid)
             self._process = process
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("the process was started without pipes")

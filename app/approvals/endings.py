@@ -47,15 +47,15 @@ class Endings:
         self._ids = ids
         self._backlog_max = backlog_max
 
-    async def keep_house(self, workspaces: Sequence[str]) -> None:
+    async def end_approvals(self, workspaces: Sequence[str]) -> None:
         """End every open approval that has expired or lost its basis. Never raises: sealing must go on."""
         try:
-            await self.end_what_has_run_out(workspaces)
+            await self.end_expired(workspaces)
             await self.end_after_changes(workspaces)
         except AppError as error:
             log.warning("%s; approvals are looked at again in a second", error)
 
-    async def end_what_has_run_out(self, workspaces: Sequence[str]) -> None:
+    async def end_expired(self, workspaces: Sequence[str]) -> None:
         """Expire and log what nobody decided or used in time; some of each workspace at a time."""
         now_ms = await store_time_ms(self._client)
         names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]

@@ -112,19 +112,19 @@ class _Room:
                 for stream, entry_id, fields in await self._reader.after(last_ids):
                     last_ids[stream] = entry_id
                     if stream == self._events:
-                        self._tell(_event(entry_id, fields))
+                        self._notify(_event(entry_id, fields))
                     elif fields["resourceType"] == ResourceType.API_KEY:
                         self._tell_key(fields["resourceId"])
             except StoreUnavailable as error:
                 log.warning("%s; listening for approvals again in a second", error)
-                self._tell(None)
+                self._notify(None)
                 await asyncio.sleep(_AGAIN_S)
 
     async def _wake_when(self, stopping: asyncio.Event) -> None:
         await stopping.wait()
-        self._tell(None)
+        self._notify(None)
 
-    def _tell(self, event: ApprovalEvent | None) -> None:
+    def _notify(self, event: ApprovalEvent | None) -> None:
         for queue, listener in self.queues.items():
             _put(queue, listener, event)
 

@@ -37,7 +37,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
         requested_by=Person(record["key_id"], record["key_name"]),
         requests=int(record["requests"]),
         required=int(record["required"]),
-        approvals=_said(record),
+        approvals=_verdicts(record),
         created_at=rfc3339(int(record["created_ms"])),
         expires_at=rfc3339(int(record["expires_ms"])),
         usable_until=None if not usable_until_ms else rfc3339(int(usable_until_ms)),
@@ -68,7 +68,7 @@ def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:
     return ApprovalStatus.EXPIRED if ends_ms is not None and now_ms >= int(ends_ms) else status
 
 
-def _said(record: dict[str, str]) -> list[Said]:
+def _verdicts(record: dict[str, str]) -> list[Said]:
     said = []
     for line in record.get("said", "").splitlines():
         time_ms, key_id, verdict, note = line.split(" ", 3)

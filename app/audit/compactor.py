@@ -24,7 +24,7 @@ from app.store.spent_quotas import drop_spent_quotas
 log = logging.getLogger(__name__)
 SWEEP_S = 1.0
 _LEASE_ASKED_S = 1.0
-_LOOKED_AFTER_AT_ONCE = 256
+_MAINTAINED_AT_ONCE = 256
 """How many workspaces' streams a sweep checks for entries that no commit made; the next sweep takes the next ones."""
 _WORKSPACES_AT_ONCE = 256
 _PART_OF_SEGMENT = 8
@@ -48,19 +48,19 @@ class Compactor:
         client: Client,
         settings: Settings,
         on_sealed: Callable[[str, Sealed], None] | None = None,
-        keep_house: Callable[[Sequence[str]], Awaitable[None]] | None = None,
+        end_approvals: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         read_up_to: ReadUpTo | None = None,
     ) -> None:
         self._client = client
         self._entries = settings.audit_segment_entries
         self._seal_after_ms = settings.audit_seal_after_seconds * 1000
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
-        self._keep_house = keep_house
+        self._end_approvals = end_approvals
         self._on_sealed = on_sealed or (lambda _workspace_id, _sealed: None)
         hold_ms = settings.webhook_hold_days * _DAY_MS
         self._retention = Retention(client, read_up_to, hold_ms, unarchived=settings.audit_drop_unarchived)
         self._retention_ms = settings.audit_retention_days * _DAY_MS
-        self._looked_after = 0
+        self._maintained = 0
         self._name = secrets.token_hex(8)
 
     async def run(self, stopped: asyncio.Event) -> None:
@@ -88,10 +88,10 @@ class Compactor:
         """Seal what is due now; True if anything was sealed, as there may be more."""
         reply = await self._client.call("HVALS", WORKSPACES)
         workspaces = sorted(reply)
-        if self._keep_house is not None:
-            await self._keep_house(workspaces)
+        if self._end_approvals is not None:
+            await self._end_approvals(workspaces)
         sealed = False
-        await self._look_after(workspaces)
+        await self._maintain(workspaces)
         enough = max(1, self._entries // _PART_OF_SEGMENT) if await is_nearly_full(self._client) else self._entries
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
@@ -130,15 +130,15 @@ class Compactor:
             dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
 
-    async def _look_after(self, workspaces: list[str]) -> None:
+    async def _maintain(self, workspaces: list[str]) -> None:
         """For the workspaces whose turn it is: make sure commits can append, and chain every change of the trail.
 
         Commits fail to append only where something else has written to the stream.
         """
-        start = self._looked_after if self._looked_after < len(workspaces) else 0
-        self._looked_after = start + _LOOKED_AFTER_AT_ONCE
+        start = self._maintained if self._maintained < len(workspaces) else 0
+        self._maintained = start + _MAINTAINED_AT_ONCE
         try:
-            some = workspaces[start : start + _LOOKED_AFTER_AT_ONCE]
+            some = workspaces[start : start + _MAINTAINED_AT_ONCE]
             for workspace_id in await displaced(self._client, some):
                 await free_stream(self._client, self._sealer, workspace_id)
             for workspace_id in await unsealed_trails(self._client, some):

@@ -1,4 +1,4 @@
-"""Compiled agents that a replica keeps, so that most decisions read nothing before the commit."""
+"""A replica's cache of compiled agents, so that most decisions read nothing before the commit."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,13 +21,13 @@ Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
 _AGENT_BYTES, _MARK_BYTES = 2_000, 200
 _LARGE_BYTES = 32 * 1024
-"""Rules with more JSON than this, which takes up to 10 ms, are compiled in a thread."""
+"""Rules with more JSON than this are compiled in a thread; this much takes up to 10 ms."""
 
 
 class CachedAgent(Generic[Compiled]):
-    """A compiled agent, the tokens of what it was made from, and the commits that are packed for it.
+    """A compiled agent, the version tokens that it was made from, and its packed commits.
 
-    agent: as it was while the tokens were these. size: bytes as which all this counts.
+    agent: as it was at those tokens. size: the bytes for which all of this counts.
     """
 
     __slots__ = ("agent", "agent_id", "calls", "compiled", "size", "tokens")
@@ -45,13 +45,13 @@ class CachedAgent(Generic[Compiled]):
 class AgentCache(Generic[Compiled]):
     """Compiled agents by workspace and agent, bounded in bytes; the least recently used leave first.
 
-    An entry may be out of date: the commit compares its version tokens, so that costs a retry and never a wrong
-    answer. That goes for its alias, too: an agent that gives it away has another token then. Absence is never
-    remembered. However many decisions miss at once, an agent is loaded once.
+    An entry may be out of date; that costs a retry and never a wrong answer, because the commit compares version
+    tokens. This covers the alias too: an agent that gives it away gets a new token. Absence is never cached. However
+    many decisions miss at once, an agent is loaded once.
 
-    compile: makes of an agent, its policies and the marks that the workspace's rules ask for what decisions use; an
-    entry counts as the JSON of its rules, these marks and its packed commits.
-    kept: told when something has come that is going to stay.
+    compile: turns an agent, its policies and the marks that the workspace's rules need into what decisions use. An
+    entry counts for the JSON of its rules, these marks and its packed commits.
+    kept: called when a long-lived entry has been added.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class AgentCache(Generic[Compiled]):
         return len(self._entries)
 
     def recall(self, workspace_id: str, called: str) -> CachedAgent[Compiled] | None:
-        """The compiled agent that has this id or this alias, if this replica has it."""
+        """The compiled agent with this id or alias, if it is cached."""
         key = (workspace_id, called)
         entry = self._entries.get(key)
         if entry is None:
@@ -94,7 +94,7 @@ class AgentCache(Generic[Compiled]):
         return None if entry is None else entry.agent
 
     async def load(self, workspace_id: str, called: str) -> CachedAgent[Compiled]:
-        """The compiled agent as the store has it, or had it while this call ran; by its id or its alias.
+        """The compiled agent with this id or alias, as the store had it at some moment of this call.
 
         Raises AgentNotFound.
         """
@@ -106,7 +106,7 @@ class AgentCache(Generic[Compiled]):
         return await asyncio.shield(task)
 
     def drop(self, workspace_id: str, agent_id: str, stale: CachedAgent[Compiled]) -> None:
-        """`stale` is no longer recalled; what was loaded since stays."""
+        """Remove `stale` from the cache, unless it has been replaced since."""
         key = (workspace_id, agent_id)
         if self._entries.get(key) is stale:
             self._remove(key)
@@ -122,7 +122,7 @@ class AgentCache(Generic[Compiled]):
             self._remove(key)
         entry = CachedAgent(governed.agent, compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
         if size > self._max_bytes:
-            return entry  # all others would have to leave, and it would not fit even then
+            return entry  # it would not fit even if all others were evicted
         self._entries[key] = entry
         if entry.agent.alias is not None:
             self._aliases[key[0], entry.agent.alias] = entry.agent_id
@@ -141,7 +141,7 @@ class AgentCache(Generic[Compiled]):
             self._remove(next(iter(self._entries)))
 
     def _compile_sized(self, governed: Governed) -> tuple[Compiled, int]:
-        """The compiled agent, and the number of bytes it counts for."""
+        """The compiled agent, and for how many bytes it counts."""
         marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)
         compiled = self._compile(governed.agent, governed.policies, governed.shared_marks)
         return compiled, _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks
@@ -154,7 +154,7 @@ class AgentCache(Generic[Compiled]):
 
 
 def _takes_long(policies: Iterable[Policy]) -> bool:
-    """Whether compiling these in the loop would keep other calls waiting too long."""
+    """Whether compiling these in the event loop would delay other calls too long."""
     patterns = total = 0
     for policy in policies:
         patterns += pattern_count(policy.rules)

@@ -1,4 +1,4 @@
-"""From a raw key to the caller it names."""
+"""Finds the caller that a raw key belongs to."""
 
 import asyncio
 from collections import OrderedDict
@@ -13,11 +13,11 @@ from app.store.keyspace import Keyspace, key_pointer
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is remembered (workspace, key id, name, scopes, what it is bound to) never changes while the key exists, so it
-    can be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again, every other
-    endpoint uses `check`. An unknown key is never remembered.
+    What is cached (workspace, key id, name, scopes, what it is bound to) never changes while the key exists, so it can
+    be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again; every other endpoint
+    uses `authenticate`. Unknown keys are never cached.
 
-    prompt: a client that gives up as soon as a decision must; without it, `client` serves decisions too.
+    prompt: a client with the timeout of decisions; without it, `client` serves decisions too.
     """
 
     def __init__(self, client: Client, cache_size: int, prompt: Client | None = None) -> None:
@@ -31,24 +31,24 @@ class Authenticator:
         return len(self._remembered)
 
     def cached(self, raw_key: str) -> Caller | None:
-        """The caller as it was last seen, without asking the store; None if this replica has not seen it."""
+        """The caller as last seen, without asking the store; None if it is not cached."""
         return self.recall(digest_of(raw_key))
 
     def recall(self, digest: str) -> Caller | None:
-        """The same by the digest of the raw key."""
+        """As `cached`, by the digest of the raw key."""
         caller = self._remembered.get(digest)
         if caller is not None:
             self._remembered.move_to_end(digest)
         return caller
 
     def forget(self, raw_key: str) -> None:
-        """The key is no longer cached here, because it has turned out to be revoked or expired."""
+        """Remove a key from the cache that has turned out to be revoked or expired."""
         self._remembered.pop(digest_of(raw_key), None)
 
     async def authenticate_once(self, raw_key: str) -> Caller:
-        """The caller, as the store had it while this call ran; concurrent calls share one read of the store.
+        """The caller, as the store had it at some moment of this call; concurrent calls share one read of the store.
 
-        Enough before a commit, which checks again. Raises as `check` does.
+        This is enough before a commit, which checks again. Raises as `authenticate` does.
         """
         digest = digest_of(raw_key)
         task = self._looked_up.get(digest)
@@ -58,24 +58,24 @@ class Authenticator:
         return await asyncio.shield(task)
 
     async def authenticate(self, raw_key: str, *, promptly: bool = False) -> Caller:
-        """The caller, valid now by the authoritative record; its use is noted.
+        """The caller, whose key is valid now according to the store; its use is recorded.
 
-        promptly: within the time that a decision has.
-        Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if its time has passed.
+        promptly: within the time limit of a decision.
+        Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if it has expired.
         """
         caller, _ = await self._look_up(raw_key, self._prompt if promptly else self._client)
         return caller
 
     async def seconds_left(self, raw_key: str) -> float | None:
-        """How long the key is valid from now, by the store's clock, unless it is revoked; None = without end.
+        """How long the key stays valid from now, by the store's clock, unless it is revoked; None = it never expires.
 
-        Raises as `authenticate` does, which this is otherwise.
+        Checks the key and raises as `authenticate` does.
         """
         _, seconds = await self._look_up(raw_key, self._client)
         return seconds
 
     async def _look_up(self, raw_key: str, client: Client) -> tuple[Caller, float | None]:
-        """The caller, and for how many seconds yet it is one; None = without end."""
+        """The caller, and the seconds until its key expires; None = never."""
         digest = digest_of(raw_key)
         pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:

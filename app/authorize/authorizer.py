@@ -43,11 +43,11 @@ class Authorizer:
         self._pool = pool or FairPool()
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
-        """The decision on one tool call; its entry is in the audit log when this returns.
+        """Decide one tool call; its entry is in the audit log when this returns.
 
         request: its agent_id is the agent's id or its alias; entry and answer carry the id.
-        arrived_us: our monotonic time of the request's arrival, from which the latency counts.
-        Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias leads to an agent
+        arrived_us: when the request arrived, by our monotonic clock; the latency counts from there.
+        Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias is that of an agent
         about which the key may not ask), StoreUnavailable, Overloaded.
         """
         if caller.session_from is not None:
@@ -65,7 +65,7 @@ class Authorizer:
             agent = held.compiled
             if agent.is_quick(request):
                 plan = decide(agent, request, now_us, caller.key_id)
-            else:  # large patterns over long strings take many milliseconds, and every other call would wait
+            else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
@@ -83,7 +83,7 @@ class Authorizer:
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
-        """The agent as the store has it. Raises AgentNotFound, but InsufficientScope to a key bound to other agents."""
+        """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""
         try:
             return await self._agents.load(caller.workspace_id, called)
         except AgentNotFound:
@@ -102,7 +102,7 @@ class Authorizer:
         at_us: int,
         waited_us: int,
     ) -> Decision | Stale:
-        """The decision on a call that people may be asked about, with its approval."""
+        """The decision on a call that may need an approval, with its approval."""
 
         async def commit(plan: Plan, step: ApprovalStep | None) -> Answer:
             return await self._commit(
@@ -115,7 +115,7 @@ class Authorizer:
 
 
 def with_message(decision: Decision, agent: CompiledAgent) -> Decision:
-    """The decision with what its policy says to the agent; one that is allowed needs no words."""
+    """The decision with its policy's message to the agent; an allowed call gets none."""
     outcome = decision.outcome
     message = None if outcome.policy_id is None else agent.agent_messages.get(outcome.policy_id)
     if message is None or outcome.result is Result.ALLOWED:
@@ -124,7 +124,7 @@ def with_message(decision: Decision, agent: CompiledAgent) -> Decision:
 
 
 def _about(caller: Caller, request: AuthorizeRequest, agent_id: str) -> AuthorizeRequest:
-    """The request with the id in place of the alias. Raises InsufficientScope if the key may not ask about this one."""
+    """The request with the agent's id in place of its alias. Raises InsufficientScope if the key may not ask."""
     if not caller.may_ask_for(agent_id):
         raise InsufficientScope(BOUND_ELSEWHERE)
     return replace(request, agent_id=agent_id)

@@ -1,4 +1,4 @@
-"""The commit: the one call that closes a plan."""
+"""The commit: the one call that turns a plan into a decision."""
 
 from collections.abc import Callable
 
@@ -28,13 +28,13 @@ from app.store.policy_owners import group_token
 class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
-    backlog_max: entries that a workspace may have unsealed. answered: told the us of every round trip.
+    backlog_max: how many unsealed entries a workspace may have. answered: called with the us of every round trip.
     patience_us: how long the runner waits for a reply; an entry recorded later is not an answer. None: nothing is ever
-    written, and what would have been the decision is the answer.
-    first_answers_max: Idempotency-Keys whose answers are kept for one API key.
-    diverged: told of every result that shadow policies would have made another, and of that.
-    tripped: told of each denial that suspends its agent.
-    crowded: told of each call that is refused because a rule already tracks as many values or sessions as it may.
+    written, and the answer is what the decision would have been.
+    first_answers_max: for how many Idempotency-Keys of one API key the answers are kept.
+    diverged: called with each result that shadow policies would have changed, and with what they would have made it.
+    tripped: called for each denial that suspends its agent.
+    crowded: called for each call that is refused because a rule already tracks as many values or sessions as it may.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class CommitDecision:
     ) -> Answer:
         """The decision, already in the audit stream; or why there is none, with nothing written.
 
-        tokens: what the plan was made from.
+        tokens: the version tokens that the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
         waited_us: how long ago that was by our own clock, which never steps.
-        held: what is kept of the agent, its packed commits among it.
+        held: the agent's cache entry, with its packed commits.
         now_us: for tests; in production the store is the clock.
-        approval: None = what escalates is answered so, and nobody is asked.
-        With an idempotency key that was used before, the decision is the one made then, if it would still be made
-        from the same agent and policies.
-        Raises Unauthorized or ApiKeyExpired if the key is no longer valid; IdempotencyConflict if its idempotency
-        key was used for another question, IdempotencyStale if for one that was decided from what is no longer so;
-        StoreUnavailable if the store gave no answer (then the decision may be
-        in the log, and nobody has seen it) or the backlog is full.
+        approval: None = a call that escalates is answered as escalated, and nobody is asked.
+        If the idempotency key was used before, the decision is the earlier one, provided that the agent and its
+        policies have not changed.
+        Raises Unauthorized or ApiKeyExpired if the API key is no longer valid; IdempotencyConflict if the idempotency
+        key was used for another request, IdempotencyStale if the agent or its policies have changed since;
+        StoreUnavailable if the backlog is full or the store gave no answer (the decision may then be in the log,
+        although nobody has seen it).
         """
         call = self._prepared(caller, request, tokens, plan, decision_id, held, approval)
         sent_us = monotonic_us()
@@ -100,7 +100,7 @@ class CommitDecision:
             request.recorded_context,
             plan.outcome.reason,
         )
-        # Replies that are one off would hand this caller another's answer, and go on doing so.
+        # If replies were off by one, this caller and every later one would get someone else's answer.
         if not is_reply(COMMIT_WITH_PARTS, reply) or reply[1] != decision_id:
             await self._runner.distrust()
             raise StoreUnavailable("The store answered another decision than the one that was asked for")
@@ -131,7 +131,7 @@ class CommitDecision:
         return without_decision(status, time_us, approval_text)
 
     def _beside_shadow(self, decision: Decision, shadow: ShadowPlan, said: str) -> Decision:
-        """The decision with what the script says that it would have been."""
+        """The decision, with the outcome that the script reports for shadow policies."""
         would = shadow_outcome(shadow, said)
         if would.result is not decision.outcome.result:
             self._diverged(decision.outcome.result, would.result)
@@ -147,7 +147,7 @@ class CommitDecision:
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
     ) -> ScriptCall:
-        """The call with everything settled that neither time nor the question changes; kept if the plan recurs."""
+        """The script call with every argument that does not vary from request to request; cached if the plan recurs."""
         may_recur = request.idempotency is None and approval is None
         if may_recur and held is not None:
             kept = held.calls.get(request.tool_name, caller.key_id, plan)
@@ -169,7 +169,7 @@ class CommitDecision:
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
     ) -> CommitWords:
-        """The call's keys, and the arguments that neither time nor the question changes."""
+        """The script call's keys, and the arguments that do not vary from request to request."""
         versions = {} if held is None else held.compiled.versions
         keyspace = keyspace_of(caller.workspace_id)
         result, policy, rule, _ = outcome_args(plan.outcome, versions)

@@ -1,4 +1,4 @@
-"""What the commit answers in place of a decision."""
+"""What the commit can answer in place of a decision."""
 
 from msgspec import Struct
 
@@ -16,8 +16,8 @@ from app.model.decisions import Decision
 class Stale(Struct, frozen=True):
     """The plan is out of date and nothing was written: decide again.
 
-    time_us: the store's time when it said so.
-    version_moved: the agent or its policies changed; otherwise only the clock left the plan's interval.
+    time_us: the store's time at that moment.
+    version_moved: whether the agent or its policies changed; if not, the clock has left the plan's interval.
     """
 
     time_us: int
@@ -25,7 +25,7 @@ class Stale(Struct, frozen=True):
 
 
 class Escalates(Struct, frozen=True):
-    """A person must be asked, which the step did not fit; nothing was written. full: numbers of the full quotas."""
+    """A person must be asked, which the step did not expect; nothing was written. full: numbers of the full quotas."""
 
     full: tuple[int, ...]
 
@@ -33,8 +33,8 @@ class Escalates(Struct, frozen=True):
 class Overtaken(Struct, frozen=True):
     """The call's approval has changed since it was read, and nothing was written: read it again.
 
-    time_us: the store's time when it said so; by our own idea of it, what has just run out would still be good.
-    ended: it is as it was read, but what it rests on is gone, so that another must be asked for.
+    time_us: the store's time then; by our own estimate, an approval that has just expired might still be good.
+    ended: the approval is unchanged, but its agent or API key no longer supports it, so a new one must be asked for.
     """
 
     time_us: int
@@ -45,14 +45,14 @@ Answer = Decision | Stale | Escalates | Overtaken
 
 
 def require_stale(answer: Answer) -> Stale:
-    """What is no decision, and was asked without approvals, is stale. Raises StoreUnavailable."""
+    """The answer, which must be Stale if there is no decision and approvals are off. Raises StoreUnavailable if not."""
     if isinstance(answer, Stale):
         return answer
     raise StoreUnavailable("The store answered a question about approvals that was not asked")
 
 
 def without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:
-    """Why the script has written nothing. Raises the error that the caller is answered with, if it is one."""
+    """Why the script has written nothing. If the caller is to get an error, raises it."""
     match status:
         case "stale" | "moved":
             return Stale(time_us, version_moved=status == "stale")

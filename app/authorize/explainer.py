@@ -1,4 +1,4 @@
-"""Explanations of calls that are not made: the hot path with a tracer, on a commit that writes nothing."""
+"""Explains calls without making them: the hot path with a tracer, and a commit that writes nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -32,11 +32,11 @@ from app.store.governed import Governed
 
 ATTEMPTS = 16
 Drafting = Callable[[Agent, Sequence[Policy]], Sequence[Policy]]
-"""Takes an agent and the policies that govern it; those by which it shall be judged."""
+"""Given an agent and the policies that govern it, returns the policies to judge it by."""
 
 
 class _Judged(Struct, frozen=True):
-    """A call traced, and the decision that would have been committed."""
+    """A traced call, and the decision that would have been committed."""
 
     governed: Governed
     traced: Trace
@@ -44,7 +44,7 @@ class _Judged(Struct, frozen=True):
 
 
 class Explainer:
-    """What would be answered and why. Nothing is taken, logged or created, and no replica remembers it.
+    """Explains what would be answered and why. Nothing is taken, logged, created or cached.
 
     unwritten: a commit that writes nothing. escalated: as for decisions.
     """
@@ -72,10 +72,10 @@ class Explainer:
     async def explain(
         self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None
     ) -> Explanation:
-        """What `authorize` would answer to this caller, and how every rule bears on it.
+        """What `authorize` would answer to this caller, and what every rule contributes.
 
-        request: its agent_id is an id, and it has no idempotency key.
-        at_us: the store's time at which the call would be made; None = now. In the past, quotas are as they are now.
+        request: its agent_id is an id, not an alias, and it has no idempotency key.
+        at_us: the store's time of the supposed call; None = now. For a time in the past, quotas are as they are now.
         Raises as `Authorizer.authorize` does.
         """
         if caller.session_from is not None:
@@ -106,7 +106,7 @@ class Explainer:
         )
 
     async def _judge(self, caller: Caller, request: AuthorizeRequest, at_us: int | None, drafting: Drafting) -> _Judged:
-        """The call decided as `Authorizer.authorize` decides it, and retried while the plan is stale."""
+        """Decide the call as `Authorizer.authorize` does, and retry while the plan is stale."""
         workspace_id = caller.workspace_id
         now_us = self._clock.now_us() if at_us is None else at_us
         for _ in range(ATTEMPTS):

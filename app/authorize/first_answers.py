@@ -1,4 +1,4 @@
-"""The decision that an Idempotency-Key was answered with at first, which it is answered with again."""
+"""The first answer to an Idempotency-Key, which later requests with that key get again."""
 
 from msgspec.structs import replace
 
@@ -13,12 +13,12 @@ from app.store.keyspace import keyspace_of
 
 
 async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotency) -> Decision:
-    """The decision that a request with the same Idempotency-Key got."""
+    """The decision that the first request with this Idempotency-Key got."""
     name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
     reply = await runner.call("HGETALL", name)
     if reply in ({}, []):
         raise StoreUnavailable("The first answer to this Idempotency-Key has just expired; try again")
-    # The script found the answer to this question there; what answers another is another command's reply.
+    # The script has found the answer to this request; if this is another's, the reply is not this command's.
     is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
     record = as_record(reply) if is_record else {}
     if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
@@ -31,7 +31,7 @@ async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotenc
 
 
 async def _pending(runner: Runner, caller: Caller, approval_id: str) -> ApprovalRef:
-    """The approval that a first answer asked for, if it still waits. Raises IdempotencyStale."""
+    """The approval that a first answer asked for, if it is still pending. Raises IdempotencyStale otherwise."""
     record = as_record(await runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
     if record.get("status") != ApprovalStatus.PENDING:
         raise IdempotencyStale(
@@ -42,7 +42,7 @@ async def _pending(runner: Runner, caller: Caller, approval_id: str) -> Approval
 
 
 def _decision_of(record: dict[str, str]) -> Decision:
-    """The decision that a first answer holds."""
+    """The decision of a stored first answer."""
     index, _, kind = record["rule"].partition(" ")
     outcome = Outcome(
         Result(record["result"]),

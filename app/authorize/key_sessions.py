@@ -1,4 +1,4 @@
-"""Calls made with keys that are a session of their own."""
+"""Sessions of calls made with keys that are sessions by themselves."""
 
 import msgspec
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from app.model.keys import Caller
 
 
 def in_its_session(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:
-    """The call with the key's id as `context.session`, whatever the request says; policies and log see that id."""
+    """The request with the key's id as `context.session`, whatever it said before; policies and log see that id."""
     recorded = msgspec.json.decode(request.recorded_context or b"{}") | {"session": caller.key_id}
     context = {**(request.context or {}), "session": caller.key_id}
     return replace(request, context=context, recorded_context=msgspec.json.encode(recorded), session=caller.key_id)

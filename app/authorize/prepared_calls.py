@@ -1,4 +1,4 @@
-"""The commits of one agent that recur, packed once."""
+"""An agent's recurring commits, packed once."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ _Name = tuple[str, str, str, int]
 
 
 class _Kept(Struct, frozen=True):
-    """A packed commit of this plan but for the reason, which varies.
+    """A packed commit of a plan, without the reason, which varies.
 
-    It holds the plan, so that what is compared with its parts can be no other.
+    It keeps the plan alive, so that no other object can have the identity of one of its parts.
     """
 
     plan: Plan
@@ -22,10 +22,10 @@ class _Kept(Struct, frozen=True):
 
 
 class PreparedCalls:
-    """Packed commits by tool, API key and deciding rule; those made first leave when there are too many.
+    """Packed commits by tool, API key and deciding rule; the oldest are evicted when there are too many.
 
     They live as long as the agent's cache entry: any change to the agent drops them.
-    grown: told by how many bytes this is larger than before.
+    grown: called with the number of bytes by which this has grown.
     """
 
     def __init__(self, grown: Callable[[int], None] = lambda _bytes: None, max_bytes: int = 256 * 1024) -> None:
@@ -38,7 +38,7 @@ class PreparedCalls:
         return len(self._kept)
 
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
-        """The packed commit of this very plan, whatever the reason says this time."""
+        """The packed commit of this very plan, whatever its reason."""
         outcome = plan.outcome
         kept = self._kept.get((tool, key_id, outcome.result, id(outcome.rule)))
         if (
@@ -53,8 +53,8 @@ class PreparedCalls:
         return kept.call
 
     def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> None:
-        """`get` gives this call for this plan, and none that was kept before for the tool, the key and the rule."""
-        # What is kept holds the rule, so that no other has its id.
+        """Keep this call for this plan, in place of an earlier one for the same tool, key and rule."""
+        # The entry keeps the rule alive, so that no other object can have its id().
         before, name = self.bytes_held, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
         self._drop(name)
         self._kept[name] = _Kept(plan, call, size)

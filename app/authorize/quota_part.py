@@ -1,4 +1,4 @@
-"""The part of a commit that is about limits and sessions: its keys and arguments, and what the reply says of it."""
+"""The commit's part for limits and sessions: its keys and arguments, and the meaning of the reply."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace
 
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
-"""What the script gives as the reason where a rule has too many live buckets."""
+"""The script's reason if a rule has too many live buckets."""
 
 MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"
-"""The same where there is no room for the marks of one session more."""
+"""The script's reason if there is no room for the marks of one more session."""
 
 
 def add_quotas(
     words: CommitWords, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
 ) -> None:
-    """The plan's quotas, marks and breakers are added, with the parts that some of them need."""
+    """Add the plan's quotas, marks and breakers, with the parts that they need."""
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
     quotas: tuple[Check | SessionRoom, ...] = plan.quotas
     if plan.shadow is not None:
@@ -61,7 +61,7 @@ def add_quotas(
 def _add_limits(
     words: CommitWords, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
 ) -> None:
-    """The parts for those that are no list of calls of the rule's only bucket, and for those that are refundable."""
+    """Add the parts for budgets, for rules with several buckets, and for refundable quotas."""
     live, takes, refundable = list[str](), "", ""
     for number, quota in limits:
         if quota.bucket:
@@ -78,7 +78,7 @@ def _add_limits(
 
 
 def final_outcome(plan: Plan, full: int) -> Outcome:
-    """The outcome that the script has logged, by what it says of full quotas."""
+    """The outcome that the script has logged, given which quota it found full."""
     if full == 0:
         return plan.outcome
     if full > len(plan.quotas):
@@ -88,7 +88,7 @@ def final_outcome(plan: Plan, full: int) -> Outcome:
 
 
 def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, str]:
-    """Result, policy, rule and reason as the script reads them. versions: of policies by their id, as far as known."""
+    """Result, policy, rule and reason as the script reads them. versions: policy versions by id, as far as known."""
     policy = outcome.policy_id or ""
     if outcome.rule is None:
         return outcome.result, policy, "", outcome.reason
@@ -98,7 +98,7 @@ def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, s
 
 
 def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
-    """The key in which a limit counts the agent's calls, or a breaker its denials."""
+    """The key under which a limit counts the agent's calls, or a breaker its denials."""
     if isinstance(quota, DenialCount):
         return denials_of(keyspace, agent_id, quota)
     if quota.bucket:
@@ -107,10 +107,10 @@ def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) ->
 
 
 def _asks(check: HistoryCheck) -> str:
-    """What a sequence rule asks of the session's marks."""
+    """What a sequence rule requires of the session's marks."""
     return " ".join(("after" if check.forbids else "before", *check.marks))
 
 
 def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:
-    """The session's own marks, or those that the agent has left in it."""
+    """The key of the session's marks, or of those that this agent has left in it."""
     return keyspace.session(check.session) if check.forbids else keyspace.agent_session(agent_id, check.session)

@@ -1,4 +1,4 @@
-"""What runs the commit: the link that decisions share, or a client."""
+"""What runs the commit: the connection that decisions share, or a client."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
@@ -11,8 +11,8 @@ from app.redis_client.scripts import Script
 class Runner(Protocol):
     """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
 
-    prepare: what calls the script with the arguments that it is given, `varying` of them, before the `settled` ones.
-    distrust: its replies are not those of its commands any more; it goes on with new connections.
+    prepare: returns a function that calls the script with `varying` arguments, followed by the `settled` ones.
+    distrust: replies no longer match commands; give up the connections and open new ones.
     """
 
     def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> ScriptCall: ...

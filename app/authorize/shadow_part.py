@@ -1,4 +1,4 @@
-"""The part of a commit that is about shadow policies: its keys and arguments, and what the reply says of it."""
+"""The commit's part for shadow policies: its keys and arguments, and the meaning of the reply."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ Versions = Mapping[str, int]
 def add_shadow(
     words: CommitWords, keyspace: Keyspace, plan: Plan, shadow: ShadowPlan, versions: Versions
 ) -> tuple[Check | SessionRoom, ...]:
-    """The part is added; the quotas that it needs besides the plan's own, to be numbered after them."""
+    """Add the part, and return the quotas that it needs besides the plan's own; they are numbered after these."""
     enforced = {quota: number for number, quota in enumerate(plan.quotas, 1)}
     aside: list[Check | SessionRoom] = []
     asks = ""
@@ -31,9 +31,9 @@ def add_shadow(
     return tuple(aside)
 
 
-def shadow_outcome(shadow: ShadowPlan, said: str) -> ShadowOutcome:
-    """What would have been decided, by what the reply says after the approval."""
-    place, _, result = said.partition(" ")
+def shadow_outcome(shadow: ShadowPlan, reply: str) -> ShadowOutcome:
+    """What would have been decided, from the end of the reply."""
+    place, _, result = reply.partition(" ")
     outcome = shadow.outcomes[int(place)]
     return msgspec.structs.replace(outcome, result=Result(result))
 

@@ -1,4 +1,4 @@
-"""What people see of a call that they are asked about: up to 16 KiB of parameters whole, where the log cuts texts."""
+"""The parameters that people see when asked about a call: whole up to 16 KiB, while the log shortens strings."""
 
 import re
 
@@ -11,23 +11,23 @@ from app.model.redaction import Redactor
 from app.model.signer import Signer
 
 WHOLE_BYTES = 16 * 1024
-"""Parameters of up to so much JSON are shown whole."""
+"""Parameters of up to this many bytes of JSON are shown whole."""
 _BODY_BYTES = 8 * WHOLE_BYTES
-"""A call with a larger body has more parameters than that, however they are escaped."""
+"""A call with a larger body has more parameters than can be shown whole, however they are escaped."""
 _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
 def may_be_whole(request: AuthorizeRequest) -> bool:
-    """Whether the log may have cut what people can still see whole."""
+    """Whether the log may have shortened parameters that people can still see whole."""
     return len(request.body) <= _BODY_BYTES and _shortened(request.recorded_parameters) is not None
 
 
 def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
-    """The parameters whole if they have up to 16 KiB, as the log has them otherwise; secrets are redacted."""
+    """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted."""
     shown = recorded(request.parameters, redactor, signer, WHOLE_BYTES)
     return shown if len(shown) <= WHOLE_BYTES else request.recorded_parameters
 
 
 def hides(shown: bytes) -> bool:
-    """Whether a person who is shown this sees less of the call than the approval binds."""
+    """Whether people see less of the call than the approval binds."""
     return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None

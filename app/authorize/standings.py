@@ -19,7 +19,7 @@ _Counted = TypeVar("_Counted", bound=Quota | DenialCount)
 
 
 class Level(NamedTuple):
-    """Calls in the window, or millionths of a budget that are spent; in how many us the oldest leaves, 0 = none."""
+    """Calls in the window, or millionths spent of a budget; and the us until the oldest leaves, 0 = there is none."""
 
     taken: int
     leaves_us: int
@@ -28,9 +28,9 @@ class Level(NamedTuple):
 async def read_standings(
     client: Client, workspace_id: str, agent_id: str, traced: Trace, now_us: int | None
 ) -> Mapping[Place, Standing]:
-    """What the store has for each rule that counts something, by policy and place of the rule.
+    """What the store holds for each rule that counts something, by policy and index of the rule.
 
-    now_us: None = by the store's clock; earlier than the last decision = as of that.
+    now_us: None = the store's clock; a time before the last decision = the time of that decision.
     """
     rules = {
         (each.policy.id, rule.rule.ref.index): rule for each in traced.policies for rule in each.rules if rule.checks
@@ -55,7 +55,7 @@ async def read_standings(
 async def read_levels(
     client: Client, keyspace: Keyspace, quotas: Sequence[_Counted], now_us: int | None = None, agent_id: str = ""
 ) -> tuple[int, dict[_Counted, Level]]:
-    """The time that quotas count by, us, and how full each of these is; nothing is taken. agent_id: for breakers."""
+    """The quota time in us, and how full each quota is; nothing is taken. agent_id: for breakers."""
     keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
     for quota in quotas:
         keys.append(counted_in(keyspace, agent_id, quota))
@@ -66,7 +66,7 @@ async def read_levels(
 
 
 def level_shown(quota: Quota, level: Level) -> QuotaLevel:
-    """How full it is, in calls or in what the budget is of."""
+    """How full the quota is, in calls or in the budget's own unit."""
     unit = 1 if quota.amount is None else MICRO
     return QuotaLevel(
         most=quota.max_calls / unit,
@@ -95,7 +95,7 @@ def _denials(breaker: DenialCount, held: Level) -> Standing:
 
 
 async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int) -> Standing:
-    """The marks of the session that a sequence rule looks back on, and why it fails if it does."""
+    """The session's marks that a sequence rule looks up, and why the rule fails, if it does."""
     marks: list[SeenMark] = []
     failed = None
     sequence = traced.rule.rule.sequence  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What a replica knows of the store's clock, which is the only clock that decides."""
+"""A replica's estimate of the store's clock, which is the only clock that decides."""
 
 import time
 
@@ -23,10 +23,10 @@ class StoreClock:
         return moment_us + self._offset_us
 
     def observe(self, sent_us: int, received_us: int, time_us: int) -> None:
-        """Take in a reply that carried TIME; `sent_us` and `received_us` are our monotonic times."""
+        """Learn from a reply that carried TIME; `sent_us` and `received_us` are our monotonic times."""
         self._offset_us = min(max(self._offset_us, time_us - received_us), time_us - sent_us)
 
 
 def monotonic_us() -> int:
-    """Our own monotonic clock, us; it never steps, and its values mean nothing to other processes."""
+    """Our monotonic clock in us: it never steps, and its values mean nothing in other processes."""
     return time.monotonic_ns() // 1000

@@ -1,4 +1,4 @@
-"""What an agent may call: every tool that is known of looked at once for all tools that its rules treat alike."""
+"""What an agent may call: every known tool, judged once for all tools that the agent's rules treat alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
@@ -29,7 +29,7 @@ from app.store.policy_owners import WORKSPACE_TOKEN, group_token
 from app.wanted import require_wanted
 
 _QUOTAS_AT_ONCE = 256
-"""Of which one step of the store says how full they are: about a millisecond."""
+"""How many quotas one script run reads, which takes the store about a millisecond."""
 
 Levels = Mapping[Quota, Level]
 _EFFECTS = {Result.DENIED: Effect.DENY, Result.ESCALATED: Effect.ESCALATE}
@@ -47,15 +47,15 @@ class ToolListing(Struct, frozen=True):
 
     @property
     def whole(self) -> AgentTools:
-        """The same with each tool by itself."""
+        """The same listing with a record for each tool."""
         tools = [replace(access, name=name, catalogued=catalogued) for name, catalogued, access in self.tools]
         return AgentTools(agent=self.agent, at=self.at, total=self.total, tools=tools)
 
 
 class ToolListings:
-    """What agents may call, by their policies as they are now. Nothing is taken or logged.
+    """Lists what agents may call under their current policies. Nothing is taken or logged.
 
-    agents: those that this replica has compiled; whether one is still as it was is looked up.
+    agents: this replica's cache; whether an entry is still current is looked up.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class ToolListings:
     async def list_tools(
         self, workspace_id: str, agent_id: str, *, limit: int | None = None, offset: int = 0, tool: str | None = None
     ) -> ToolListing:
-        """The tools that are known of, in the order of their names, and what becomes of the agent's calls of each.
+        """The known tools, sorted by name, and what becomes of the agent's calls of each.
 
-        tool: only this one, whether anybody knows of it or not. Raises AgentNotFound.
+        tool: list only this one, whether it is known or not. Raises AgentNotFound.
         """
         listing = await self._catalog.listing(workspace_id)
         names = listing.names
@@ -99,7 +99,7 @@ class ToolListings:
     def _grouped(
         self, compiled: CompiledAgent, tools: Iterable[str]
     ) -> tuple[ToolRules, list[Likeness], dict[Likeness, str], list[Quota]]:
-        """The agent's rules, how they treat each of the tools, one tool of each likeness, and the limits of these."""
+        """The agent's rules, each tool's group of alike tools, one tool of each group, and their limits."""
         rules = self._rules.get(compiled)
         if rules is None:
             rules = self._rules[compiled] = ToolRules(compiled, self._is_secret)
@@ -113,7 +113,7 @@ class ToolListings:
         return rules, likenesses, alike, list(dict.fromkeys(q for each in alike.values() for q in rules.quotas(each)))
 
     async def _current(self, workspace_id: str, agent_id: str) -> CachedAgent[CompiledAgent]:
-        """The compiled agent as the store has it: what is remembered is so only if its tokens are."""
+        """The compiled agent as the store has it; the cached one is used only if its version tokens are current."""
         held = self._agents.recall(workspace_id, agent_id)
         if held is None:
             return await self._agents.load(workspace_id, agent_id)
@@ -144,7 +144,7 @@ def _judge_all(
     minute: int,
     levels: Levels,
 ) -> dict[Likeness, ToolAccess]:
-    """The result of calls of the tools of each likeness."""
+    """The result of calls, for each group of alike tools."""
     if not held.compiled.active:
         reason = held.compiled.refusal.outcome.reason
         return dict.fromkeys(alike, _access(ToolStatus.DENIED, reason, [], parameters=False, is_exact=True))

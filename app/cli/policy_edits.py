@@ -65,7 +65,7 @@ def create_policy(
         _print_written(made, warnings)
     else:
         click.echo(made.id if quiet else f"policy {made.id}")
-        _tell(warnings, quiet=quiet)
+        _print_warnings(warnings, quiet=quiet)
 
 
 @click.command("update")
@@ -113,10 +113,10 @@ def update_policy(
         _print_written(changed, warnings)
     else:
         click.echo(f"policy {changed.id} is at version {changed.version}")
-        _tell(warnings)
+        _print_warnings(warnings)
 
 
-def _tell(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
+def _print_warnings(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
     from app.cli.policy_lint import told
 
     for line in () if quiet else told(warnings):

@@ -39,7 +39,7 @@ def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_
     known_tools: those in the log or the catalogue; empty = nothing is known, so no pattern is suspect.
     """
     enabled = [policy for policy in policies if policy.enabled]
-    return [list(_warnings(policy, _heeded_by(policy, enabled), known_tools)) for policy in policies]
+    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools)) for policy in policies]
 
 
 def lint_written(
@@ -53,10 +53,10 @@ def lint_written(
         message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
         return [[PolicyWarning(Code.TOO_MUCH_TO_COMPARE, "$.rules", message)] for _ in written]
     enabled = [policy for policy in (*written, *beside) if policy.enabled]
-    return [list(_warnings(policy, _heeded_by(policy, enabled), known_tools)) for policy in written]
+    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools)) for policy in written]
 
 
-def _heeded_by(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
+def _evaluated_with(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
     """What a policy is judged beside: an enforced one ignores shadow policies, a shadow one sees all as enforced."""
     return enabled if policy.in_shadow else [each for each in enabled if not each.in_shadow]
 

@@ -127,10 +127,10 @@ def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> 
     """What the trail records of these tools, as JSON: null for a missing tool; "" if there are no tools."""
     if not any(name in tools for name in names):
         return b""
-    return _encode({name: _told(tools[name]) if name in tools else None for name in names})
+    return _encode({name: _trail_record(tools[name]) if name in tools else None for name in names})
 
 
-def _told(tool: CatalogTool) -> dict[str, Any]:
+def _trail_record(tool: CatalogTool) -> dict[str, Any]:
     named = {"title": tool.title, "description": tool.description}
     return named | {"inputSchema": tool.input_schema, "version": tool.version}
 

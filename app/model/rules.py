@@ -82,7 +82,7 @@ class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
 
     @property
     def escalates(self) -> bool:
-        """Always."""
+        """True: this rule always escalates."""
         return True
 
 

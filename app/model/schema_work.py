@@ -21,7 +21,7 @@ _BY_NAME = ("dependentSchemas", "dependencies")
 _OF_EACH_MEMBER = ("additionalProperties", "unevaluatedProperties")
 _OF_EACH_ITEM = ("items", "contains", "unevaluatedItems")
 
-_Held = tuple[Any, Any]
+_Visit = tuple[Any, Any]
 """A schema and the value to validate."""
 
 
@@ -43,7 +43,7 @@ class SchemaWork:
         if values * self._parts <= _LITTLE and 4 * characters * self._sizes_in_all <= _LITTLE:
             return False
         checks, steps = MAX_CHECKS, MAX_SEARCH_STEPS
-        left: deque[_Held] = deque([(self._root, value)])
+        left: deque[_Visit] = deque([(self._root, value)])
         while left:
             # What came first, first: what many values are held against is counted before anything in it.
             node, held = left.popleft()
@@ -66,7 +66,7 @@ class SchemaWork:
         values, characters = extent(value)
         return not self._tells_all or (values + characters // 8) * self._parts <= _LITTLE
 
-    def _inside(self, node: dict[str, Any], held: Any) -> Iterator[_Held]:
+    def _inside(self, node: dict[str, Any], held: Any) -> Iterator[_Visit]:
         """The pairs of schema and value that remain to be checked inside this pair."""
         if isinstance(node.get("$ref"), str):
             yield place(self._root, node["$ref"]), held
@@ -97,7 +97,7 @@ def _listed(node: dict[str, Any], keyword: str) -> list[Any]:
     return found if type(found) is list else []
 
 
-def _each(node: dict[str, Any], keywords: Iterable[str], values: Iterable[Any]) -> Iterator[_Held]:
+def _each(node: dict[str, Any], keywords: Iterable[str], values: Iterable[Any]) -> Iterator[_Visit]:
     for keyword in keywords:
         if keyword in node:
             yield from ((node[keyword], value) for value in values)

@@ -1,6 +1,6 @@
-"""A draft of policies over the log as it was. Pure: lines and policies in, what would have changed out.
+"""What a draft of policies would have changed in the log. Pure: lines and policies in, a report out.
 
-`Replay` judges the calls of the log once more, in their order and at their times; docs/replay.md says what it promises.
+`Replay` judges the logged calls again, in their order and at their times; docs/replay.md says what it promises.
 """
 
 from app.replay.replay import Replay

@@ -1,7 +1,7 @@
-"""What rate limits and budgets hold while a log is replayed: as `commit_decision` counts, on the log's own timeline.
+"""The contents of rate limits and budgets during a replay: counted as in `commit_decision`, by the log's own times.
 
-The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket knows what it holds for
-sure and what it may hold besides, and answers yes, no, or that nobody can say.
+The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket tracks what it certainly
+holds apart from what it may also hold, and says whether it has room: yes, no or unknown.
 """
 
 from collections import deque
@@ -19,8 +19,8 @@ _Rule = tuple[str, str]
 _SWEEP = 50_000
 
 
-class _Held:
-    """Takes in the order of their times: quota time, and how much."""
+class _Takes:
+    """What was taken, oldest first: quota time and amount."""
 
     __slots__ = ("takes", "total")
 
@@ -33,13 +33,13 @@ class _Held:
         self.total += amount
 
     def forget(self, gone_ms: int) -> None:
-        """What was taken before this is gone."""
+        """Drop what was taken before this time."""
         takes = self.takes
         while takes and takes[0][0] < gone_ms:
             self.total -= takes.popleft()[1]
 
     def doubtful(self, until_ms: int) -> tuple[int, int]:
-        """How many of the oldest, and how much, were taken at this time or before: they may be gone or not."""
+        """The number and sum of those taken up to this time, which may or may not have left the window."""
         count = amount = 0
         for taken_ms, each in self.takes:
             if taken_ms > until_ms:
@@ -50,13 +50,13 @@ class _Held:
 
 
 class _Bucket:
-    """Takes of which it is certain that they happened, and those that may have."""
+    """What was certainly taken from a bucket, and what may have been."""
 
     __slots__ = ("certain", "possible")
 
     def __init__(self) -> None:
-        self.certain = _Held()
-        self.possible = _Held()
+        self.certain = _Takes()
+        self.possible = _Takes()
 
 
 class Buckets:
@@ -65,7 +65,7 @@ class Buckets:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self.by_value: dict[tuple[str, str, str], _Bucket] = {}
-        self.unnamed: dict[_Rule, _Held] = {}
+        self.unnamed: dict[_Rule, _Takes] = {}
         self.live: dict[tuple[str, str, str], dict[str, int]] = {}
         self.in_doubt: set[_Rule] = set()
 
@@ -80,7 +80,7 @@ class Buckets:
         return room if crowd is Room.YES or room is Room.NO else crowd
 
     def take(self, quotas: Iterable[Quota], agent_id: str, *, certain: bool = True) -> None:
-        """The call is counted in each; not certain = it may have been."""
+        """Count the call in each quota. certain: False if it may not have been counted."""
         now_ms = self._timeline.now_ms
         for quota in quotas:
             amount = 1 if quota.amount is None else quota.amount
@@ -95,11 +95,11 @@ class Buckets:
             (bucket.certain if certain else bucket.possible).add(now_ms, amount)
 
     def take_unnamed(self, rule: _Rule) -> None:
-        """A call was perhaps counted by this rule, and nobody knows in which bucket or how much."""
-        self.unnamed.setdefault(rule, _Held()).add(self._timeline.now_ms, _TOTALS)
+        """Note that a call may have taken an unknown amount from an unknown bucket of this rule."""
+        self.unnamed.setdefault(rule, _Takes()).add(self._timeline.now_ms, _TOTALS)
 
     def adopt(self, other: "Buckets", without: Collection[_Rule]) -> None:
-        """The buckets of the other's rules but these are those of the other."""
+        """Replace all buckets, except those of the rules `without`, by the other's."""
         for mine, theirs in ((self.by_value, other.by_value), (self.live, other.live)):
             for name in [each for each in mine if each[:2] not in without]:
                 del mine[name]
@@ -110,14 +110,14 @@ class Buckets:
         self.in_doubt |= other.in_doubt
 
     def drop(self, rule: _Rule) -> None:
-        """The rule is gone from its policy, and its bucket with it; those of single values go when they run out."""
+        """Drop the bucket of a rule that its policy no longer has; buckets of single values expire by themselves."""
         self.by_value.pop((*rule, ""), None)
 
     def _room(self, quota: Quota) -> Room:
         timeline = self._timeline
         window_ms = quota.window_us // _US_PER_MS
-        # Closed at the old end: what was taken exactly one window ago no longer counts. In milliseconds that cannot
-        # be told from a moment earlier.
+        # What was taken exactly one window ago no longer counts, but to the millisecond it looks like something taken
+        # just after.
         gone_ms = timeline.now_ms - window_ms - timeline.slack_ms
         bucket = self.by_value.get((quota.policy_id, quota.fingerprint, quota.bucket))
         unnamed = self.unnamed.get((quota.policy_id, quota.fingerprint)) if self.unnamed else None
@@ -143,7 +143,7 @@ class Buckets:
         return Room.UNKNOWN
 
     def _crowd(self, quota: Quota, agent_id: str) -> Room:
-        """Whether the agent may have another live bucket of the rule: CROWDED where it may not."""
+        """Whether the agent may have another live bucket of the rule: CROWDED if not."""
         live = self.live.get((quota.policy_id, quota.fingerprint, agent_id))
         if live is None or len(live) < MAX_LIVE:
             return Room.YES
@@ -168,7 +168,7 @@ class Buckets:
         return bucket
 
     def _sweep(self) -> None:
-        """Buckets of which nothing can count any more go; no window is longer than 31 days."""
+        """Drop buckets in which nothing counts any more; no window is longer than 31 days."""
         gone_ms = self._timeline.now_ms - 2_678_400_000 - self._timeline.slack_ms
         for name, bucket in list(self.by_value.items()):
             bucket.certain.forget(gone_ms)

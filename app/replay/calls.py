@@ -1,4 +1,4 @@
-"""The calls of the log as they can be judged once more, and what of them the log does not tell."""
+"""Logged calls as a replay judges them, and which parts of them the log hides."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -25,11 +25,11 @@ _SHORTENED = frozenset({"beginning", "length"})
 _MARKS = (REDACTED.encode(), b'"beginning":', b"svc_")
 
 Place = tuple[str, str]
-"""Parameters or context, and the name of a value there; "" = all of it."""
+"""`parameters` or `context`, and the name of a value in it; "" = all of it."""
 
 
 class LoggedCall(Struct, rename="camel"):
-    """A line of the log, as far as a replay reads it."""
+    """The fields of a log line that a replay reads."""
 
     id: str
     agent_id: str
@@ -54,7 +54,7 @@ class LoggedCall(Struct, rename="camel"):
 
     @property
     def was_inactive(self) -> bool:
-        """Whether it was denied because its agent was not active."""
+        """Whether the call was denied because its agent was not active."""
         return self.policy_id is None and self.reason.startswith(AGENT_IS)
 
 
@@ -68,13 +68,13 @@ def _minute_ms(text: str) -> int:
 
 
 def may_hide(line: bytes) -> bool:
-    """Whether something of the call may be redacted or shortened; False = surely nothing is."""
+    """Whether any part of the call may be redacted or shortened; False = certainly none is."""
     redacted, shortened, cut = _MARKS
     return redacted in line or shortened in line or cut in line
 
 
 def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozenset[Place]:
-    """Where the log keeps something else than the caller sent: redacted, shortened, or with an API key cut."""
+    """The places where the log differs from what the caller sent: redacted, shortened, or with an API key removed."""
     found = ((of, name) for of, value in zip(_HOLDERS, (parameters, context), strict=True) for name in _hidden(value))
     return frozenset(found)
 
@@ -94,12 +94,12 @@ def _hidden(value: Any, name: str = "") -> Iterator[str]:
 
 
 def session_is_hidden(hidden: Collection[Place]) -> bool:
-    """Whether the log does not tell the call's session."""
+    """Whether the log hides the call's session."""
     return ("context", "session") in hidden
 
 
 def reads_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bool:
-    """Whether the rule looks at a value that the log does not tell."""
+    """Whether the rule reads a value that the log hides."""
     return any(
         of == at and _meets(name, place, only_there=only_there)
         for of, name, only_there in _read_by(rule)
@@ -108,7 +108,7 @@ def reads_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bool:
 
 
 def circumstances_read_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bool:
-    """Whether the rule's `when` or `unless` does, so that nobody can say whether it applies."""
+    """Whether the rule's `when` or `unless` reads a hidden value, so that it is unknown whether the rule applies."""
     return any(
         of == at and _meets(name, place, only_there=only_there)
         for of, name, only_there in _named(each for each in constraints_of(rule) if each[0])
@@ -117,9 +117,9 @@ def circumstances_read_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bo
 
 
 def _meets(name: str, place: str, *, only_there: bool) -> bool:
-    """Whether what stands at the place is the named value, a part of it or around it.
+    """Whether the value at the place is the named one, a part of it, or contains it.
 
-    only_there: the rule asks no more than whether there is a value, and that the log does tell.
+    only_there: the rule only tests whether a value exists, which the log does show.
     """
     if not name:
         return True
@@ -129,7 +129,7 @@ def _meets(name: str, place: str, *, only_there: bool) -> bool:
 
 
 def _read_by(rule: PolicyRule) -> Iterator[tuple[str, str, bool]]:
-    """Of parameters or context, the name, and whether the rule asks only if it is there."""
+    """`parameters` or `context`, the value's name, and whether the rule only tests whether it exists."""
     yield from _named(constraints_of(rule))
     if isinstance(rule, ParameterSchema):
         yield "parameters", "", False

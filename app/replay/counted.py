@@ -7,11 +7,11 @@ from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
 from app.model.policies import Policy
 
 Limit = tuple[str, str]
-"""Of a policy, and the fingerprint of its rule."""
+"""A policy's id and a rule's fingerprint."""
 
 
 def mark_names(policies: Iterable[Policy]) -> set[str]:
-    """The names of all marks that these policies ask for."""
+    """The names of all marks that these policies need."""
     policies = list(policies)
     shared = longest_shared(frozenset[str]().union(*map(shared_marks, policies)))
     return {mark.name for mark in marks_of(shared, own_marks(policies)).values()}
@@ -26,5 +26,5 @@ def breakers_of(policies: Iterable[Policy]) -> set[Limit]:
 
 
 def counting_rules(policy: Policy | None) -> set[str]:
-    """Fingerprints of the policy's limits."""
+    """The fingerprints of the policy's limits."""
     return set() if policy is None else set(limit_fingerprints(policy.rules))

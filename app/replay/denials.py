@@ -1,4 +1,4 @@
-"""What denial breakers have counted while a log is replayed, and whom they have suspended by then."""
+"""Denial breakers during a replay: what they have counted, and which agents they have suspended."""
 
 from collections import deque
 from collections.abc import Collection, Iterable
@@ -11,16 +11,16 @@ from app.replay.room import Room, Timeline
 
 _US_PER_MS = 1000
 _Breaker = tuple[str, str]
-"""Of a policy its id, and the fingerprint of the rule in it."""
+"""A policy's id and a rule's fingerprint."""
 
 _Times = deque[int]
 _NONE: tuple[_Times, _Times] = (deque(), deque())
 
 
 class Denials:
-    """The denied calls of each agent, by breaker. certain or not: as with buckets.
+    """The denied calls of each agent, by breaker: those certainly counted, and those that may have been.
 
-    trips: how often a breaker has suspended an agent for certain.
+    trips: how often a breaker has certainly suspended an agent.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -31,16 +31,16 @@ class Denials:
         self.trips = 0
 
     def standing(self, agent_id: str) -> Room:
-        """Whether the agent is active: NO where a breaker has suspended it."""
+        """Whether the agent is active: NO if a breaker has suspended it."""
         return self._suspended.get(agent_id, Room.YES)
 
     def room(self, breaker: DenialCount, agent_id: str) -> Room:
-        """Whether the breaker is not full: NO where it is."""
+        """Whether the breaker has room: NO once it has tripped."""
         held = self.counts.get((agent_id, breaker.policy_id, breaker.fingerprint), _NONE)
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         begin_ms = now_ms - breaker.window_us // _US_PER_MS
         certain = held[0]
-        # Closed at the old end, as limits are.
+        # A denial exactly one window ago no longer counts, as in rate limits.
         if len(certain) >= breaker.max_denials and certain[-breaker.max_denials] > begin_ms + slack_ms:
             return Room.NO
         if self.in_doubt_ms is not None and self.in_doubt_ms >= begin_ms - slack_ms:
@@ -51,7 +51,7 @@ class Denials:
     def deny(
         self, breakers: Iterable[DenialCount], agent_id: str, *, certain: bool = True, suspends: bool = True
     ) -> None:
-        """A call was denied, or perhaps was. suspends: whether a breaker that it fills acts on it."""
+        """Count a call that was denied, or may have been. suspends: whether tripped breakers act."""
         for breaker in breakers:
             name = (agent_id, breaker.policy_id, breaker.fingerprint)
             held = self.counts.get(name)
@@ -65,17 +65,17 @@ class Denials:
                     self.trips += room is Room.NO
 
     def resume(self, agent_id: str) -> None:
-        """People have made the agent active again: nothing is counted any more."""
+        """Note that people made the agent active again: its breakers start at zero."""
         self._suspended.pop(agent_id, None)
         for name in [each for each in self.counts if each[0] == agent_id]:
             del self.counts[name]
 
     def doubt(self) -> None:
-        """Nobody knows what was denied up to now."""
+        """Note that what was denied up to now is unknown."""
         self.in_doubt_ms = self._timeline.now_ms
 
     def adopt(self, other: "Denials", without: Collection[_Breaker]) -> None:
-        """What breakers but these have counted is as in the other."""
+        """Replace all counts, except those of the breakers `without`, by the other's."""
         for name in [each for each in self.counts if each[1:] not in without]:
             del self.counts[name]
         self.counts.update((name, held) for name, held in other.counts.items() if name[1:] not in without)
@@ -83,6 +83,6 @@ class Denials:
 
 
 def _newer(begin_ms: int, most: int, times: _Times) -> int:
-    """How many of the times may be in the window that begins then; so many are enough to know."""
+    """How many of the times may be in the window that begins at begin_ms, counted up to `most`."""
     newest = islice(reversed(times), most)
     return sum(1 for _ in takewhile(lambda time_ms: time_ms >= begin_ms, newest))

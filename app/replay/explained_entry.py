@@ -1,4 +1,4 @@
-"""Why a decision of the log was made: its call held once more against what governed the agent then."""
+"""Why a logged decision was made: its call, judged again by the policies that governed the agent then."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -28,9 +28,9 @@ _US_PER_MS = 1000
 def past_explanation(
     call: LoggedCall, agent: Agent, policies: Sequence[Policy], is_secret: Callable[[str], bool]
 ) -> PastExplanation:
-    """What each policy had to do with a decision, and what nobody can say any more.
+    """What each policy contributed to a decision, and what can no longer be known about it.
 
-    call: an entry that is a decision. agent, policies: what governed it then.
+    call: the entry of a decision. agent, policies: as they were then.
     """
     compiled = compile_agent(agent, policies, is_secret)
     context = decode_object(b"{}" if call.context is UNSET else call.context)
@@ -44,8 +44,8 @@ def past_explanation(
     }
     in_doubt = {place for place, rule in concerned.items() if hidden and reads_hidden(rule.rule, hidden)}
     decider = None if call.rule is None or call.policy_id is None else (call.policy_id, call.rule.index)
-    # A condition that nobody can judge passed, or was not asked, unless it decided: the first that denies is the one
-    # that is named. So the others are told apart as they were then.
+    # The first rule that fails decides and is named in the entry. So a rule with a hidden value either decided or did
+    # not fail.
     known = {place: call.reason if place == decider else None for place in in_doubt}
     request = AuthorizeRequest(
         call.agent_id,
@@ -85,21 +85,21 @@ def _is_read(rules: Collection[CompiledRule], of: str, name: str) -> bool:
 
 
 def _agrees(traced: Trace, outcome: Outcome, decider: Place | None) -> bool:
-    """Whether the policies give what was decided: by the plan's outcome, or by a quota of the plan that was full."""
+    """Whether the policies lead to what was decided, by the plan's outcome or by a full quota of the plan."""
     plan = traced.plan.outcome
     if (plan.policy_id, plan.rule) == (outcome.policy_id, outcome.rule):
         return True
-    return decider in _asked_of_the_store(traced)
+    return decider in _store_checks(traced)
 
 
-def _asked_of_the_store(traced: Trace) -> list[Place]:
-    """The rules whose limits and sequences the plan leaves to the store, in the order in which a full one decides."""
+def _store_checks(traced: Trace) -> list[Place]:
+    """The rules that the plan leaves to the store (limits and sequences), in the order in which a full one decides."""
     checks = traced.plan.quotas
     return [(each.policy_id, each.when_full.rule.index) for each in checks if each.when_full.rule is not None]
 
 
 class _Doubt:
-    """Says of each rule what is sure of it."""
+    """Reduces what the trace says about each rule to what is certain."""
 
     def __init__(
         self, traced: Trace, decider: Place | None, in_doubt: Collection[Place], outcome: Outcome, *, sure: bool
@@ -107,13 +107,13 @@ class _Doubt:
         self._decider, self._in_doubt, self._sure = decider, in_doubt, sure
         self._reason = outcome.reason
         self._failed = outcome.result is not Result.ALLOWED
-        places = _asked_of_the_store(traced)
-        # The first that is full decides, so those before it had room; of those after it nobody knows. An approval may
-        # have taken a call past any of them.
+        places = _store_checks(traced)
+        # The first full one decides, so those before it had room, and those after it are unknown. With an approval, the
+        # call may have passed any of them.
         by_quota = places.index(decider) if decider in places and self._failed else None
         is_approved = not self._failed and traced.plan.outcome.result is not Result.ALLOWED
         self._open = set(places if is_approved else () if by_quota is None else places[by_quota + 1 :])
-        # What its limits had taken and its sequences had seen is told of no shadow policy.
+        # For shadow policies, the log does not show what their limits held or their sequences had seen.
         self._open |= {
             (policy.policy.id, rule.rule.ref.index)
             for policy in traced.policies

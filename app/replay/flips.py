@@ -1,4 +1,4 @@
-"""What a replay has found so far: how many calls flip, which, and which nobody can judge."""
+"""What a replay has found so far: which calls flip, how many, and how many cannot be judged."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from app.model.replays import NEW, Decider, Flip, FlipSample, ReplayReport
 from app.replay.calls import LoggedCall
 
 MAX_FLIPS = 500
-"""Groups of flips in a report. Tools are named by callers, and must not make it grow."""
+"""Groups of flips in a report. Callers choose tool names, so these must not make the report grow without bound."""
 
 SAMPLES = 3
 _ORDER = (
@@ -25,7 +25,7 @@ _Rule = tuple[str | None, RuleRef | None]
 
 
 class Recorded(Struct, frozen=True):
-    """What was decided then, as it is compared."""
+    """What was decided then, in the form that is compared."""
 
     result: Result
     policy_id: str | None
@@ -34,7 +34,7 @@ class Recorded(Struct, frozen=True):
 
     @classmethod
     def of(cls, call: LoggedCall) -> "Recorded":
-        """Of a call of the log. Where only the room for another approval was missing, a person was to be asked."""
+        """What was decided on a logged call. A denial only for want of room for an approval counts as escalated."""
         result = Result(call.result or "")
         if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
             result = Result.ESCALATED
@@ -42,7 +42,7 @@ class Recorded(Struct, frozen=True):
 
 
 class Findings:
-    """Counts what is found. name_of: a policy's name by its id."""
+    """Counts the flips. name_of: gives a policy's name by its id."""
 
     def __init__(self, report: ReplayReport, name_of: Callable[[str], str | None]) -> None:
         self.report = report
@@ -51,7 +51,7 @@ class Findings:
         self._flips: dict[tuple[Result, Result, str, _Rule, _Rule], Flip] = {}
 
     def judged(self, call: LoggedCall, was: Recorded, outcome: Outcome) -> None:
-        """The draft decides the call so."""
+        """Count a call that the draft decides like this."""
         report = self.report
         report.judged += 1
         if outcome.result is was.result:
@@ -85,12 +85,12 @@ class Findings:
             flip.samples.append(sample)
 
     def take_fresh(self) -> list[Flip]:
-        """Groups of flips that nobody has taken yet, each with a sample or more."""
+        """The groups of flips not returned before, each with at least one sample."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def finish(self) -> ReplayReport:
-        """The report with its flips in their order."""
+        """The report, with its flips sorted."""
         self.report.flips = sorted(
             self._flips.values(), key=lambda flip: (_ORDER.index((flip.was, flip.becomes)), -flip.count, flip.tool_name)
         )

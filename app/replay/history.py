@@ -1,7 +1,7 @@
-"""What governed each agent when an entry was made: of what governs now, the changes since then are undone.
+"""Which policies governed each agent when an entry was made: today's policies with later changes undone.
 
-`store/policy_history.py` does the same for one agent, from records that it decodes only where they are asked for; a
-test holds the two against each other.
+`store/policy_history.py` does the same for one agent, from records that it decodes only when needed; a test compares
+the two.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ _Versions = list[tuple[Since, _T | None]]
 
 
 class _Fields(Struct, rename="camel"):
-    """What the trail keeps of a policy; in a change only what differs."""
+    """A policy's fields as the trail keeps them; a change has only those that differ."""
 
     agent_id: str | None = None
     group: str | None = None
@@ -43,13 +43,13 @@ class _Fields(Struct, rename="camel"):
 
 
 class _Groups(Struct):
-    """The same of an agent."""
+    """An agent's groups as the trail keeps them."""
 
     groups: tuple[str, ...] | None = None
 
 
 class _Status(Struct):
-    """What the trail says of an agent's status, where it changed."""
+    """An agent's status as the trail keeps it, if it changed."""
 
     status: AgentStatus | None = None
 
@@ -57,11 +57,11 @@ class _Status(Struct):
 class History:
     """Every version of the policies and of the agents' groups, as far back as the changes go.
 
-    agents, policies: as they are now. changes: newest first, as far back as anybody will ask.
+    agents, policies: as they are now. changes: newest first, as far back as the replay goes.
     """
 
     def __init__(self, agents: Iterable[Agent], policies: Iterable[Policy], changes: Iterable[Change]) -> None:
-        # Newest first while they are built; None = it is not there.
+        # Newest first while they are built; None = it does not exist.
         self._groups: dict[str, _Versions[tuple[str, ...]]] = defaultdict(list)
         self._versions: dict[str, _Versions[Policy]] = defaultdict(list)
         self._resumed: list[tuple[Since, str]] = []
@@ -77,7 +77,7 @@ class History:
                 elif change.resource_type is ResourceType.POLICY:
                     self._undo_policy(change, held, since)
             except (msgspec.MsgspecError, KeyError, ValueError):
-                self._known_since = since  # what it was is kept in a way that nobody reads any more
+                self._known_since = since  # this release cannot read how the older state was recorded
                 break
         for agent_id, names in groups.items():
             self._groups[agent_id].append((EVER, names))
@@ -85,7 +85,7 @@ class History:
             self._versions[policy.id].append((EVER, policy))
         self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
-            # In shadow mode it changed no answer and took from no limit of another.
+            # A policy in shadow mode changed no answer and took from no other policy's limit.
             versions[:] = [(since, policy and off_in_shadow(policy)) for since, policy in versions]
             owner = next(policy for _, policy in versions if policy is not None)
             self._owned[owner_of(owner)].append(policy_id)
@@ -103,12 +103,12 @@ class History:
         return (policy for versions in self._versions.values() for _, policy in versions if policy is not None)
 
     def policies_at(self, entry: Place) -> list[Policy]:
-        """Every policy that there was when the entry was made."""
+        """Every policy that existed when the entry was made."""
         found = (_at(versions, entry) for versions in self._versions.values())
         return [policy for policy in found if policy is not None]
 
     def drops(self) -> list[tuple[Since, str, str]]:
-        """When a policy lost a limit, and with it what that had counted: policy and fingerprint, oldest first."""
+        """When policies lost a limit and its counts, with policy id and fingerprint; oldest first."""
         lost = []
         for policy_id, versions in self._versions.items():
             for (_, old), (since, new) in pairwise(versions):
@@ -117,18 +117,18 @@ class History:
         return sorted(lost, key=lambda each: order_of(each[0]))
 
     def resumed(self) -> list[tuple[Since, str]]:
-        """When an agent was made active again, and which, oldest first."""
+        """When agents were made active again, with their ids; oldest first."""
         return sorted(self._resumed, key=lambda each: order_of(each[0]))
 
     def tripped(self, agent_id: str, entry: Place) -> Since | None:
-        """Since when the agent was suspended by a breaker when the entry was made; None if it was not."""
+        """Since when a breaker had suspended the agent at the time of the entry; None if none had."""
         for since, by_breaker in self._tripped.get(agent_id, ()):
             if since.holds_for(entry):
                 return since if by_breaker else None
         return None
 
     def span(self, agent_id: str, entry: Place) -> Span:
-        """What governed the agent when the entry was made, and since and until when."""
+        """The policies that governed the agent when the entry was made, and since and until when they did."""
         known = self._known_since
         if not known.holds_for(entry):
             return Span(EVER, known, (), None)
@@ -140,7 +140,7 @@ class History:
             return Span(since, until, (), None)
         found = (_at(self._versions[policy_id], entry) for policy_id in self._governing(agent_id, groups))
         marking = (_at(self._versions[policy_id], entry) for policy_id in self._marking)
-        return Span(since, until, groups, _there(found), _there(marking))
+        return Span(since, until, groups, _existing(found), _existing(marking))
 
     def _bounds(self, agent_id: str) -> list[Since]:
         known = self._groups.get(agent_id, [])
@@ -186,17 +186,17 @@ class History:
             return
         now = held[policy_id]
         versions.append((since, now))
-        held[policy_id] = _changed_back(now, msgspec.json.decode(change.before, type=_Fields))
+        held[policy_id] = _undone(now, msgspec.json.decode(change.before, type=_Fields))
 
 
 def owner_of(policy: Policy) -> tuple[str, str]:
-    """Whom a policy governs: an agent, a group, or the whole workspace."""
+    """The owner of a policy: an agent, a group, or the whole workspace."""
     if policy.agent_id is not None:
         return "agent", policy.agent_id
     return ("workspace", "") if policy.group is None else ("group", policy.group)
 
 
-def _there(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:
+def _existing(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:
     return tuple(policy for policy in policies if policy is not None)
 
 
@@ -205,7 +205,7 @@ def _at(versions: _Versions[_T], entry: Place) -> _T | None:
 
 
 def _policy(policy_id: str, fields: _Fields) -> Policy:
-    """A policy that is gone, as the trail keeps it."""
+    """A deleted policy, as the trail keeps it."""
     return Policy(
         id=policy_id,
         agent_id=fields.agent_id,
@@ -222,7 +222,7 @@ def _policy(policy_id: str, fields: _Fields) -> Policy:
     )
 
 
-def _changed_back(policy: Policy, before: _Fields) -> Policy:
+def _undone(policy: Policy, before: _Fields) -> Policy:
     return replace(
         policy,
         kind=before.kind or policy.kind,

@@ -1,4 +1,4 @@
-"""What calls have taken and left while a log is replayed: buckets of limits, marks of sessions, denials."""
+"""What calls have taken and left during a replay: buckets of limits, marks of sessions, denials."""
 
 from collections.abc import Collection, Iterable
 
@@ -21,7 +21,7 @@ _SUSPENDED = Outcome(Result.DENIED, None, None, f"{AGENT_IS}suspended")
 
 
 class Ledger:
-    """Buckets, sessions and breakers, in step with one timeline."""
+    """Buckets, sessions and breakers on one timeline."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.buckets = Buckets(timeline)
@@ -29,7 +29,7 @@ class Ledger:
         self.denials = Denials(timeline)
 
     def outcomes(self, found: SeenCall, agent_id: str) -> list[Outcome]:
-        """What can become of a call's plan: the first full quota decides; more than one where that is not certain."""
+        """The possible outcomes of a plan: the first full quota decides; more than one if that is uncertain."""
         outcomes = []
         standing = self.denials.standing(agent_id)
         if standing is not Room.YES:
@@ -45,9 +45,9 @@ class Ledger:
         return self._with_marks(found, agent_id, [*outcomes, found.plan.outcome])
 
     def approved(self, found: SeenCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
-        """The same of a call that people had approved, and whether people are asked about it.
+        """The possible outcomes for a call that people had approved, and whether a rule still asks people about it.
 
-        Their yes is good for all that asks people; what denies still denies.
+        The approval satisfies every rule that asks people; rules that deny still deny.
         """
         outcome = found.plan.outcome
         if outcome.result is Result.DENIED or self.denials.standing(agent_id) is not Room.YES:
@@ -67,7 +67,7 @@ class Ledger:
     def take(
         self, found: SeenCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
     ) -> None:
-        """The call was allowed, or perhaps was: it is counted, and leaves its marks. limits: None = all of them."""
+        """Count a call that was allowed, or may have been, and leave its marks. limits: None = in all limits."""
         certain = certain and not found.is_unclear
         quotas = (quota for quota in found.all_quotas() if isinstance(quota, Quota))
         self.buckets.take(
@@ -81,12 +81,12 @@ class Ledger:
             self.sessions.leave(found.session, found.marks, agent_id, certain=certain)
 
     def deny(self, found: SeenCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
-        """The call was denied, or perhaps was, by an agent that was active: breakers count it."""
+        """Count, in the breakers, an active agent's call that was denied, or may have been."""
         if found.breakers:
             self.denials.deny(found.breakers, agent_id, certain=certain, suspends=suspends)
 
     def take_from_all(self, limits: Iterable[Limit], marks: Iterable[str]) -> None:
-        """Nobody knows what was taken and left up to now."""
+        """Note that what was taken and left up to now is unknown."""
         for limit in limits:
             self.buckets.take_unnamed(limit)
         self.sessions.doubt(marks)
@@ -95,7 +95,7 @@ class Ledger:
     def adopt(
         self, other: "Ledger", limits: Collection[Limit], marks: Collection[str], breakers: Collection[Limit]
     ) -> None:
-        """All but these limits, marks and breakers are as in the other."""
+        """Replace everything, except these limits, marks and breakers, by the other's."""
         self.buckets.adopt(other.buckets, limits)
         self.denials.adopt(other.denials, breakers)
         self.sessions.adopt(other.sessions, marks)
@@ -108,7 +108,7 @@ class Ledger:
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, found: SeenCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
-        """An allowance needs room for the marks that the call leaves."""
+        """The outcomes, given that an allowed call needs room for its marks."""
         if not found.marks or outcomes[-1].result is not Result.ALLOWED:
             return outcomes
         room = self.sessions.crowded(found.session, found.marks, agent_id)

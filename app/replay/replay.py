@@ -1,4 +1,4 @@
-"""The replay itself: each call of the log, in its order and at its time, judged by what would have governed it."""
+"""The replay itself: each logged call, in order and at its time, judged by the policies that would have governed it."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -26,7 +26,7 @@ from app.replay.spans import Place
 
 
 class _Entry(NamedTuple):
-    """A decision of the log, and what governed its agent; two where nobody can say which of them."""
+    """A logged decision, and what governed its agent; two candidates if it is unknown which of them did."""
 
     call: LoggedCall
     line: bytes
@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
     @property
     def was_approved(self) -> bool:
-        """Whether it is about an approval; if it was allowed, people had said yes."""
+        """Whether the call had an approval; if it was allowed, people had approved it."""
         return self.call.approval_id is not UNSET
 
     def seen_by(self, side: Side) -> SeenCall:
@@ -43,9 +43,9 @@ class _Entry(NamedTuple):
 
 
 class Replay:
-    """Takes the lines of the log, oldest first, from before the span on; `findings` says what has been found.
+    """Reads the lines of the log, oldest first, beginning before the span; `findings` holds the results so far.
 
-    draft: the policies that stand in for the owner's own; None = all are as they were at the time of each call.
+    draft: the policies that replace the owner's own; None = none are replaced.
     """
 
     def __init__(self, task: ReplayTask, history: History, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
@@ -73,16 +73,16 @@ class Replay:
 
     @property
     def reads_all_agents(self) -> bool:
-        """Whether it needs the calls of other agents, too: they may have taken from limits that several share."""
+        """Whether it needs other agents' calls too, because they may have taken from shared limits."""
         return self._task.agent_id is None or bool(self._shared or self._asked_of_all)
 
     def begin_in_doubt(self, until_ms: int) -> None:
-        """Entries up to this time are gone: nobody knows what they had taken from any limit."""
+        """Note that entries up to this time are gone, so that what they took from limits is unknown."""
         self._timeline.advance(until_ms)
         self._take_from_all()
 
     def feed(self, body: bytes, sequences: Iterable[int]) -> None:
-        """The next lines, each with its line feed, and their numbers in the log."""
+        """Read the next lines, each with its line feed; sequences: their numbers in the log."""
         for line, sequence in zip(body.splitlines(), sequences, strict=True):
             self._take(line, sequence)
 
@@ -102,7 +102,7 @@ class Replay:
                 self._count(call, line, place)
 
     def _count(self, call: LoggedCall, line: bytes, place: Place) -> None:
-        """A decision: judged if it is in the span and of an agent that is asked about; else it fills windows."""
+        """Judge a decision if it is in the span and its agent is replayed; otherwise only count it."""
         report, in_span = self.findings.report, place.time_ms >= self._task.from_ms
         if in_span:
             self._begin(place)
@@ -128,14 +128,14 @@ class Replay:
             self._judge(entry, place)
 
     def _sides_of(self, call: LoggedCall, governed: Governed, place: Place) -> list[Governed]:
-        """What governed the agent; also what did before, where nobody can say whether it still did."""
+        """What governed the agent; also what did before, if the change may have come after the call."""
         if not governed.span.since.is_doubtful_for(place):
             return [governed]
         before = self._sides.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
         return [governed] if before is None else [governed, before]
 
     def _begin(self, place: Place) -> None:
-        """The span has begun: limits that only the draft has are as full as if they had always been there."""
+        """At the first call of the span, fill limits that only the draft has as if they had always existed."""
         as_if, self._counted_before = self._counted_before, None
         if as_if is not None:
             self._begun_at = place.sequence
@@ -143,14 +143,14 @@ class Replay:
             self._ledger.adopt(as_if, limits_of(there), mark_names(there), breakers_of(there))
 
     def _drop(self, place: Place) -> None:
-        """The buckets of rules that were taken out of their policies by now are empty."""
+        """Empty the buckets of rules that have been removed from their policies by now."""
         while self._drops and self._drops[0][0].holds_for(place):
             _, policy_id, fingerprint = self._drops.popleft()
             if self._counted_before is not None or policy_id not in self._kept:
                 self._ledger.buckets.drop((policy_id, fingerprint))
 
     def _resume(self, place: Place) -> None:
-        """Agents that people have made active again by now begin with empty breakers."""
+        """Reset the breakers of agents that people have made active again by now."""
         while self._resumed and self._resumed[0][0].holds_for(place):
             _, agent_id = self._resumed.popleft()
             for ledger in (self._ledger, self._counted_before):
@@ -164,9 +164,9 @@ class Replay:
                 ledger.take_from_all(self._limits, self._marks)
 
     def _warm_up(self, entry: _Entry) -> None:
-        """The call took from the limits that there were; and from those of the draft as if they had been there.
+        """Count a call before the span in the limits of its time, and in the draft's as if they had existed.
 
-        Which call was allowed stands in the log.
+        The log says which calls were allowed.
         """
         if entry.call.result != Result.ALLOWED:
             if entry.call.result == Result.DENIED and not entry.call.was_inactive:
@@ -182,9 +182,9 @@ class Replay:
             self._counted_before.take(found, entry.call.agent_id)
 
     def _warm_up_breakers(self, entry: _Entry) -> None:
-        """The call was denied, and counted by what breakers there were; and by the draft's, as if they had been there.
+        """Count a denied call before the span in the breakers of its time, and in the draft's as if they had existed.
 
-        None of them acts: who was suspended before the span stands in the log.
+        None of them suspends: the log says which agents were suspended before the span.
         """
         agent_id, governed = entry.call.agent_id, entry.sides[0]
         for each in entry.sides:
@@ -193,14 +193,14 @@ class Replay:
             self._counted_before.deny(entry.seen_by(governed.now), agent_id, suspends=False)
 
     def _take_shared(self, entry: _Entry) -> None:
-        """Another agent's call took from what all share, and left its marks; the draft may ask for others."""
+        """Count another agent's call in the shared limits and leave its marks, which may be others under the draft."""
         governed = entry.sides[0]
         if governed.now is not governed.then and self._counted_before is not None:
             self._counted_before.take(entry.seen_by(governed.now), entry.call.agent_id, limits=())
         self._take_as_recorded(entry, self._shared, by_draft=self._counted_before is None)
 
     def _take_as_recorded(self, entry: _Entry, limits: Collection[Limit] | None, *, by_draft: bool = False) -> None:
-        """A call that was allowed has taken what the policies of its time made it take. limits: None = from all."""
+        """Count an allowed call as the policies of its time counted it. limits: None = in all limits."""
         sides = [each.now if by_draft else each.then for each in entry.sides]
         for side in {id(each): each for each in sides}.values():
             certain = all(each is side for each in sides)
@@ -216,12 +216,12 @@ class Replay:
         if len(now) > 1:
             report.unjudged.edited += 1
             for side in now.values():
-                self._take_perhaps(call, entry.seen_by(side))
+                self._take_uncertain(call, entry.seen_by(side))
             return
         found = entry.seen_by(entry.sides[0].now)
         if found.is_unclear and not found.is_denied:
             report.unjudged.hidden += 1
-            self._take_perhaps(call, found)
+            self._take_uncertain(call, found)
             return
         if found.is_unclear:
             outcomes = [found.plan.outcome]
@@ -241,18 +241,18 @@ class Replay:
             report.unjudged.limits += 1
 
     def _deny(self, entry: _Entry, found: SeenCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
-        """Breakers count the call if it is denied, or perhaps is: for want of room for another approval, too."""
+        """Count the call in breakers if it is denied, or may be, also for want of room for an approval."""
         had_no_room = entry.call.reason.startswith(NO_APPROVAL_ROOM) and outcomes[-1].result is Result.ESCALATED
         if had_no_room or any(each.result is Result.DENIED for each in outcomes):
             self._ledger.deny(found, entry.call.agent_id, certain=certain and not had_no_room)
             self.findings.report.trips = self._ledger.denials.trips
 
     def _may_be_lifted(self, call: LoggedCall, place: Place) -> bool:
-        """Whether it was a breaker that had suspended the agent, within the span, so that a draft may change it."""
+        """Whether the agent was suspended by a breaker within the span, which the draft might have prevented."""
         since = self._history.tripped(call.agent_id, place) if self._is_draft else None
         return since is not None and since.sequence is not None and since.sequence >= self._begun_at
 
-    def _take_perhaps(self, call: LoggedCall, found: SeenCall) -> None:
+    def _take_uncertain(self, call: LoggedCall, found: SeenCall) -> None:
         self._ledger.deny(found, call.agent_id, certain=False)
         if not found.is_denied:
             self._ledger.take(found, call.agent_id, certain=False)

@@ -1,10 +1,10 @@
-"""What buckets and sessions share: the time by which they count, and how sure their answers are."""
+"""What buckets and sessions share: the time by which they count, and how certain their answers are."""
 
 from enum import Enum
 
 
 class Room(Enum):
-    """Whether a quota takes a call."""
+    """Whether a quota has room for a call."""
 
     YES = "yes"
     NO = "no"
@@ -14,10 +14,10 @@ class Room(Enum):
 
 
 class Timeline:
-    """The time by which quotas count: it never runs backwards, whatever the store's clock did.
+    """The time by which quotas count: it never runs backwards, even when the store's clock did.
 
-    now_ms: where it stands. slack_ms: by how much a span may be wrong, besides the millisecond that the log rounds off:
-    one for each time that the clock stepped back.
+    now_ms: the current time. slack_ms: the possible error of a duration, beyond the millisecond to which the log
+    rounds: 1 ms for each time that the clock stepped back.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Timeline:
         self.now_ms = 0
 
     def advance(self, time_ms: int) -> None:
-        """The next entry was made at this time by the store's clock."""
+        """Move on to the next entry, which was made at this time by the store's clock."""
         if time_ms < self._latest_ms:
             self._skew_ms += self._latest_ms - time_ms
             self.slack_ms += 1

@@ -1,4 +1,4 @@
-"""A call of the log as one side of a replay sees it."""
+"""A logged call under the policies of one side of a replay."""
 
 from collections.abc import Collection
 
@@ -26,11 +26,11 @@ _NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, ""))
 
 
 class SeenCall:
-    """A call of the log as one side sees it.
+    """A logged call under the policies of one side.
 
-    is_unclear: a rule reads what the log does not tell. is_denied: it is denied all the same.
-    plan: what it gives, quotas left open; where it is unclear, only a denial in it is right.
-    marks, session: what the call leaves if it is allowed, and where; "" = in a session that nobody can name.
+    is_unclear: a rule reads what the log hides. is_denied: it is denied whatever that is.
+    plan: its outcome and open quotas; if it is unclear, only a denial in it is certain.
+    marks, session: what the call leaves if it is allowed, and where; "" = in an unknown session.
     """
 
     def __init__(self, call: LoggedCall, line: bytes, side: Side, time_ms: int) -> None:
@@ -71,11 +71,11 @@ class SeenCall:
 
     @property
     def breakers(self) -> tuple[DenialCount, ...]:
-        """What counts the call if it is denied."""
+        """The breakers that count the call if it is denied."""
         return self._side.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
 
     def all_quotas(self) -> tuple[Check, ...]:
-        """Every quota that an allowance has to do with; those left out of which nobody can say what they take."""
+        """Every quota that an allowed call takes from, except those for which the amount or bucket is unknown."""
         if self._is_shapeless:
             return ()
         if not self._unclear and self.plan.outcome.result is Result.ALLOWED:
@@ -86,7 +86,7 @@ class SeenCall:
         return tuple(each for each in quotas if not isinstance(each, Quota) or _limit_of(each) not in unclear)
 
     def unclear_limits(self) -> Collection[tuple[str, str]]:
-        """Limits that may have counted the call, in a bucket or an amount that nobody knows."""
+        """Limits that may have counted the call, in an unknown bucket or amount."""
         if not self._unclear:
             return ()
         rules = self._side.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
@@ -107,7 +107,7 @@ class SeenCall:
         self._is_shapeless = any(circumstances_read_hidden(rule.rule, hidden) for _, rule in self._unclear)
 
     def _known_outcome(self, now_us: int) -> Outcome:
-        """A denial that does not depend on what is hidden; else something that is none."""
+        """A denial that does not depend on hidden values, or any other outcome if there is none."""
         if not self._is_shapeless:
             unclear = {(policy_id, rule.ref.index) for policy_id, rule in self._unclear}
             view, minute = self._side.compiled.view_of(self.request), now_us // 60_000_000

@@ -1,4 +1,4 @@
-"""What sessions were allowed while a log is replayed: the marks that sequence rules look back on."""
+"""What sessions were allowed during a replay: the marks that sequence rules look up."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,11 +9,11 @@ from app.replay.room import Room, Timeline
 _US_PER_MS = 1000
 _NEVER = -(1 << 60)
 _Latest = dict[tuple[str, str, str], list[int]]
-"""By agent (none = whichever), session and mark: when a call was allowed last for certain, and at most."""
+"""By agent (none = any), session and mark: when a call was certainly last allowed, and when it last may have been."""
 
 
 class Sessions:
-    """The marks of all sessions. certain or not: as with buckets."""
+    """The marks of all sessions: those certainly left, and those that may have been."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -24,7 +24,7 @@ class Sessions:
         self.in_doubt: set[str] = set()
 
     def room(self, check: HistoryCheck, agent_id: str) -> Room:
-        """Whether the rule passes: NO where its session forbids the call, or was not allowed what it requires."""
+        """Whether the rule passes: NO if its session forbids the call, or was not allowed what the rule requires."""
         whose = "" if check.forbids else agent_id
         certain = possible = _NEVER
         for mark in check.marks:
@@ -41,7 +41,7 @@ class Sessions:
         return Room.UNKNOWN
 
     def crowded(self, session: str, marks: Iterable[Mark], agent_id: str) -> Room:
-        """Whether the agent may leave these marks in one more session: NO where it may not."""
+        """Whether the agent may leave these marks in one more session."""
         worst = Room.YES
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         for mark in marks:
@@ -59,7 +59,7 @@ class Sessions:
         return worst
 
     def leave(self, session: str, marks: Iterable[Mark], agent_id: str, *, certain: bool) -> None:
-        """The call was allowed, or perhaps was. session: "" = one that nobody can name."""
+        """Leave the marks of a call that was allowed, or may have been. session: "" = unknown."""
         now_ms = self._timeline.now_ms
         for mark in marks:
             if not session:
@@ -78,13 +78,13 @@ class Sessions:
             self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
 
     def doubt(self, marks: Iterable[str]) -> None:
-        """Nobody knows where these marks were left up to now."""
+        """Note that it is unknown where these marks were left up to now."""
         for mark in marks:
             self.anywhere[mark] = self._timeline.now_ms
             self.in_doubt.add(mark)
 
     def adopt(self, other: "Sessions", without: Collection[str]) -> None:
-        """The marks but for these are those of the other."""
+        """Replace all marks, except those `without`, by the other's."""
         for held in [each for each in self.latest if each[2] not in without]:
             del self.latest[held]
         self.latest.update((each, times) for each, times in other.latest.items() if each[2] not in without)

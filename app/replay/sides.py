@@ -1,4 +1,4 @@
-"""The two sides of a replay: what governed an agent then, and what would govern it; compiled once for each change."""
+"""The two sides of a replay: what governed an agent then, and what would now; compiled once per change."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _TOOLS = 4096
 
 
 class Side:
-    """An agent's policies, compiled, and what they say of tools whatever the call."""
+    """An agent's compiled policies, and the plans of tools for which the call's values do not matter."""
 
     def __init__(self, policies: Sequence[Policy], shared: Mapping[str, int], is_secret: IsSecret) -> None:
         agent = Agent(id="", name="", created_ms=0, updated_ms=0, version="")
@@ -26,7 +26,7 @@ class Side:
         self._settled: dict[str, Plan | None] = {}
 
     def settled(self, tool: str) -> Plan | None:
-        """The plan of every call of this tool, if neither its values nor the time matter."""
+        """The plan of every call of this tool, if neither the call's values nor the time matter."""
         try:
             return self._settled[tool]
         except KeyError:
@@ -50,8 +50,8 @@ class Side:
 class Governed:
     """What governed an agent in one span of time (`then`), and what would have (`now`).
 
-    is_asked: whether its calls are replayed; those of other agents count only for what all share. They have the same
-    policies on both sides, and may leave other marks.
+    is_asked: whether its calls are replayed. Other agents' calls count only in what is shared: they have the same
+    policies on both sides, but may leave other marks.
     """
 
     __slots__ = ("is_asked", "now", "span", "then")
@@ -64,7 +64,7 @@ class Governed:
 
 
 class Sides:
-    """Both sides for every agent, as they are asked for.
+    """Both sides for every agent, compiled on demand.
 
     owner: whose policies the draft replaces. draft: None = nothing is replaced.
     """
@@ -80,7 +80,7 @@ class Sides:
         self._sides: OrderedDict[_SideName, Side] = OrderedDict()
 
     def at(self, agent_id: str, entry: Place) -> Governed | None:
-        """Both sides when an entry was made; None where what governed the agent is not kept."""
+        """Both sides when an entry was made; None if it is not recorded what governed the agent."""
         held = self._latest.get(agent_id)
         if held is not None and held.span.has(entry):
             return held
@@ -119,5 +119,5 @@ class Sides:
 
 
 def _marks(policies: Iterable[Policy]) -> dict[str, int]:
-    """What these policies ask of every agent's calls."""
+    """The marks that these policies need from every agent's calls."""
     return longest_shared(frozenset[str]().union(*map(shared_marks, policies)))

@@ -1,4 +1,4 @@
-"""When things were changed, in the order of the log, and the spans between changes."""
+"""When things changed, in the order of the log, and the spans between changes."""
 
 from typing import NamedTuple
 
@@ -6,31 +6,31 @@ from app.model.policies import Policy
 
 
 class Since(NamedTuple):
-    """When something was changed: after which entry, or, before changes said that, at which time."""
+    """When something changed: after which entry or, for changes that an older release recorded, at which time."""
 
     time_ms: int
     sequence: int | None = None
 
     def holds_for(self, entry: "Place") -> bool:
-        """Whether the entry was made after it."""
+        """Whether the entry was made after the change."""
         return self.time_ms <= entry.time_ms if self.sequence is None else self.sequence < entry.sequence
 
     def is_doubtful_for(self, entry: "Place") -> bool:
-        """Whether that is a guess: they are of the same millisecond."""
+        """Whether that is uncertain, because both are of the same millisecond."""
         return self.sequence is None and self.time_ms == entry.time_ms > 0
 
 
 class Place(NamedTuple):
-    """Of an entry in the log: its time and its sequence."""
+    """An entry's place in the log: its time and its sequence."""
 
     time_ms: int
     sequence: int
 
 
 class Span(NamedTuple):
-    """Entries between which nothing changed of what governs an agent.
+    """A stretch of the log in which the policies that govern an agent did not change.
 
-    policies: None = nobody can say any more. marking: policies, of whomever, that ask every agent's calls for marks.
+    policies: None = no longer known. marking: policies of any owner that need marks from every agent's calls.
     """
 
     since: Since
@@ -40,7 +40,7 @@ class Span(NamedTuple):
     marking: tuple[Policy, ...] = ()
 
     def has(self, entry: Place) -> bool:
-        """Whether the entry is one of them."""
+        """Whether the entry is within it."""
         return self.since.holds_for(entry) and (self.until is None or not self.until.holds_for(entry))
 
 

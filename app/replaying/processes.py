@@ -75,7 +75,7 @@ class ReplayProcesses:
                 sys.executable, "-m", "app.replaying", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
                 env=dict(os.environ) | self._env, limit=_LINE_BYTES, start_new_session=True,
             )  # fmt: skip
-            step_aside(process.pid)
+            lower_priority(process.pid)
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("the process was started without pipes")
             process.stdin.write(msgspec.json.encode(task))
@@ -116,7 +116,7 @@ class ReplayProcesses:
             stopping.cancel()
 
 
-def step_aside(pid: int) -> None:
+def lower_priority(pid: int) -> None:
     """Anything else that wants its core gets it first: decisions do not wait for a replay, nor for its start."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)

@@ -46,7 +46,7 @@ async def _seal_until_told(settings: Settings) -> None:
         endings = Endings(client, Ids(), settings.audit_backlog_max)
         secrets = Secrets(Signer(settings.secrets))
         webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
-        compactor = Compactor(client, settings, keep_house=endings.keep_house, read_up_to=webhooks.read_up_to)
+        compactor = Compactor(client, settings, end_approvals=endings.end_approvals, read_up_to=webhooks.read_up_to)
         sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
         rounds = VerificationRounds(client, settings, partial(note_finding, client))
         await asyncio.gather(compactor.run(stopped), sender.run(stopped), rounds.run(stopped))

@@ -9,7 +9,7 @@ WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
 WEBHOOK_COUNTS = "remit:webhooks"
-"""Hash: the number of delivery attempts by what became of them: delivered, failed, parked, lost."""
+"""Hash: how many delivery attempts were `delivered`, `failed` or `parked`."""
 
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""

@@ -40,7 +40,7 @@ from app.store.policy_records import bucket_keys, mode_fields, policies_of
 _encode = msgspec.json.encode
 
 
-class _Held(Struct, frozen=True):
+class _Stored(Struct, frozen=True):
     """The stored policies of an owner.
 
     token: "" = there is none. version: identifies exactly these policies.
@@ -108,7 +108,7 @@ class PolicySets:
                 return done
         return contended()
 
-    async def _read(self, workspace_id: str, owner: Owner) -> _Held:
+    async def _read(self, workspace_id: str, owner: Owner) -> _Stored:
         keyspace = Keyspace(workspace_id)
         expected: list[str] = []
         for _ in range(ATTEMPTS):
@@ -124,12 +124,18 @@ class PolicySets:
                 found = list(map(as_record, records))
                 policies = await policies_of(found, self._pool, workspace_id)
                 counted = {each["id"]: _counted(each) for each in found}
-                return _Held(token or "", _version(owner, token, policies), evaluation_order(policies), counted)
+                return _Stored(token or "", _version(owner, token, policies), evaluation_order(policies), counted)
             expected = ids
         return contended()
 
     async def _apply(
-        self, workspace_id: str, owner: Owner, held: _Held, changes: Sequence[PolicyChange], actor_id: str, reason: str
+        self,
+        workspace_id: str,
+        owner: Owner,
+        held: _Stored,
+        changes: Sequence[PolicyChange],
+        actor_id: str,
+        reason: str,
     ) -> AppliedSet | None:
         """Store the set and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
@@ -162,7 +168,7 @@ class PolicySets:
             return change
         return PolicyChange(None, replace(change.after, id=self._ids.new(now_ms)))
 
-    def _require_room(self, owner: Owner, held: _Held, changes: Sequence[PolicyChange]) -> tuple[int, int]:
+    def _require_room(self, owner: Owner, held: _Stored, changes: Sequence[PolicyChange]) -> tuple[int, int]:
         """The owner's counts after the change. Raises LimitReached where a count grows beyond its limit.
 
         This check binds the script, too: the counts cannot have changed while the version token has not.

@@ -114,19 +114,19 @@ def test_a_compactor_ends_what_the_change_took_the_ground_from(scene, person, wh
     in_store(scene.tenant, lambda client: change(client, scene))
     later = ask(scene.tenant, scene.agent, 7)["approval"]["id"]
 
-    in_store(scene.tenant, lambda client: keep_house(client, scene))
+    in_store(scene.tenant, lambda client: end_approvals(client, scene))
 
     ended = {each["id"]: each["status"] for each in person.get("/v1/approvals").json()}
     assert ended == {later: "pending", first: "cancelled"} | ({pending: "cancelled"} if pending else {})
     entry = scene.tenant.log(agent_id=scene.agent)[0]
     assert (entry["code"], entry["reason"]) == ("approval_cancelled", why)
     entries = len(scene.tenant.log(agent_id=scene.agent))
-    in_store(scene.tenant, lambda client: keep_house(client, scene))
+    in_store(scene.tenant, lambda client: end_approvals(client, scene))
     assert len(scene.tenant.log(agent_id=scene.agent)) == entries
 
 
-async def keep_house(client, scene):
-    await Endings(client, Ids(), 1000).keep_house([scene.tenant.id])
+async def end_approvals(client, scene):
+    await Endings(client, Ids(), 1000).end_approvals([scene.tenant.id])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_an_edit_leaves_standing_goes_on(scene, person):
     first = scene.ask()["approval"]["id"]
     scene.tenant.admin.patch(f"/v1/agents/{scene.agent}", json={"name": "other"})
     scene.tenant.admin.patch(f"/v1/policies/{scene.policy}", json={"enabled": False})
-    in_store(scene.tenant, lambda client: keep_house(client, scene))
+    in_store(scene.tenant, lambda client: end_approvals(client, scene))
     approve(person, first)
     assert scene.ask()["result"] == "allowed"
 
@@ -230,7 +230,7 @@ def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, ap
 
     async def suspended(client):
         await suspend_and_reactivate(client, scene)
-        await keep_house(client, scene)
+        await end_approvals(client, scene)
 
     in_store(scene.tenant, suspended)
     shown = person.get(f"/v1/approvals/{approval_id}").json()
@@ -249,7 +249,7 @@ def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas)
     for amount in range(90, 120):
         ask(tenant, other.agent, amount)
     in_store(tenant, lambda client: suspend_and_reactivate(client, agent))
-    in_store(tenant, lambda client: keep_house(client, agent))
+    in_store(tenant, lambda client: end_approvals(client, agent))
     open_now = person.get("/v1/approvals?status=pending&limit=1000").json()
     assert {each["agentId"] for each in open_now} == {other.agent}
     assert len(open_now) == 31

@@ -144,7 +144,7 @@ class Model:
         held.status = verdict
         return verdict
 
-    def keep_house(self, now_ms: int) -> set[tuple[str, str]]:
+    def end_approvals(self, now_ms: int) -> set[tuple[str, str]]:
         """What ends now: what has run out has expired, what rests on nothing is cancelled."""
         ended = set()
         for held in self.approvals.values():

@@ -256,10 +256,10 @@ class World:
         self.revoked.append(key)
         await self.new_key()
 
-    async def keep_house(self):
+    async def end_approvals(self):
         """As a compactor does, once."""
-        wanted = self.model.keep_house(self.clock.now_ms)
-        await self.endings.keep_house([self.workspace_id])
+        wanted = self.model.end_approvals(self.clock.now_ms)
+        await self.endings.end_approvals([self.workspace_id])
         self.model.log.extend(sorted(wanted))
         self.seen["ended"] += len(wanted)
 
@@ -321,6 +321,6 @@ class World:
         """What may happen next, and how often."""
         return {
             self.ask: 50, self.decide: 28, self.pass_time: 6, self.add_policy: 1, self.edit_policy: 1.5,
-            self.delete_policy: 0.5, self.suspend_or_activate: 2, self.revoke_key: 0.5, self.keep_house: 2,
+            self.delete_policy: 0.5, self.suspend_or_activate: 2, self.revoke_key: 0.5, self.end_approvals: 2,
             self.race: 1,
         }  # fmt: skip

@@ -99,7 +99,7 @@ async def let_expire(client, workspace_id, approval_id):
     keyspace = Keyspace(workspace_id)
     await client.call("HSET", keyspace.approval(approval_id), "expires_ms", 1)
     await client.call("ZADD", keyspace.approvals_open, 1, approval_id)
-    await Endings(client, Ids(), 1000).keep_house([workspace_id])
+    await Endings(client, Ids(), 1000).end_approvals([workspace_id])
 
 
 def test_what_was_asked_is_told_with_the_question(tenant, agent_id, receiver, sending):

@@ -41,20 +41,20 @@ _KEY_SCHEME = "apiKey"
 
 _ABOUT = """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 
-Every request but those for the service's own state carries `Authorization: Bearer svc_…`. A key has scopes:
-`admin` may do everything; `read` may ask for decisions and read; `authorize` may only ask, if wanted for certain agents
-alone; `audit` may read and verify the log and the trail of changes; `policies` may read and write agents and policies.
-A key belongs to a workspace and sees nothing else: an id of another workspace is answered as an unknown one.
+Every request, except those about the service's own state, carries `Authorization: Bearer svc_…`. A key has scopes:
+`admin` may do everything; `read` may ask for decisions and read; `authorize` may only ask for decisions, and can be
+restricted to certain agents; `audit` may read and verify the log and the trail of changes; `policies` may read and
+write agents and policies. A key belongs to one workspace; ids of other workspaces are answered as unknown.
 
-Bodies are JSON objects of up to 256 KiB (of calls 1040 KiB, of sets of policies 1.5 MiB) and 32 levels below the body,
-whatever the Content-Type says. Unknown fields are refused (in /v1/authorize ignored), and so are unknown query
-parameters and keys that are given twice. Fields in snake_case may be written in camelCase and the other way round
-where a field's description says so. Times are ISO 8601; in answers always UTC with milliseconds.
+Bodies are JSON objects of up to 256 KiB (calls 1040 KiB, sets of policies 1.5 MiB), nested up to 32 levels below the
+body. The Content-Type is ignored. Unknown fields are refused (in /v1/authorize, ignored), and so are unknown query
+parameters and duplicate keys. If a field's description says so, its name may be written in snake_case or camelCase.
+Times are ISO 8601; in answers they are always UTC with milliseconds.
 
-Every answer has an `X-Request-ID`, the caller's own if it sent one. Where the service bounds how fast a key may ask,
+Every answer has an `X-Request-ID`: the caller's own, if it sent one. If the service limits how fast a key may ask,
 answers carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
 
-An answer of 400 or above has the body of `ErrorBody`. The codes:
+Answers with status 400 or above have an `ErrorBody`. The codes:
 
 | Status | Code | When |
 |---|---|---|

@@ -17,7 +17,7 @@ from app.model.approvals import Approval
 from app.model.keys import Scope
 
 
-def _said(verb: str, summary: str, scope: Scope, *, body: type = ApprovalNote, **rest: Any) -> Operation:
+def _decide_operation(verb: str, summary: str, scope: Scope, *, body: type = ApprovalNote, **rest: Any) -> Operation:
     """What is said of one approval, which ends its wait."""
     return Operation(
         "POST",
@@ -73,7 +73,7 @@ APPROVALS = (
         errors=(ApprovalNotFound,),
         headers=ETAG,
     ),
-    _said(
+    _decide_operation(
         "approve",
         "Approve the call",
         ADMIN,
@@ -83,8 +83,8 @@ APPROVALS = (
             "asked can never approve. If the rule requires several people, each uses a key of their own."
         ),
     ),
-    _said("deny", "Deny the call", ADMIN),
-    _said(
+    _decide_operation("deny", "Deny the call", ADMIN),
+    _decide_operation(
         "cancel",
         "Withdraw the request",
         READ,
