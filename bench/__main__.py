@@ -1,4 +1,4 @@
-"""`python -m bench`: measures, prints the tables, keeps every round in bench/results/."""
+"""`python -m bench`: measures, prints the tables, and keeps every round in bench/results/."""
 
 import argparse
 import importlib
@@ -49,7 +49,7 @@ QUICK = ("against_baselines", "against_cerbos")
 
 
 def main() -> int:
-    """The exit code: 0 if every question was answered. A goal that is missed is in its table and no failure."""
+    """The exit code: 0 if every question was answered. A missed goal is shown in its table and is not a failure."""
     options = _parser().parse_args()
     if options.questions == ["readme"]:
         return _rewrite_readme(Path(options.results))
@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def _answered(name: str, bench: Bench, failed: list[str]) -> list[Table]:
-    """The tables that answer the question, printed as soon as they are there; none, and its name, if it failed."""
+    """The tables that answer the question, printed at once; none, and the question's name, if it failed."""
     print(f"… {name}", file=sys.stderr, flush=True)
     measure: Callable[[Bench], Table | list[Table]] = importlib.import_module(f"bench.{name}").measure
     command = f"python -m bench {name} --seconds {bench.seconds:g} --rounds {bench.rounds}"

@@ -45,7 +45,7 @@ telemetry:
 
 
 def measure(bench: Bench) -> Table:
-    """The same tool with the same two conditions, asked of Cerbos and of Remit in turns."""
+    """The same tool with the same two conditions, on Cerbos and on Remit in turns."""
     rows = []
     with (
         _cerbos(bench) as (cerbos, port),
@@ -95,7 +95,7 @@ def measure(bench: Bench) -> Table:
 
 @contextlib.contextmanager
 def _cerbos(bench: Bench) -> Iterator[tuple[Server, int]]:
-    """Cerbos on the service's core, with one thread, its logs off."""
+    """Cerbos on the service's core, with one thread and without logs."""
     binary = cerbos_binary()
     folder = bench.folder / "cerbos"
     policies = folder / "policies"
@@ -107,7 +107,7 @@ def _cerbos(bench: Bench) -> Iterator[tuple[Server, int]]:
     command = [str(binary), "server", f"--config={config}", "--log-level=error"]
     env = {"GOMAXPROCS": "1", "CERBOS_NO_TELEMETRY": "1"}
     health = f"http://127.0.0.1:{http}/_cerbos/health"
-    # It reports every request that the load generator abandons at its end as an error.
+    # It reports every request that the load generator abandons at the end as an error.
     with Server(command, bench.cores.service, lambda: answers(health), env, quiet=True) as server:
         yield server, http
 

@@ -20,7 +20,7 @@ WITHIN = 1.03
 
 
 def measure(bench: Bench) -> Table:
-    """Service and store time of a decision, before and after. Raises PeerMissing without a commit to compare with."""
+    """Service and store time of a decision, before and after. Raises PeerMissing if no commit is given."""
     if not bench.base:
         raise PeerMissing("it compares with an earlier commit; name one: python -m bench against_commit --base COMMIT")
     tree = tree_of(bench.base, bench.folder / "base")
@@ -56,7 +56,7 @@ def measure(bench: Bench) -> Table:
 
 
 def call_of(place: Place, expected: str) -> Call:
-    """The hot call, or the same with an amount that the first condition refuses."""
+    """The hot call, or the same with an amount that fails the first condition."""
     call = hot_call(place)
     if expected == ALLOWED:
         return call
@@ -74,7 +74,7 @@ def tree_of(commit: str, folder: Path) -> Path:
 
 
 def goals_of(table: Table) -> list[Goal]:
-    """That no column of a case has grown by more than three in a hundred."""
+    """The goals: no column of a case has grown by more than 3 %."""
     return [
         Goal(
             wanted=f"{case}: {column}, after / before",

@@ -1,15 +1,15 @@
-"""Question: what of AgentDojo's attacks gets past a policy, and what of the users' work gets past it, too?
+"""Question: how many of AgentDojo's attacks get past a policy, and how much of the users' work still does?
 
-No model: AgentDojo's own ground truth is the agent. Every user task is played through the guard alone, and then with
-every injection task played behind it in the same session. A call that is not allowed does not run and its task goes on
-without it. Where a call is escalated a person decides with a key of their own: yes to what the user wanted, no to what
-the attacker wanted; the call is then asked again and obeyed. Utility and security are judged by AgentDojo's own
-functions on the environment that results.
+There is no model: AgentDojo's own ground truth is the agent. Every user task is played through the guard alone, and
+then with every injection task after it in the same session. A call that is not allowed does not run, and its task goes
+on without it. If a call is escalated, a person with a separate key approves what the user wanted and denies what the
+attacker wanted; then the call is made again. AgentDojo's own functions judge utility and security on the resulting
+environment.
 
-Each suite is played four times: by Remit with its policies, and by Cedar's own engine with the same policies as Cedar
-can say them (`bench/peers/cedar.py` tells what it cannot). Cedar has no people and no memory: what asks a person is
-denied there, or allowed, or asked by a program around Cedar that keeps both. In the last case Cedar must decide every
-call as Remit does, or the script fails: that the policies are the same is checked, not claimed.
+Each suite is played four times: by Remit with its policies, and three times by Cedar's engine with the same policies,
+as far as Cedar can express them (`bench/peers/cedar.py` says what it cannot). Cedar asks no people and remembers
+nothing: a call that needs a person is denied, or allowed, or decided by a program around Cedar that does both. In the
+last case Cedar must decide every call as Remit does, or the script fails; so it is checked that the policies are equal.
 
 Run with the service up, in an environment of its own: `pip install -r bench/agentdojo-requirements.txt`, then
 `REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [SUITE…]` with an admin key.
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-# The benchmark is no dependency of the service; its own requirements install it.
+# AgentDojo is not a dependency of the service; bench/agentdojo-requirements.txt installs it.
 from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-not-found, unused-ignore]
 from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-not-found, unused-ignore]
 from remit_client import Remit, calls  # type: ignore[import-not-found, unused-ignore]
@@ -39,7 +39,7 @@ POLICIES = Path(__file__).parents[1] / "examples/assistants"
 
 @dataclass
 class Played:
-    """One task played through the guard. asked: the calls that a person saw; ran: those that were made."""
+    """One task played through the guard. asked: the calls that a person saw; ran: the calls that ran."""
 
     done: bool = False
     asked: list[str] = field(default_factory=list)
@@ -47,17 +47,17 @@ class Played:
 
 
 class Guard(Protocol):
-    """Decides on each call of one agent, and asks a person where that is the answer."""
+    """Decides each call of one agent, and asks a person if it is escalated."""
 
     milliseconds: list[float]
 
     def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
-        """Whether the call may run; a person says yes to it if it is `wanted`."""
+        """Whether the call may run; a person who is asked approves it if it is `wanted`."""
 
 
 @dataclass
 class ByRemit:
-    """Remit, over HTTP, and a person with a key of their own."""
+    """Remit, over HTTP, and a person with a separate key."""
 
     remit: Any
     person: Any
@@ -70,7 +70,7 @@ class ByRemit:
         if decision.result != "escalated":
             return bool(decision.allowed)
         asked = self.person.send(calls.get_approval(decision.approval.id))
-        shown_whole = asked.parameters == parameters or asked.raw["hides"]  # a secret is hidden, and said to be
+        shown_whole = asked.parameters == parameters or asked.raw["hides"]  # secrets are hidden, and marked as hidden
         if not shown_whole or asked.tool_name != tool:
             raise AssertionError(f"the person was shown {asked.tool_name} {asked.parameters}, not {tool} {parameters}")
         played.asked.append(described(tool, parameters))
@@ -87,7 +87,7 @@ class ByRemit:
 
 @dataclass
 class ByCedar:
-    """Cedar, in process, with what is around it."""
+    """Cedar, in process, and the program around it."""
 
     around: Around
     milliseconds: list[float] = field(default_factory=list)
@@ -104,16 +104,16 @@ class ByCedar:
 
 @contextlib.contextmanager
 def timed(milliseconds: list[float]) -> Iterator[None]:
-    """How long the block takes is noted."""
+    """Record how long the block takes."""
     began = time.perf_counter()
     yield
     milliseconds.append((time.perf_counter() - began) * 1000)
 
 
 def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *, attack: bool = False) -> Played:
-    """The ground truth of a task, call by call, on `environment`; it goes on after a call that was not made.
+    """Play the ground truth of a task, call by call, on `environment`; a call that does not run is skipped.
 
-    `done` of an attack is that it succeeded.
+    For an attack, `done` means that it succeeded.
     """
     runtime = FunctionsRuntime(suite.tools)
     before = environment.model_copy(deep=True)
@@ -126,7 +126,7 @@ def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *,
             made.append(call)
     output = getattr(task, "GROUND_TRUTH_OUTPUT", "") or ""
     if attack and not made:
-        output = ""  # what the model merely says passes no tool
+        output = ""  # what the model merely says needs no tool
     judged = "security" if attack else "utility"
     traces = getattr(task, f"{judged}_from_traces", None)
     said = traces(output, before, environment, made) if traces else None
@@ -140,7 +140,7 @@ def described(tool: str, parameters: dict[str, Any]) -> str:
 
 
 def guards_of(name: str, remit: Any, person: Any) -> dict[str, Guard]:
-    """Who decides for a suite, and by which policies."""
+    """The guards of a suite, with their policies."""
     cedar = Cedar(name)
     return {
         "Remit, as written": ByRemit(remit, person, agent_of(name, person)),
@@ -151,7 +151,7 @@ def guards_of(name: str, remit: Any, person: Any) -> dict[str, Guard]:
 
 
 def agent_of(name: str, person: Any) -> str:
-    """A new agent with the policies of the suite; the id of it."""
+    """The id of a new agent with the policies of the suite."""
     held = json.loads((POLICIES / f"{name}.json").read_text())
     agent = str(person.send(calls.create_agent(held["agent"]["name"])).id)
     for policy in held["policies"]:
@@ -161,9 +161,9 @@ def agent_of(name: str, person: Any) -> str:
 
 
 def measure_suite(name: str, suite: Any, policies: str, guard: Guard) -> tuple[dict[str, Any], list[Played]]:
-    """One row of the table, with the attacker's calls that ran in attacks that succeeded, and all that was played."""
+    """One row of the table, the attacker's calls that ran in successful attacks, and all tasks played."""
     default = suite.load_and_inject_default_environment({})
-    run = uuid.uuid4().hex[:8]  # what a session was allowed is remembered for days
+    run = uuid.uuid4().hex[:8]  # sessions are remembered for days, so each needs a new name
     complete = people = seen = succeeded = 0
     through: set[str] = set()
     everything: list[Played] = []
@@ -197,14 +197,14 @@ def measure_suite(name: str, suite: Any, policies: str, guard: Guard) -> tuple[d
 
 
 def fresh(default: Any, user: Any) -> Any:
-    """The environment in which a user task begins."""
+    """The environment at the start of a user task."""
     return user.init_environment(default.model_copy(deep=True))
 
 
 def main() -> int:
-    """0; the table goes to stdout, what got through below it. Raises AssertionError where Cedar has other policies."""
+    """0; prints the table and, below it, what got through. Raises AssertionError if Cedar decides differently."""
     rows = []
-    with Remit(timeout=20) as person:  # and admin; a key that asked may not decide
+    with Remit(timeout=20) as person:  # and admin; the key that asked may not decide
         key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
         with Remit(key=key, timeout=20) as remit:
             for name, suite in get_suites(VERSION).items():

@@ -1,4 +1,4 @@
-"""How many instructions of the store does it take to ask a person? Valgrind counts; a busy machine changes nothing."""
+"""How many instructions does the store need to ask a person? Valgrind counts them, so load does not matter."""
 
 import asyncio
 import shutil
@@ -14,11 +14,11 @@ from bench.harness.table import Goal, Row, Sample, Table
 from bench.instructions import control, counted_by, instructions_of
 
 WARM, COUNTED = 250, 400
-"""The first approvals of a workspace stand in lists of another form, which are dearer."""
+"""The first approvals of a workspace are in sorted sets of another encoding, which costs more."""
 
 
 def measure(bench: Bench) -> Table:
-    """Calls from one process, some at once, each kind after some that are not counted.
+    """Calls from one process, several at once; each kind after some uncounted ones.
 
     Raises PeerMissing without valgrind.
     """

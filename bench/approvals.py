@@ -1,4 +1,4 @@
-"""What does it cost to ask a person, to use their yes, and to wait for it?"""
+"""What does it cost to ask a person, to use an approval, and to wait for one?"""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 
 
 class Scene(Struct):
-    """A workspace in which one agent is denied and another one is asked about."""
+    """A workspace with one agent that is denied and one whose calls need a person."""
 
     workspace_id: str
     caller: Caller
@@ -46,7 +46,7 @@ class Scene(Struct):
 
 
 def measure(bench: Bench) -> list[Table]:
-    """Calls from one process, some at once; the store's CPU time is all that differs between them."""
+    """Calls from one process, several at once; only the store's CPU time is compared."""
     rows = [Row(label=label) for label in (DENIED, ASKED, ATTACHED, USED)]
     further = [Row(label=label) for label in (PAGE, MEMORY, WAIT)]
     with bench.running_store("approvals") as store:
@@ -96,7 +96,7 @@ def measure(bench: Bench) -> list[Table]:
 
 
 async def with_services(store: Store, act: Callable[[Services, Scene], Awaitable[Made]]) -> Made:
-    """What `act` gives in a workspace of its own."""
+    """The result of `act` in a new workspace."""
     many = 10 * PENDING
     settings = Settings(
         redis_url=store.url, secret=SECRET, approvals_per_agent_max=many, approvals_max=many, store_timeout_ms=10_000
@@ -123,7 +123,7 @@ async def ask(services: Services, scene: Scene, agent_id: str, number: int) -> D
 
 
 async def _asked(services: Services, scene: Scene, number: int) -> str:
-    """The id of the approval that the call has."""
+    """The id of the call's approval."""
     decision = await ask(services, scene, scene.asked_id, number)
     if decision.approval is None:
         raise RuntimeError("the call was not escalated")
@@ -179,7 +179,7 @@ def _look(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
 
 
 def _wait(store: Store, replica: Replica) -> Sample:
-    """What the replica spends on requests that wait, beyond what it spends anyway."""
+    """The replica's CPU time for waiting requests, beyond what it spends without them."""
 
     async def asked(services: Services, scene: Scene) -> tuple[str, str]:
         _, raw_key = await services.api_keys.create(scene.workspace_id, "waits", (Scope.READ,))

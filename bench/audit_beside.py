@@ -1,4 +1,4 @@
-"""What does sealing, beside the decisions and on the store's core, cost those who wait for them?"""
+"""How much does sealing, on the store's core, delay decisions?"""
 
 import contextlib
 import sys
@@ -22,14 +22,14 @@ CAUGHT_UP = 1024
 
 
 def measure(bench: Bench) -> Table:
-    """With a compactor and without, in turns: as many calls as it takes, then 70 % of what it took without."""
+    """With and without a compactor, in turns: at full load, then at 70 % of the maximum without one."""
     rows = {(label, group): Row(label=label, group=group) for group in (FULL, CALM) for label in (WITHOUT, WITH)}
     with bench.running_store("beside") as store, bench.replica(store) as replica:
         place = hot_place(store.url)
         load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
         for _ in range(bench.rounds):
             with caught_up(bench, store, place):
-                pass  # what the rounds before left is sealed, so that all of them begin alike
+                pass  # seal what earlier rounds left, so that all rounds start alike
             full = _full(bench, store, replica, place)
             rows[WITHOUT, FULL].samples.append(full)
             rows[WITHOUT, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
@@ -85,7 +85,7 @@ def _goals(rows: dict[tuple[str, str], Row]) -> list[Goal]:
 
 @contextlib.contextmanager
 def caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
-    """A compactor on the store's core, which has caught up."""
+    """A compactor on the store's core, once it has caught up."""
     settings = {"REMIT_REDIS_URL": store.url, "REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "warning"}
     command = [sys.executable, "-m", "app.cli", "compact"]
     with Server(command, bench.cores.others, lambda: _unsealed(store, place) < CAUGHT_UP, settings):
@@ -105,7 +105,7 @@ def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: floa
 
 
 def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
-    """So many calls a second, whether the ones before them are answered or not."""
+    """A fixed number of calls a second, whether earlier ones have been answered or not."""
     job = Job(
         port=replica.port,
         calls=[hot_call(place)],

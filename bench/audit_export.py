@@ -1,4 +1,4 @@
-"""How fast is the log exported, and does that take memory?"""
+"""How fast is the log exported, and how much memory does that take?"""
 
 import resource
 import time
@@ -26,7 +26,7 @@ NDJSON, CSV, GZIP, AGENT = "NDJSON", "CSV", "NDJSON, gzip", "NDJSON of one agent
 
 
 def measure(bench: Bench) -> Table:
-    """The pieces are made and thrown away, as a fast client would take them."""
+    """Generates the chunks and discards them, like a client that reads fast."""
     rows = [Row(label=label) for label in (PLAIN, NDJSON, CSV, GZIP, AGENT)]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("export") as store:
@@ -99,7 +99,7 @@ async def _scanned(redis: Redis) -> AsyncIterator[bytes]:
 
 
 def _forget_peak() -> None:
-    """The kernel's record of the largest resident memory begins again."""
+    """Reset the kernel's record of peak resident memory."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

@@ -1,4 +1,4 @@
-"""How much of the store does an audit entry take, sealed, unsealed, and in the plain layout?"""
+"""How much memory does an audit entry take in the store, sealed, unsealed, and in the plain layout?"""
 
 import uuid
 

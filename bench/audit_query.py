@@ -61,11 +61,11 @@ QUERIES: dict[str, tuple[AuditQuery, dict[str, Any]]] = {
     ),
 }
 ASKED = list(QUERIES)[:7]
-"""What goals are set for; the rest shows where the index helps less."""
+"""The queries that have goals; the rest show where the index helps less."""
 
 
 def measure(bench: Bench) -> Table:
-    """One replica's query code on one core, the store on the other; each query alone."""
+    """One replica's query code on one core, the store on the other, one query at a time."""
     rows = [Row(label=layout, group=name) for name in QUERIES for layout in (PLAIN, SEALED)]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("query") as store:
@@ -117,7 +117,7 @@ async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:
 
     await ask()
     gc.collect()
-    gc.freeze()  # as a replica does when it has started
+    gc.freeze()  # as a replica does after its start
     await client.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
     await client.call("CONFIG", "SET", "slowlog-max-len", "100000")
     await client.call("SLOWLOG", "RESET")
@@ -146,8 +146,8 @@ async def _sample(store: Store, workspace_id: str, row: Row) -> Sample:
 
 
 async def _longest_wait(stop: asyncio.Event) -> float:
-    """The longest time between two turns that a task which always wants one gets, ms."""
-    # CPU time of this thread: on a machine that others use as well, a wall clock would measure them.
+    """The longest time in ms between two turns of a task that is always ready to run."""
+    # CPU time of this thread: on a shared machine, a wall clock would also measure other processes.
     longest, before = 0.0, time.thread_time()
     while not stop.is_set():
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What does sealing an entry cost, and what building the plain layout?"""
+"""What does it cost to seal an entry, and to build the plain layout?"""
 
 import gc
 import time
@@ -20,7 +20,7 @@ SEALED = "the compactor's sealing"
 
 
 def measure(bench: Bench) -> Table:
-    """A backlog is sealed; this process's CPU time and the store's are both counted."""
+    """Seals a backlog, and counts the CPU time of this process and of the store."""
     rows = [Row(label=PLAIN), Row(label=SEALED)]
     for number in range(bench.rounds):
         for row in rows:
@@ -63,7 +63,7 @@ async def _sample(store: Store, label: str) -> Sample:
     if label == SEALED:
         await append(client, workspace_id, iter(prepared))
     gc.collect()
-    gc.freeze()  # as the compactor does when it has started
+    gc.freeze()  # as the compactor does after its start
     store_us = store.cpu_us()
     began, spent = time.perf_counter(), time.process_time()
     if label == PLAIN:

@@ -33,7 +33,7 @@ SAMPLED, ALONE = "us in the service", "us timed alone"
 
 
 def measure(bench: Bench) -> Table:
-    """CPU time of a decision, split by samples of the busy replica; and each stage timed by itself where it can be."""
+    """CPU time of a decision, split by samples of the busy replica; and stages timed alone, where possible."""
     with bench.running_store("budget") as store, bench.replica(store) as replica:
         place = hot_place(store.url)
         call, forget = hot_call(place), forget_entries(store, [place])
@@ -79,7 +79,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _sampled_under_load(bench: Bench, pid: int, work: Callable[[], object]) -> Counter[str]:
-    """Samples of the process while `work` is done over and over."""
+    """Samples of the process while `work` is repeated."""
     stopped = threading.Event()
 
     def keep_busy() -> None:
@@ -132,7 +132,7 @@ def _timed_alone(agent: CompiledAgent, call: Call, words: Sequence[bytes]) -> di
 
 
 class _Ignoring:
-    """Takes what the HTTP parser finds and does nothing with it."""
+    """Ignores what the HTTP parser finds."""
 
     def on_url(self, url: bytes) -> None: ...
 
@@ -146,7 +146,7 @@ class _Ignoring:
 
 
 def _us(act: Callable[[], object]) -> float:
-    """CPU time of one call: the best of five runs, which the neighbours disturbed least."""
+    """CPU time of one call: the best of five runs, which other processes disturbed least."""
     best = float("inf")
     for _ in range(5):
         began = time.process_time()

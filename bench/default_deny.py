@@ -1,4 +1,4 @@
-"""What does it cost to find out that no policy matches?"""
+"""What does a decision cost if no policy matches?"""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ NEW_TOOLS = "the same, with a new tool name in each call"
 
 
 def measure(bench: Bench) -> Table:
-    """The hot case, a default deny past 2,500 rules, and the same for a caller who makes tool names up."""
+    """The hot case, a default deny past 2,500 rules, and the same for a caller that invents tool names."""
     with bench.running_store("deny") as store, bench.replica(store) as replica:
         hot = hot_place(store.url)
         strict = make_place(store.url, "strict", [PolicySketch(_other_rules(n), n) for n in range(POLICIES)])
@@ -50,7 +50,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _other_rules(policy: int) -> list[dict[str, Any]]:
-    """Rules about tools that nobody calls here."""
+    """Rules about tools that are not called here."""
     rules: list[dict[str, Any]] = []
     for rule in range(RULES):
         tools = [f"service{policy}.tool{rule}", f"service{policy}.group{rule}.*"]

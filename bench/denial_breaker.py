@@ -1,4 +1,4 @@
-"""What does a denial breaker cost the calls that it counts, and those that it does not?"""
+"""What does a denial breaker add to the calls that it counts, and to those that it does not?"""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ ALLOWED_WITHOUT, ALLOWED_WITH = "allowed, no breaker", "allowed, under a breaker
 
 
 def measure(bench: Bench) -> Table:
-    """A default deny and an allowance, each with a breaker and without one."""
+    """A default deny and an allowed call, each with and without a breaker."""
     with bench.running_store("breaker") as store, bench.replica(store) as replica:
         hot = PolicySketch(HOT_RULES)
         bare = make_place(store.url, "bare", [hot])

@@ -1,4 +1,4 @@
-"""What do callers notice when the policy they are judged by is edited ten times a second?"""
+"""What do callers notice when their policy is edited ten times a second?"""
 
 import http.client
 import itertools
@@ -25,7 +25,7 @@ HERE, ELSEWHERE = "an edit every 100 ms, by this replica", "an edit every 100 ms
 
 
 def measure(bench: Bench) -> Table:
-    """Full load on one agent, undisturbed and edited, by PATCH on the busy replica and on another one."""
+    """Full load on one agent: without edits, and with edits by PATCH on the busy replica or on another."""
     rows: list[Row] = []
     with (
         bench.running_store("edits") as store,
@@ -79,7 +79,7 @@ def _edited(turn: Turn, replica: Replica, place: Place, edits: Sequence[dict[str
 
 @contextmanager
 def _editor(replica: Replica, place: Place, edits: Sequence[dict[str, Any]]) -> Iterator[list[float]]:
-    """Edits the policy every 100 ms while inside; gives how long each edit took, ms. Raises if one was refused."""
+    """Edits the policy every 100 ms meanwhile; yields how long each edit took, in ms. Raises if one is refused."""
     took_ms: list[float] = []
     refused: list[str] = []
     stopped = threading.Event()

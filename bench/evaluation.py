@@ -20,7 +20,7 @@ ALONE, BEHIND = "us, 1 policy", "us, 201 policies"
 
 
 def measure(bench: Bench) -> Table:
-    """Ours and each library, in turns, with one policy and with 200 more about other tools."""
+    """Remit's evaluation and each library's, in turns, with one policy and with 200 more about other tools."""
     rows = {OURS: Row(label=OURS)}
     for _ in range(bench.rounds):
         with moved_to(bench.cores.service):

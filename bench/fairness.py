@@ -1,4 +1,4 @@
-"""What does a workspace that means to be in the way cost another one on the same replica?"""
+"""How much can a hostile workspace slow down another one on the same replica?"""
 
 import time
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _RULES = [
 
 
 def measure(bench: Bench) -> Table:
-    """A quiet workspace at a steady rate, alone and beside each kind of load, in turns."""
+    """A quiet workspace at a steady rate, alone and next to each kind of load, in turns."""
     with bench.running_store("fairness") as store:
         quiet = hot_place(store.url, "quiet")
         hostile = make_place(store.url, "hostile", [PolicySketch(HOT_RULES), *map(_sketch, _RULES), *_schemas()])
@@ -92,7 +92,7 @@ def _sample(bench: Bench, replica: Replica, quiet: Place, requests: list[bytes])
 
 
 def _settle(replica: Replica) -> None:
-    """What was asked before is done with: some work that nobody waits for any more cannot be broken off."""
+    """Wait until earlier requests are done: some work cannot be cancelled, even if nobody waits for it."""
     deadline = time.monotonic() + _SETTLED_WITHIN_S
     calm = 0
     while calm < _CALM_LOOKS and time.monotonic() < deadline:
@@ -102,7 +102,7 @@ def _settle(replica: Replica) -> None:
 
 
 def _kinds(place: Place) -> dict[str, list[bytes]]:
-    """Who asks what, by rows of the table."""
+    """The load of each row of the table."""
 
     def call(tool: str, parameters: Mapping[str, Any], path: str = "/v1/authorize") -> bytes:
         body = {"agent_id": place.agent_id, "tool_name": tool, "parameters": parameters}

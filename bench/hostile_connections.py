@@ -1,4 +1,4 @@
-"""What does a connection cost that only takes: without a key, with a key, and by a client that never reads?"""
+"""What does a hostile connection cost: without a key, with a key, and from a client that never reads?"""
 
 import resource
 import socket
@@ -21,7 +21,7 @@ _HOST = b"Host: bench\r\n"
 
 
 def measure(bench: Bench) -> Table:
-    """Memory of a fresh replica before and after a thousand connections of each kind have sent what they send."""
+    """Memory of a fresh replica before and after a thousand connections of each kind have sent their data."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with bench.running_store("hostile") as store:
         key = hot_place(store.url).raw_key.encode()
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _kinds(key: bytes) -> dict[str, bytes]:
-    """What one connection of each kind sends, and then waits."""
+    """What one connection of each kind sends before it waits."""
     call = b"POST /v1/authorize HTTP/1.1\r\n" + _HOST
     known = call + b"Authorization: Bearer " + key + b"\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -69,7 +69,7 @@ def _kinds(key: bytes) -> dict[str, bytes]:
 
 
 def _sample(replica: Replica, sent: bytes) -> Sample:
-    """Memory and work that a thousand such connections have cost once they have sent everything."""
+    """Memory and CPU time that a thousand such connections cost until they have sent everything."""
     _settle(replica)
     before, spent = _resident_kib(replica), replica.cpu_us()
     with _connected(replica.port, sent):
@@ -80,7 +80,7 @@ def _sample(replica: Replica, sent: bytes) -> Sample:
 
 @contextmanager
 def _connected(port: int, sent: bytes) -> Iterator[list[socket.socket]]:
-    """A thousand clients that send, and read nothing."""
+    """A thousand clients that send and read nothing."""
     clients: list[socket.socket] = []
     try:
         for _ in range(CONNECTIONS):
@@ -98,7 +98,7 @@ def _connected(port: int, sent: bytes) -> Iterator[list[socket.socket]]:
 
 
 def _send_on(waiting: list[tuple[socket.socket, memoryview]]) -> int:
-    """How many clients could send more of what is left."""
+    """How many clients could send more of their data."""
     moved = 0
     for place, (client, left) in enumerate(waiting):
         try:
@@ -112,7 +112,7 @@ def _send_on(waiting: list[tuple[socket.socket, memoryview]]) -> int:
 
 
 def _settle(replica: Replica) -> None:
-    """The replica has nothing left to do."""
+    """Wait until the replica is idle."""
     last = -1.0
 
     def is_quiet() -> bool:
@@ -131,6 +131,6 @@ def _until(claim: Callable[[], bool], seconds: float) -> None:
 
 
 def _resident_kib(replica: Replica) -> float:
-    """Resident memory of the processes that answer."""
+    """Resident memory of the processes that answer, in KiB."""
     pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in replica.worker_pids())
     return pages * resource.getpagesize() / 1024

@@ -1,4 +1,4 @@
-"""How many instructions does a decision take, now and at `--base`? Valgrind counts; a busy machine changes nothing."""
+"""How many instructions does a decision take, now and at `--base`? Valgrind counts, so load does not matter."""
 
 import asyncio
 import shutil
@@ -53,7 +53,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
-    """What each case takes in this tree."""
+    """The instructions of each case in this tree."""
     counts = bench.folder / f"counts-{label}"
     counts.mkdir()
     binary = store_binaries()[bench.store]
@@ -79,7 +79,7 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
 
 
 def counted_by(folder: Path) -> list[str]:
-    """What a command is run by so that its instructions can be counted."""
+    """The command prefix under which instructions can be counted."""
     return [
         "valgrind",
         "--tool=callgrind",
@@ -91,12 +91,12 @@ def counted_by(folder: Path) -> list[str]:
 
 
 def control(folder: Path, what: str, pid: int) -> None:
-    """`callgrind_control` of the process."""
+    """Run `callgrind_control` on the process."""
     subprocess.run(["callgrind_control", what, str(pid)], cwd=folder, stdout=subprocess.DEVNULL, check=True)
 
 
 def instructions_of(folder: Path, pid: int) -> int:
-    """The instructions that the process took while they were counted, since this was last asked."""
+    """The instructions counted in the process since the last call of this function."""
     before = set(folder.iterdir())
     control(folder, "--dump", pid)
     (dump,) = set(folder.glob(f"{pid}.*")) - before
@@ -104,7 +104,7 @@ def instructions_of(folder: Path, pid: int) -> int:
 
 
 async def _ask(port: int, call: Call, expected: str, times: int) -> None:
-    """Ask as often, over as many connections as a busy replica has. Raises RuntimeError at any other answer."""
+    """Ask this often, over as many connections as a busy replica has. Raises RuntimeError at any other answer."""
     head = f"POST {call.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {call.raw_key}\r\n"
     request = f"{head}Content-Length: {len(call.body)}\r\n\r\n".encode() + call.body
 

@@ -16,7 +16,7 @@ WITHOUT = "the same call without it"
 MORE_SERVICE, MORE_STORE = "more service us", "more store us"
 ITEMS, PROPERTIES, QUOTAS = 100, 30, 3
 CONNECTIONS = 2
-"""So few that a second holds fewer calls than a budget may have live entries."""
+"""Few enough that a second has fewer calls than a budget may have live entries."""
 BASE: list[dict[str, Any]] = [
     {"type": "tool_allowlist", "tools": ["payments.*"]},
     {"type": "rate_limit", "tools": ["payments.*"], "rateLimit": ENOUGH},
@@ -27,9 +27,9 @@ USERS: dict[str, Any] = {"user": "ann", "team": "refunds", "session": "conversat
 
 
 class Condition(Struct, frozen=True):
-    """Rules that a policy has besides, and the call that is held against them. parameters: None = those of a refund.
+    """Rules that a policy has in addition, and the call that is judged. parameters: None = those of a refund.
 
-    shadow: rules of a guardrail in shadow mode beside that policy.
+    shadow: rules of a guardrail in shadow mode next to that policy.
     """
 
     rules: list[dict[str, Any]]
@@ -39,7 +39,7 @@ class Condition(Struct, frozen=True):
 
 
 def measure(bench: Bench) -> Table:
-    """Each condition in turns with the same call under the policy that lacks it; by the CPU time of both processes."""
+    """Each condition in turns with the same call under the policy without it, by the CPU time of both processes."""
     with bench.running_store("language") as store, bench.replica(store) as replica:
         places: list[Place] = []
 
@@ -96,7 +96,7 @@ def _call(place: Place, held: Condition) -> Call:
 
 
 def _with_differences(rows: list[Row]) -> list[Row]:
-    """Each condition's row says how much more it costs than its neighbour, which stays for who wants to look."""
+    """The rows, with each condition's cost over the row without it, which is kept for reference."""
     by_name = {row.label: row for row in rows}
     for name in CONDITIONS:
         without = by_name[f"{name}: {WITHOUT}"]
@@ -107,7 +107,7 @@ def _with_differences(rows: list[Row]) -> list[Row]:
 
 
 def _per(number: int) -> dict[str, Any]:
-    """A limit for each value of three things; `number` tells it from its neighbours."""
+    """A limit per value of three fields; `number` makes it differ from the others."""
     limit = ENOUGH | {"per": ["tool", "parameters.currency", "context.user"]}
     return {"type": "rate_limit", "tools": ["payments.*", f"other{number}"], "rateLimit": limit}
 

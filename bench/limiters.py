@@ -1,4 +1,4 @@
-"""What does the limiter alone cost, and how many calls does it really admit?"""
+"""What does the limiter alone cost, and how many calls does it actually admit?"""
 
 import asyncio
 import http.client
@@ -26,7 +26,7 @@ TIGHT = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": LIMIT,
 
 
 def measure(bench: Bench) -> Table:
-    """Every limiter on a store of the same kind, one caller and one call at a time."""
+    """Every limiter on a store of the same kind, with one caller and one call at a time."""
     return Table(
         name="limiters",
         question=f"what does a limiter alone cost, and how many calls does a limit of {LIMIT} in "
@@ -73,7 +73,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _peer(bench: Bench, *args: object) -> dict[str, Sample]:
-    """What the peers' script prints, run on the service's core."""
+    """The output of the peers' script, run on the service's core."""
     numbers: dict[str, Sample] = json.loads(run_script("limit", bench.cores.service, *args))
     return numbers
 
@@ -108,7 +108,7 @@ def _rounds(bench: Bench) -> list[Row]:
 
 
 async def _speed(store: Store, words: list[bytes], seconds: float) -> Sample:
-    """One caller, one call at a time, over the link that a replica uses."""
+    """One caller, one call at a time, over the connection that a replica uses."""
     link = PipelinedClient(store.url, 5_000)
     await link.open()
     try:
@@ -128,7 +128,7 @@ async def _speed(store: Store, words: list[bytes], seconds: float) -> Sample:
 
 
 def _bytes_held(store: Store, place: Place, commit: list[bytes]) -> float:
-    """What a quota holds for each call it has admitted."""
+    """How many bytes a quota takes for each admitted call."""
     prefix = Keyspace(place.workspace_id).quota(place.policy_ids[0], "")
     with Wire(store) as wire:
         send_many(wire, commit, HELD, 50)

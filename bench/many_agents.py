@@ -1,4 +1,4 @@
-"""What does it cost that the next call is another agent's, of another workspace, with many policies?"""
+"""What does a decision cost if each call comes from another agent, in another workspace, with many policies?"""
 
 import asyncio
 from typing import Any
@@ -60,7 +60,7 @@ def measure(bench: Bench) -> Table:
 
 
 def _ask_each(replica: Replica, calls: list[Call], rate: float, bench: Bench) -> Sample:
-    """Each call is made once, at a fixed rate; the replica's CPU time for one, and how long callers waited."""
+    """Makes each call once, at a fixed rate; the replica's CPU time per call, and how long callers waited."""
     spent_us = replica.cpu_us()
     job = Job(
         port=replica.port,
@@ -85,7 +85,7 @@ def tools_of(number: int) -> list[str]:
 
 
 async def make_places(services: Services) -> list[Place]:
-    """The agents, ten to a workspace; policy i decides about the tools of group i."""
+    """The agents, ten to a workspace; policy i decides on the tools of group i."""
     gate = asyncio.Semaphore(16)
 
     async def agent(workspace_id: str, raw_key: str, admin_key: str) -> Place:

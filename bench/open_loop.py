@@ -1,4 +1,4 @@
-"""How long do callers wait when calls arrive at a rate of their own, up to more than the service can take?"""
+"""How long do callers wait when calls arrive at a fixed rate, up to more than the service can handle?"""
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ COLUMNS = {
 
 
 def measure(bench: Bench) -> list[Table]:
-    """Latency from the intended send at shares of the maximum, and what an overload leaves behind."""
+    """Latency from the intended send time, at fractions of the maximum, and the effect of an overload."""
     with bench.running_store("open") as store, bench.replica(store) as replica, bench.baseline() as baseline:
         place = hot_place(store.url)
         call, forget = hot_call(place), forget_entries(store, [place])
@@ -82,7 +82,7 @@ def _job(target: tuple[int, Call, str], phases: list[Phase]) -> Job:
 
 
 def _run(bench: Bench, server: Server, job: Job) -> tuple[Outcome, float]:
-    """The outcome, and how much of the time in which the server wanted to run others had its core, %."""
+    """The outcome, and the share of its runnable time, in %, in which other processes had the server's core."""
     waited_us, spent_us = server.waited_us(), server.cpu_us()
     outcome = run(job, bench.cores.others)
     waited_us, spent_us = server.waited_us() - waited_us, server.cpu_us() - spent_us
@@ -106,7 +106,7 @@ BEFORE, DURING, AFTER = "before: 70 %", "overload: 120 %", "after: 70 %"
 
 
 def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maximum: float) -> Table:
-    """70 % of the maximum, then 120 %, then 70 % again until well after the queue must be gone."""
+    """70 % of the maximum, then 120 %, then 70 % again until well after the queue must be empty."""
     seconds = max(2.0, bench.seconds)
     drain_seconds = seconds * 20 / 30
     phases = [
@@ -153,7 +153,7 @@ def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maxi
 
 
 def _recovered_after_s(outcome: Outcome, seconds: float) -> float | None:
-    """How long after the overload latency was what it had been, None if it was not within the run."""
+    """How long after the overload latency was back to normal; None if it was not within the run."""
     before = outcome.phases[0].p99_us
     end_us = int(2 * seconds * 1e6)
     later = [each for each in outcome.slices if each.begins_us >= end_us]

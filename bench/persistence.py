@@ -1,4 +1,4 @@
-"""What does it cost to have every decision on disk before it is answered?"""
+"""What does it cost to write every decision to disk before it is answered?"""
 
 from contextlib import ExitStack
 
@@ -16,7 +16,7 @@ CONNECTIONS = (1, 32, 128)
 
 
 def measure(bench: Bench) -> Table:
-    """Three ways to keep the log, on every store of this machine, in turns."""
+    """Three persistence settings, on every store of this machine, in turns."""
     rows: list[Row] = []
     for family in store_binaries():
         with ExitStack() as stack:

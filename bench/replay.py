@@ -42,7 +42,7 @@ DRAFTS: dict[str, _Rules] = {LISTS: _LISTS, LIMITS: _LIMITS, VALUES: _VALUES, SC
 
 
 def measure(bench: Bench) -> Table:
-    """The log is read, checked, decoded and judged; of 1,000 agents all calls."""
+    """Reads, verifies, decodes and judges a log: all calls of 1,000 agents."""
     rows = [Row(label=label) for label in DRAFTS]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("replay") as store:

@@ -1,4 +1,4 @@
-"""What does a replay, on a core of its own or on the replica's, cost the decisions beside it?"""
+"""How much does a replay, on its own core or the replica's, slow down decisions?"""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ FILLING_SECONDS = 4.0
 
 
 def measure(bench: Bench) -> Table:
-    """Half of what the replica can take, open loop, with a replay of the same workspace's log and without, in turns."""
+    """Half of the replica's maximum, open loop, with and without a replay of the same workspace's log, in turns."""
     rows: list[Row] = []
     for group, replica_core, replay_core in (
         (OWN, bench.cores.others, bench.cores.service),
@@ -87,7 +87,7 @@ def _rows(bench: Bench, group: str, replica_core: int, replay_core: int) -> list
         full = load(target, CONNECTIONS, FILLING_SECONDS, bench.cores.others)["req/s"]
         for _ in range(bench.rounds):
             with caught_up(bench, store, place):
-                pass  # what the rounds before left is sealed, so that all of them begin alike
+                pass  # seal what earlier rounds left, so that all rounds start alike
             without.samples.append(calm(bench, replica, place, full * SHARE))
             with _Replays(store, place, replay_core) as replays:
                 beside.samples.append(calm(bench, replica, place, full * SHARE) | replays.rate())
@@ -95,7 +95,7 @@ def _rows(bench: Bench, group: str, replica_core: int, replay_core: int) -> list
 
 
 class _Replays:
-    """Replays of the place's log, one after the other, each a process as a replica starts it; on one core."""
+    """Replays of the place's log, one after the other, each in a process as a replica starts it, on one core."""
 
     def __init__(self, store: Store, place: Place, core: int) -> None:
         to_ms = time.time_ns() // 1_000_000
@@ -126,7 +126,7 @@ class _Replays:
             raise RuntimeError(f"nothing was replayed: {self._failed or 'the core had no time left for it'}")
 
     def rate(self) -> Sample:
-        """Entries that were replayed each second since it began."""
+        """Entries replayed per second since the start."""
         return {"replayed/s": self._entries / (time.monotonic() - self._began)}
 
     def _run(self) -> None:

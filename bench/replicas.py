@@ -1,4 +1,4 @@
-"""What does a second replica add, where a core is there for each?"""
+"""What does a second replica add, if there is a core for each?"""
 
 import sys
 
@@ -15,7 +15,7 @@ CONNECTIONS = 64
 
 
 def measure(bench: Bench) -> Table:
-    """One replica beside a process that spins, then two replicas: each time a replica has half of the core."""
+    """One replica next to a spinning process, then two replicas: either way, each replica has half of the core."""
     with (
         bench.running_store("replicas") as store,
         bench.replica(store) as single,

@@ -1,4 +1,4 @@
-"""What does a change of the policies for every agent cost the store, however many agents there are?"""
+"""What does it cost the store to change the policies for every agent, by the number of agents?"""
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ _GUARDS = [{"type": "tool_denylist", "tools": [f"shell.{number}"]} for number in
 
 
 def measure(bench: Bench) -> Table:
-    """The same edits of one guardrail, with one agent in the workspace and with as many as it may have."""
+    """The same edits of one guardrail, with one agent in the workspace and with the maximum number."""
     rows = [Row(label=_label(agents)) for agents in (FEW, MANY)]
     with bench.running_store("guardrail") as store:
         workspaces = [_workspace(store, agents) for agents in (FEW, MANY)]
@@ -43,7 +43,7 @@ def _label(agents: int) -> str:
 
 
 def _workspace(store: Store, agents: int) -> str:
-    """A workspace with so many agents, and one guardrail for all of them."""
+    """A workspace with this many agents, and one guardrail for all of them."""
     place = make_place(store.url, f"{agents} agents", [])
 
     async def fill(services: Services) -> None:
@@ -57,7 +57,7 @@ def _workspace(store: Store, agents: int) -> str:
 
 
 def _edit(store: Store, workspace_id: str) -> Sample:
-    """The store's time for one change, with what the replica reads before it."""
+    """The store's time for one change, including what the replica reads first."""
 
     async def edit(services: Services) -> Sample:
         (policy,) = await services.policies.list_page(workspace_id)

@@ -1,4 +1,4 @@
-"""How long can a body, a pattern or a text hold the loop that answers everybody else?"""
+"""How long can a body, a pattern or a string block the event loop?"""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ _LISTED = 400
 
 
 class Request(Struct, frozen=True):
-    """What one caller sends. name: what is hard about it."""
+    """What one caller sends. name: what makes it hard."""
 
     name: str
     path: str
@@ -34,7 +34,7 @@ class Request(Struct, frozen=True):
 
 
 class Heart:
-    """Beats every millisecond, and remembers the longest time that it did not."""
+    """Ticks every millisecond, and records the longest delay."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -42,7 +42,7 @@ class Heart:
         self._next = self._loop.call_later(_BEAT_S, self._beat)
 
     def reset(self) -> None:
-        """Nothing has been late yet."""
+        """Forget earlier delays."""
         self.wall_ms = self.cpu_ms = 0.0
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
 
@@ -58,7 +58,7 @@ class Heart:
 
 
 def measure(bench: Bench) -> Table:
-    """The longest stall of the loop while it answers each of the hostile inputs, one after the other."""
+    """The longest stall of the loop while it answers hostile inputs, one after the other."""
     with bench.running_store("stalls") as store:
         groups = _groups(store.url)
         with moved_to(bench.cores.service):
@@ -87,12 +87,12 @@ def measure(bench: Bench) -> Table:
 
 
 async def _round(store_url: str, groups: dict[str, list[Request]]) -> dict[str, tuple[Sample, str]]:
-    """For each group its longest stalls, and the input that made the longest."""
+    """For each group, its longest stalls and the input that caused the longest."""
     app = create_app(Settings(redis_url=store_url, store_timeout_ms=10_000))
     found = {}
     async with app.lifespan():
         gc.collect()
-        gc.freeze()  # as a worker does when it has started
+        gc.freeze()  # as a worker does after its start
         heart = Heart()
         for label, requests in groups.items():
             sample, worst = {WALL: 0.0, CPU: 0.0}, ""

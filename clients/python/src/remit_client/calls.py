@@ -1,4 +1,4 @@
-"""The endpoints, each as the request that it takes; `client.send(call)` sends it."""
+"""Each endpoint as a function that makes its request; `client.send(call)` sends it."""
 
 # ruff: noqa: PLC0414 - the endpoints of policies and webhooks are endpoints of this module
 from __future__ import annotations
@@ -125,9 +125,9 @@ def explain(
     at: str | None = None,
     policies: Sequence[Json] | None = None,
 ) -> Call[Any]:
-    """What would be answered and why, rule by rule; nothing is taken, logged or created.
+    """What would be answered and why, rule by rule. Nothing is taken, logged or created.
 
-    policies: drafts, each in the place of the policy with its id, or added.
+    policies: drafts; each replaces the policy with its id, or is added.
     """
     body = {"agent_id": agent, "tool_name": tool, "parameters": parameters or {}}
     return Call("POST", "/v1/explain", as_it_is, body={**body, **given(context=context, at=at, policies=policies)})
@@ -140,20 +140,20 @@ def replay(
     since: str | None = None,
     to: str | None = None,
 ) -> Stream[Any]:
-    """The log judged under a draft of policies, for `client.stream`; the last record is `{"report": …}`."""
+    """Judge the log again under draft policies, for `client.stream`; the last record is `{"report": …}`."""
     body = _filters(given(agent_id=agent, group=group, since=since, to=to, policies=policies))
     return Stream("POST", "/v1/replay", as_it_is, body=body, wait_seconds=SILENCE_S, reader=Replay)
 
 
 def report_outcome(decision_id: str, status: str) -> Call[Any]:
-    """What became of an allowed call: `executed`, `failed` or `not_executed`; once, with the key that asked."""
+    """Report what became of an allowed call: `executed`, `failed` or `not_executed`; once, with the key that asked."""
     return Call("POST", f"/v1/decisions/{segment(decision_id)}/outcome", as_it_is, body={"status": status})
 
 
 def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
-    """An approval as it is; with `wait`, as it is once somebody has decided, or after so many seconds.
+    """One approval; with `wait`, once it has been decided, or after at most that many seconds.
 
-    wait: 30 at most; the service counts whole seconds, so a part of one becomes one.
+    wait: at most 30; rounded up to whole seconds.
     """
     seconds = math.ceil(max(0.0, min(wait, POLL_S)))
     path = f"/v1/approvals/{segment(approval_id)}"
@@ -171,7 +171,7 @@ def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
 def list_approvals(
     status: str | None = None, agent: str | None = None, limit: int | None = None, cursor: str | None = None
 ) -> Call[list[Approval]]:
-    """The workspace's approvals, newest first; `cursor` is the id of the last one that is known."""
+    """The workspace's approvals, newest first; `cursor` is the id of the last one of the page before."""
     query = given(status=status, agent_id=agent, limit=limit, cursor=cursor)
     return Call("GET", "/v1/approvals", listed(Approval.read), query=query, repeatable=True)
 
@@ -183,23 +183,23 @@ def approve(
     valid_seconds: int | None = None,
     accept_hidden: bool | None = None,
 ) -> Call[Approval]:
-    """The call may run, so often and so long; never with the key that asked."""
+    """Approve the call, for so many uses and so long; the key that asked cannot."""
     body = given(note=note, uses=uses, validSeconds=valid_seconds, acceptHidden=accept_hidden)
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/approve", Approval.read, body=body)
 
 
 def deny(approval_id: str, note: str | None = None) -> Call[Approval]:
-    """The call may not run."""
+    """Deny the call."""
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/deny", Approval.read, body=given(note=note))
 
 
 def cancel(approval_id: str, note: str | None = None) -> Call[Approval]:
-    """The question is taken back, by the key that asked it."""
+    """Withdraw the request for approval; only the key that asked can."""
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/cancel", Approval.read, body=given(note=note))
 
 
 def create_agent(name: str, **fields: Any) -> Call[Agent]:
-    """A new agent, active and without policies; `groups`, `description` as the API has them."""
+    """Create an agent, active and without policies; `groups` and `description` as in the API."""
     return Call("POST", "/v1/agents", Agent.read, body={"name": name, **fields})
 
 
@@ -215,25 +215,25 @@ def get_agent(agent: str) -> Call[Agent]:
 
 
 def update_agent(agent: str, **changes: Any) -> Call[Agent]:
-    """The agent has these fields from now on."""
+    """Change these fields of the agent."""
     return Call("PATCH", f"/v1/agents/{segment(agent)}", Agent.read, body=changes)
 
 
 def delete_agent(agent: str) -> Call[None]:
-    """The agent and its policies are gone; its log stays."""
+    """Delete the agent and its policies; its log stays."""
     return Call("DELETE", f"/v1/agents/{segment(agent)}", nothing)
 
 
 def list_agent_tools(agent: str) -> Call[dict[str, str]]:
     """What the agent may call, by tool: `allowed`, `conditional`, `escalated` or `denied`, whatever the parameters.
 
-    404 where the service cannot say.
+    404 if the service does not have this endpoint.
     """
     return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 
 def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
-    """A new key; its secret is in this answer and nowhere else."""
+    """Create a key; only this answer contains its secret."""
     body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}
     return Call("POST", "/v1/api-keys", ApiKey.read, body=body)
 
@@ -245,13 +245,13 @@ def list_api_keys(limit: int | None = None, offset: int | None = None) -> Call[l
 
 
 def revoke_api_key(key_id: str, *, force: bool = False) -> Call[None]:
-    """The key is refused from now on; the last admin key only with `force`."""
+    """Revoke the key, with immediate effect; the last admin key only with `force`."""
     query = {"force": "true"} if force else {}
     return Call("DELETE", f"/v1/api-keys/{segment(key_id)}", nothing, query=query)
 
 
 def list_audit_logs(**filters: Any) -> Call[list[AuditEntry]]:
-    """Decisions, newest first; filters as the API has them (`since` is its `from`)."""
+    """Decisions, newest first; filters as in the API (`since` is its `from`)."""
     return Call("GET", "/v1/audit-logs", listed(AuditEntry.read), query=_filters(filters), repeatable=True)
 
 
@@ -261,23 +261,23 @@ def get_audit_entry(entry_id: str) -> Call[AuditEntry]:
 
 
 def explain_audit_entry(entry_id: str) -> Call[Any]:
-    """Why a decision of the past was as it was, by the policies of that time."""
+    """Why a past decision was made, by the policies of that time."""
     return Call("GET", f"/v1/audit-logs/{segment(entry_id)}/explanation", as_it_is, repeatable=True)
 
 
 def export_audit_logs(**filters: Any) -> Stream[Any]:
-    """The log, oldest first, for `client.stream`; whoever has read it to its end without an exception has all of it."""
+    """The log, oldest first, for `client.stream`; if the stream ends without an exception, it is complete."""
     query = _filters(filters)
     return Stream("GET", "/v1/audit-logs/export", as_it_is, query=query, wait_seconds=SILENCE_S, reader=Export)
 
 
 def follow_audit_logs(after: str | None = None, **filters: Any) -> Stream[Any]:
-    """The log as it is written, as events for `client.stream`: from now on, or after the event with this id."""
+    """New entries of the log, as events for `client.stream`: from now on, or after the event with this id."""
     return _followed("/v1/audit-logs/stream", after, _filters(filters))
 
 
 def follow_approvals(after: str | None = None) -> Stream[Any]:
-    """Approvals as they become another, as events for `client.stream`: from now on, or after the event with this id."""
+    """Changes of approvals, as events for `client.stream`: from now on, or after the event with this id."""
     return _followed("/v1/approvals/stream", after, {})
 
 
@@ -287,12 +287,12 @@ def list_changes(**filters: Any) -> Call[list[Any]]:
 
 
 def verify_audit_logs(**filters: Any) -> Call[Any]:
-    """What a check of the log's hash chain finds."""
+    """Verify the log's hash chain."""
     return Call("GET", "/v1/audit-logs/verify", as_it_is, query=given(**filters), repeatable=True, wait_seconds=60)
 
 
 def audit_status() -> Call[Any]:
-    """How much of the log is sealed, and how far behind that is."""
+    """How much of the log is sealed, and the lag."""
     return Call("GET", "/v1/audit-logs/status", as_it_is, repeatable=True)
 
 
@@ -302,12 +302,12 @@ def ready() -> Call[Any]:
 
 
 def any_other(method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Call[Any]:
-    """An endpoint that has no function here yet; the answer is its JSON."""
+    """Call an endpoint that has no function here yet; the answer is its JSON."""
     return Call(method, path, as_it_is, query=query or {}, body=body, repeatable=method == "GET")
 
 
 def _filters(filters: dict[str, Any]) -> dict[str, Any]:
-    """As the API has them; `from` is no name in Python, so `since` says it."""
+    """The API's filters; `since` stands for `from`, which is a keyword in Python."""
     return given(**{"from" if name == "since" else name: value for name, value in filters.items()})
 
 

@@ -1,4 +1,4 @@
-"""The endpoints of the catalogue of tools, each as the request that it takes; `calls` has them, too."""
+"""The endpoints of the tool catalogue, as functions that make their requests; also available in `calls`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
 
 
 def put_catalog(tools: list[Any], *, prune: bool = False) -> Call[Any]:
-    """These tools, as an MCP server's `tools/list` has them, are in the catalogue; with `prune` no others."""
+    """Put these tools, in the form of MCP's `tools/list`, into the catalogue; with `prune`, delete all others."""
     query = {"prune": "true"} if prune else {}
     return Call("PUT", "/v1/catalog", as_it_is, query=query, body={"tools": tools})
 
@@ -25,12 +25,12 @@ def get_catalog_tool(tool: str) -> Call[Any]:
 
 
 def put_catalog_tool(tool: str, **fields: Any) -> Call[Any]:
-    """The catalogue has the tool so: `title`, `description`, `inputSchema`."""
+    """Put one tool into the catalogue: `title`, `description`, `inputSchema`."""
     return Call("PUT", _tool(tool), as_it_is, body=fields)
 
 
 def delete_catalog_tool(tool: str) -> Call[None]:
-    """The catalogue has the tool no more."""
+    """Delete a tool from the catalogue."""
     return Call("DELETE", _tool(tool), nothing)
 
 

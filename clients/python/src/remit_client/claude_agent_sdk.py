@@ -25,11 +25,11 @@ def remit_hooks(
     pending: Literal["deny", "ask"] = "deny",
     **options: Unpack[Options],
 ) -> dict[Literal["PreToolUse"], list[HookMatcher]]:
-    """For `ClaudeAgentOptions(hooks=…)`: a tool, of any kind, runs only if Remit allows the call.
+    """For `ClaudeAgentOptions(hooks=…)`: a tool of any kind runs only if Remit allows the call.
 
-    allowed: whether Remit's yes is the last word, or the SDK's own permissions are asked after it ("continue").
-    pending: a call that a person must approve in Remit is denied for now, or the SDK's own prompt decides ("ask").
-    Whatever goes wrong is a denial that says what to do.
+    allowed: whether Remit's yes is final, or the SDK's own permissions are asked next ("continue").
+    pending: whether a call that needs a person's approval in Remit is denied for now, or the SDK prompts ("ask").
+    If anything goes wrong, the call is denied, with a message that says what to do.
     """
     core = async_enforcer(remit, agent, **options)
 
@@ -42,13 +42,13 @@ def remit_hooks(
             return _answer("deny", for_agent(error))
         return _answer("allow", "Allowed by Remit") if allowed == "allow" else {}
 
-    # Without it a hook that does not answer in time has no say, and the tool runs. SDKs before 0.2.177 do not know it.
+    # Without it the tool runs if a hook does not answer in time. SDKs before 0.2.177 do not know it.
     fails: Any = {"on_failure": "block"} if "on_failure" in HookMatcher.__dataclass_fields__ else {}
     return {"PreToolUse": [HookMatcher(hooks=[before_tool], timeout=HOOK_S + options.get("wait", 0.0), **fails)]}
 
 
 def can_use_tool(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> CanUseTool:
-    """For `ClaudeAgentOptions(can_use_tool=…)`, which is asked only what would otherwise prompt."""
+    """For `ClaudeAgentOptions(can_use_tool=…)`, which the SDK calls only when it would otherwise prompt."""
     core = async_enforcer(remit, agent, **options)
 
     async def decide(

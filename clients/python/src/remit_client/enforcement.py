@@ -1,4 +1,4 @@
-"""The core under every adapter: `Enforcer` and `AsyncEnforcer` let through what Remit allows, and raise otherwise."""
+"""The core of every adapter: `Enforcer` and `AsyncEnforcer` let allowed calls through and raise otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "async_enforcer", 
 
 
 class Options(TypedDict, total=False):
-    """What every adapter takes beside the client and the agent; see `Remit.guard`."""
+    """Options of every adapter, besides the client and the agent; see `Remit.guard`."""
 
     context: Context
     wait: float
@@ -25,12 +25,12 @@ class Options(TypedDict, total=False):
 
 
 def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:
-    """An enforcer for `await`, whichever client is at hand."""
+    """An enforcer for `await`, made from either client."""
     client = remit if isinstance(remit, AsyncRemit) else AsyncRemit.with_settings_of(remit)
     return AsyncEnforcer(client, agent, **options)
 
 
 def enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> Enforcer:
-    """An enforcer for threads, whichever client is at hand."""
+    """An enforcer for threads, made from either client."""
     client = remit if isinstance(remit, Remit) else Remit.with_settings_of(remit)
     return Enforcer(client, agent, **options)

@@ -1,4 +1,4 @@
-"""Why a tool was not run. Every message says what to do; none holds a key or the parameters of a call."""
+"""Why a tool was not run. Every message says what to do; none contains a key or a call's parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADVICE = {
 
 
 class RemitError(Exception):
-    """The tool has not run."""
+    """Base class of errors after which the tool has not run."""
 
     def for_agent(self) -> str:
         """What a model is told in place of the tool's result."""
@@ -22,7 +22,7 @@ class RemitError(Exception):
 
 
 class NotAllowed(RemitError):
-    """Remit has answered, and the answer is not `allowed`. `decision` is in its log."""
+    """Remit has answered, but not with `allowed`. `decision` is in its log."""
 
     def __init__(self, message: str, tool: str, decision: Decision) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class NotAllowed(RemitError):
         return f'"{self.tool}" was not run. {_sentence(said)} {self.advice()}'.rstrip()
 
     def advice(self) -> str:
-        """What may be done about it, in one sentence; empty where the service does not say."""
+        """What can be done about it, in one sentence; empty if the service does not say."""
         decision = self.decision
         if decision.next_action == "retry" or decision.retry_after_seconds is not None:
             seconds = decision.retry_after_seconds
@@ -43,7 +43,7 @@ class NotAllowed(RemitError):
 
 
 class Denied(NotAllowed):
-    """A policy, or the person who was asked, says no. `approval` is what the person decided."""
+    """A policy, or the person who was asked, has denied the call. `approval` is what the person decided."""
 
     def __init__(self, tool: str, decision: Decision, approval: Approval | None = None) -> None:
         self.approval = approval
@@ -67,9 +67,9 @@ class Denied(NotAllowed):
 
 
 class ApprovalPending(NotAllowed):
-    """A person must approve the call and has not yet; ask the same question again when they have.
+    """A person must approve the call and has not yet done so; once they have, make the same request again.
 
-    approval_id: None where the service does not say which approval it waits for.
+    approval_id: None if the service does not say which approval the call waits for.
     """
 
     def __init__(self, tool: str, decision: Decision) -> None:
@@ -86,21 +86,21 @@ class ApprovalPending(NotAllowed):
 
 
 class Unavailable(RemitError):
-    """There is no decision: Remit cannot be reached, is too slow, or has answered with 5xx."""
+    """There is no decision: Remit could not be reached, was too slow, or answered with 5xx."""
 
 
 class Interrupted(Unavailable):
-    """The event loop or the client was closed during the call. This is no outage: `on_unavailable` does not apply."""
+    """The event loop or the client was closed during the call. Not an outage: `on_unavailable` does not apply."""
 
 
 class MalformedAnswer(RemitError):
-    """What came back is not an answer of Remit's, so nothing was allowed; `on_unavailable` does not apply."""
+    """The answer did not come from Remit, so nothing was allowed; `on_unavailable` does not apply."""
 
 
 class Refused(RemitError):
-    """Remit refuses the request itself (4xx): a wrong key, an unknown agent, a field that it cannot read.
+    """Remit refused the request itself (4xx): a wrong key, an unknown agent, an invalid field.
 
-    code: of docs/errors.md, such as UNAUTHORIZED or AGENT_NOT_FOUND. details: [{path, message}].
+    code: one of docs/errors.md, such as UNAUTHORIZED or AGENT_NOT_FOUND. details: [{path, message}].
     """
 
     def __init__(self, message: str, status: int, code: str, details: Sequence[object] = ()) -> None:
@@ -112,12 +112,12 @@ class Refused(RemitError):
     def for_agent(self) -> str:
         if self.code == "PAYLOAD_TOO_LARGE":
             return "The tool was not run: its arguments are larger than what can be judged. Send less at a time."
-        # The model can do nothing about our key or our configuration, and need not read about it.
+        # The model can do nothing about the key or the configuration and need not read about them.
         return f"The tool was not run, because the authorization service refused the question ({self.code})."
 
 
 class Throttled(Refused):
-    """429: asked too fast. Not `Unavailable`, or whoever asks fast enough would be let through by `on_unavailable`."""
+    """429: too many requests. Not `Unavailable`: with `on_unavailable`, asking fast enough would let calls through."""
 
     def __init__(self, message: str, code: str, retry_after_seconds: float | None) -> None:
         super().__init__(message, 429, code)
@@ -139,7 +139,7 @@ def _sentence(text: str) -> str:
 
 
 def for_agent(error: Exception) -> str:
-    """What a model is told where an exception must not leave an adapter."""
+    """What a model is told when an exception must not leave an adapter."""
     if isinstance(error, RemitError):
         return error.for_agent()
     return f"The tool was not run: the question whether it may could not be asked ({type(error).__name__})."

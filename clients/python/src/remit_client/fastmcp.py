@@ -1,4 +1,4 @@
-"""FastMCP: a middleware of a server that asks before each call of its tools."""
+"""FastMCP: a server middleware that asks before each tool call."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Agent = str | Callable[[MiddlewareContext[Any]], str]
 
 
 class RemitMiddleware(Middleware):
-    """A tool runs only if Remit allows the call; else the client gets the tool's error, which says why not.
+    """A tool runs only if Remit allows the call; otherwise the client gets a tool error that says why.
 
-    agent: whose calls these are, or a function that reads it from the request, such as from its access token.
-    hide: tools that the agent can never call are not listed.
+    agent: the calling agent, or a function that reads it from the request, such as from its access token.
+    hide: whether tools that the agent can never call are left out of listings.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class RemitMiddleware(Middleware):
         self._options = options
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        """What the tool answers. Raises ToolError in every case in which Remit has not said yes."""
+        """The tool's answer. Raises ToolError unless Remit has allowed the call."""
         call = context.message
         try:
             enforcer = async_enforcer(self._remit, self._agent_of(context), **self._options)
@@ -55,7 +55,7 @@ class RemitMiddleware(Middleware):
 
 
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
-    """The connection's id, if it lasts longer than this call: an approval binds the session, and a mark stays in it."""
+    """The connection's id, if it outlives this call: approvals are bound to the session, and marks stay in it."""
     of_server = context.fastmcp_context
     request = of_server.request_context if of_server is not None else None
     if of_server is None or request is None or request.session.protocol_version in MODERN_PROTOCOL_VERSIONS:

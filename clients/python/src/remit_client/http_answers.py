@@ -1,7 +1,7 @@
-"""Answers of HTTP/1.1, out of the bytes as they arrive.
+"""Parses HTTP/1.1 answers from bytes as they arrive.
 
-What Remit itself sends, a status, headers and a body of a length that is told, is read here. Whatever is in any way
-different, such as what a proxy made of it, is h11's to read or to refuse.
+This module reads what Remit itself sends: a status, headers, and a body with a Content-Length. Anything else, such as
+what a proxy made of it, is left to h11 to read or refuse.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ODD = ("transfer-encoding", "upgrade")
 
 
 class TooLarge(Exception):
-    """More has come than any answer of Remit's is long."""
+    """The answer is longer than any of Remit's."""
 
 
 class AnswerReader:
-    """Makes one answer after another. can_go_on: nothing in the last one speaks against another."""
+    """Reads one answer after another. can_go_on: whether the connection can be used for another."""
 
     def __init__(self) -> None:
         self.can_go_on = False
@@ -36,7 +36,7 @@ class AnswerReader:
         self._h11_head: h11.Response | None = None
 
     def feed(self, data: bytes) -> Answer | None:
-        """The answer, once it is whole; nothing as data: no more comes. Raises httpx.RemoteProtocolError, TooLarge."""
+        """The answer, once it is complete; empty data = end of input. Raises httpx.RemoteProtocolError, TooLarge."""
         if self._h11 is not None:
             return self._read_with_h11(self._h11, data)
         self._got += data
@@ -102,7 +102,7 @@ class AnswerReader:
 
 
 def _simple_head(head: bytes) -> tuple[int, dict[str, str], int] | None:
-    """Status, headers by lower-case name, and the body's length; None if it takes more to understand it."""
+    """Status, headers by lower-case name, and the body's length; None if the head is not this simple."""
     first, *lines = head.split(b"\r\n")
     begins = FIRST_LINE.fullmatch(first)
     if begins is None or int(begins[1]) in WITHOUT_BODY:

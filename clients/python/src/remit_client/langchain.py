@@ -1,4 +1,4 @@
-"""LangChain and LangGraph: a middleware that asks before each call of a tool."""
+"""LangChain and LangGraph: a middleware that asks before each tool call."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Answer = ToolMessage | Command[Any]
 
 
 class RemitMiddleware(AgentMiddleware[Any, Any]):
-    """A tool runs only if Remit allows the call; else the model reads why not.
+    """A tool runs only if Remit allows the call; otherwise the model is told why not.
 
     interrupt: a call that a person must approve pauses the graph (LangGraph's `interrupt`), with the approval's id as
-    its value; resume it when the approval is decided. Without it the model is told to repeat the call later.
-    Without a decision the run ends with the RemitError, and the tool has not run.
+    its value; resume it when the approval is decided. Without it, the model is told to repeat the call later.
+    If there is no decision, the run ends with the RemitError, and the tool has not run.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         self._interrupts = interrupt
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
-        """What the tool answers, or why it was not called."""
+        """The tool's answer, or why it was not called."""
         call = request.tool_call
         try:
             self._enforcer.check(call["name"], call["args"], _session(request))
@@ -47,7 +47,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        """The same, awaited."""
+        """As `wrap_tool_call`, with `await`."""
         call = request.tool_call
         try:
             await self._async_enforcer.check(call["name"], call["args"], _session(request))
@@ -57,7 +57,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
 
     def _refused(self, call: Any, refusal: NotAllowed) -> ToolMessage:
         if self._interrupts and isinstance(refusal, ApprovalPending):
-            # The first time this pauses the graph. A graph that is resumed comes here only if Remit still says no.
+            # The first time, this pauses the graph. Once resumed, it gets here only if Remit still does not allow it.
             interrupt({"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)})
         return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
 

@@ -1,4 +1,4 @@
-"""Which tools need not be shown to an agent at all."""
+"""Which tools need not be shown to an agent."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ logger = logging.getLogger("remit_client")
 
 
 async def never_allowed(remit: AsyncRemit, agent: str) -> frozenset[str]:
-    """The names of the tools that no call of this agent can use, whatever its parameters.
+    """The names of the tools that this agent can never call, whatever the parameters.
 
-    Empty where the service cannot say: listing is a courtesy to the model, and each call is judged all the same.
+    Empty if the service cannot say: listings only help the model, and each call is judged anyway.
     """
     try:
         tools = await remit.send(calls.list_agent_tools(agent))

@@ -1,4 +1,4 @@
-"""What Remit answers, as frozen records. `raw` is the answer as it came, with what is newer than this client."""
+"""Remit's answers as frozen records. `raw` is the whole answer, including fields newer than this client."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 class Page(list[T]):
     """One page of a list.
 
-    next_cursor: asks for the page after it; None: this is the last one, or there are none.
-    version: of the whole, for `if_version`, where the list has one; "" before its first change.
+    next_cursor: gets the next page; None = there is none.
+    version: of the whole list, for `if_version`, if the list has one; "" before its first change.
     """
 
     next_cursor: str | None = None
@@ -36,7 +36,7 @@ class RuleRef:
 
 @dataclass(frozen=True)
 class ApprovalRef:
-    """The approval that a call waits for, as the decision names it."""
+    """The approval that a call waits for, as in the decision."""
 
     id: str
     status: str | None
@@ -47,8 +47,8 @@ class ApprovalRef:
 class Decision:
     """One decision; `id` is its entry in the audit log. Only `allowed` permits the call.
 
-    result: `unavailable` only where `on_unavailable="allow"` let a call through without a decision; `id` is then "".
-    retry_after_seconds: set where waiting alone would change the answer.
+    result: `unavailable` only if `on_unavailable="allow"` let a call through without a decision; `id` is then "".
+    retry_after_seconds: set if waiting alone would change the answer.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Decision:
 
     @classmethod
     def read(cls, answer: Any) -> Decision:
-        """The decision that `answer` is. Raises NotAnAnswer unless it says one thing clearly."""
+        """The decision in `answer`. Raises NotAnAnswer unless it is unambiguous."""
         got = _object(answer)
         result, allowed = got.get("result"), got.get("allowed")
         if result not in ("allowed", "denied", "escalated") or allowed is not (result == "allowed"):
@@ -96,7 +96,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One person's word on an approval."""
+    """One person's decision on an approval."""
 
     by_id: str | None
     by_name: str | None
@@ -125,7 +125,7 @@ class Approval:
 
     @classmethod
     def read(cls, answer: Any) -> Approval:
-        """The approval that `answer` is. Raises NotAnAnswer."""
+        """The approval in `answer`. Raises NotAnAnswer."""
         got = _object(answer)
         said = got.get("approvals")
         return cls(
@@ -159,7 +159,7 @@ class Agent:
 
     @classmethod
     def read(cls, answer: Any) -> Agent:
-        """The agent that `answer` is. Raises NotAnAnswer."""
+        """The agent in `answer`. Raises NotAnAnswer."""
         got = _object(answer)
         return cls(
             _text(got, "id"),
@@ -186,7 +186,7 @@ class Policy:
 
     @classmethod
     def read(cls, answer: Any) -> Policy:
-        """The policy that `answer` is. Raises NotAnAnswer."""
+        """The policy in `answer`. Raises NotAnAnswer."""
         got = _object(answer)
         return cls(
             _text(got, "id"),
@@ -202,7 +202,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class ApiKey:
-    """An API key. `key`, the secret itself, is there once, when it is created, and never in `repr`."""
+    """An API key. `key`, the secret itself, is set only in the answer to its creation, and never shown in `repr`."""
 
     id: str
     name: str
@@ -214,7 +214,7 @@ class ApiKey:
 
     @classmethod
     def read(cls, answer: Any) -> ApiKey:
-        """The key that `answer` is. Raises NotAnAnswer."""
+        """The key in `answer`. Raises NotAnAnswer."""
         got = _object(answer)
         return cls(
             _text(got, "id"),
@@ -229,7 +229,7 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One decision as the log keeps it, or what came of one; `result` is then None, and `raw` says what came."""
+    """One entry of the log: a decision, or what became of one; `result` is then None, and `raw` has the rest."""
 
     id: str
     agent_id: str
@@ -243,7 +243,7 @@ class AuditEntry:
 
     @classmethod
     def read(cls, answer: Any) -> AuditEntry:
-        """The entry that `answer` is. Raises NotAnAnswer."""
+        """The entry in `answer`. Raises NotAnAnswer."""
         got = _object(answer)
         return cls(
             _text(got, "id"),

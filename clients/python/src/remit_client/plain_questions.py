@@ -1,4 +1,4 @@
-"""What the connections that `remit_client` opens by itself have in common, with an event loop and without."""
+"""What `remit_client`'s own connections share, with an event loop and without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT_EARLY = "Server disconnected without sending a response."
 
 
 def can_ask_plainly(settings: Settings) -> bool:
-    """Whether nothing of httpx is wanted: none of its options, and no proxy that the machine names."""
+    """Whether httpx is not needed: no options of it are given, and the environment names no proxy."""
     return not settings.has_options and not any(map(getproxies().get, ("http", "https", "all")))
 
 
@@ -28,7 +28,7 @@ def place_of(url: httpx.URL) -> tuple[str, int]:
 
 
 def request_bytes(url: httpx.URL, call: Call[Any], headers: dict[str, str], content: bytes | None) -> bytes:
-    """The bytes of a request. Raises httpx.LocalProtocolError where a header would begin another one."""
+    """The bytes of a request. Raises httpx.LocalProtocolError if a header contains a line break."""
     lines = [f"{name}: {value}" for name, value in headers.items()]
     if any("\r" in line or "\n" in line or "\0" in line for line in lines):
         raise httpx.LocalProtocolError("Illegal header value")
@@ -39,7 +39,7 @@ def request_bytes(url: httpx.URL, call: Call[Any], headers: dict[str, str], cont
 
 
 def is_quiet(open_socket: socket.socket) -> bool:
-    """Whether nothing can be read: the server has not left, and nothing came that nobody asked for."""
+    """Whether nothing can be read: the server has neither closed the connection nor sent anything unasked."""
     number = open_socket.fileno()
     if sys.platform == "win32":
         return not select.select([number], [], [], 0)[0]

@@ -1,4 +1,4 @@
-"""The endpoints of policies, each as the request that it takes; `calls` has them, too."""
+"""The endpoints of policies, as functions that make their requests; also available in `calls`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from remit_client.wire import Call, as_it_is, given, listed, nothing, segment
 
 
 def create_policy(agent: str | None, name: str, rules: Sequence[Json], **fields: Any) -> Call[Policy]:
-    """A new policy, in force at once. `agent` is None where a `group` or the whole workspace has it."""
+    """Create a policy, in force at once. `agent` is None if it belongs to a `group` or the whole workspace."""
     body = given(agent_id=agent) | {"name": name, "rules": list(rules), **fields}
     return Call("POST", "/v1/policies", Policy.read, body=body)
 
 
 def list_policies(agent: str | None = None, **filters: Any) -> Call[list[Policy]]:
-    """Policies in the order in which they are evaluated."""
+    """Policies in the order of evaluation."""
     query = given(agent_id=agent, **filters)
     return Call("GET", "/v1/policies", listed(Policy.read), query=query, repeatable=True)
 
@@ -27,17 +27,17 @@ def get_policy(policy_id: str) -> Call[Policy]:
 
 
 def update_policy(policy_id: str, **changes: Any) -> Call[Policy]:
-    """The policy has these fields from now on."""
+    """Change these fields of the policy."""
     return Call("PATCH", f"/v1/policies/{segment(policy_id)}", Policy.read, body=changes)
 
 
 def delete_policy(policy_id: str) -> Call[None]:
-    """The policy is gone."""
+    """Delete the policy."""
     return Call("DELETE", f"/v1/policies/{segment(policy_id)}", nothing)
 
 
 def get_policies(agent: str | None = None, group: str | None = None) -> Call[Any]:
-    """All policies of an agent, of a group or, with neither, of the workspace, as they were at one moment."""
+    """All policies of an agent, of a group or, if neither is given, of the workspace, read at one moment."""
     return Call("GET", _owner(agent, group), as_it_is, repeatable=True)
 
 
@@ -49,16 +49,16 @@ def put_policies(
     version: str | None = None,
     prune: bool = False,
 ) -> Call[Any]:
-    """A whole set of policies becomes current at once, or nothing of it.
+    """Replace a whole set of policies at once, or nothing of it.
 
-    version: as `get_policies` shows it; another one now is a refusal. prune: what is not in the set is deleted.
+    version: from `get_policies`; refused if it has changed. prune: delete policies that are not in the set.
     """
     body = {"policies": list(policies), **given(version=version)}
     return Call("PUT", _owner(agent, group), as_it_is, body=body, query={"prune": "true"} if prune else {})
 
 
 def lint_policies(policies: Sequence[Json], agent: str | None = None, group: str | None = None) -> Call[Any]:
-    """What is valid in these policies and probably not meant, beside what their owner has; nothing is written."""
+    """Warnings about these policies, next to their owner's: valid, but probably not meant. Nothing is written."""
     body = {"policies": list(policies), **given(agent_id=agent, group=group)}
     return Call("POST", "/v1/policies/lint", as_it_is, body=body, repeatable=True)
 
@@ -80,7 +80,7 @@ def policy_divergence(policy_id: str) -> Call[Any]:
 
 
 def roll_back_policy(policy_id: str, version: int) -> Call[Policy]:
-    """The policy is again what it was in that version."""
+    """Restore the policy as it was in that version."""
     return Call("POST", f"/v1/policies/{segment(policy_id)}/rollback", Policy.read, body={"version": version})
 
 

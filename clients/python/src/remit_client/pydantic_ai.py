@@ -1,4 +1,4 @@
-"""pydantic-ai: a toolset around a toolset that asks before each call."""
+"""pydantic-ai: a toolset that wraps another and asks before each call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class RemitToolset(WrapperToolset[Any]):
-    """A tool of `wrapped` runs only if Remit allows the call; else the model reads why not.
+    """A tool of `wrapped` runs only if Remit allows the call; otherwise the model is told why not.
 
     defer: a call that a person must approve ends the run with DeferredToolRequests (name them in `output_type`), the
-    approval's id in their metadata. Without it the model is told to repeat the call later.
-    Without a decision the run ends with the RemitError, and the tool has not run.
+    approval's id in their metadata. Without it, the model is told to repeat the call later.
+    If there is no decision, the run ends with the RemitError, and the tool has not run.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class RemitToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """What the tool answers."""
+        """The tool's answer."""
         session = getattr(ctx, "conversation_id", None) or ctx.run_id
         try:
             await self._enforcer.check(name, tool_args, {"session": session} if session else {})

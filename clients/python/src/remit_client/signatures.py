@@ -1,4 +1,4 @@
-"""The parameters of a tool, from the way in which its function was called."""
+"""A tool's parameters, from the arguments of a call of its function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 class Parameters:
     """What a call of `function` passes, by name, defaults included; `self` and `cls` are left out.
 
-    fixed: adds to them, and outranks them.
+    fixed: further parameters, which take precedence.
     """
 
     def __init__(self, function: Callable[..., Any], fixed: Mapping[str, Any] | None) -> None:
@@ -22,7 +22,7 @@ class Parameters:
         self._rest = next((one.name for one in names if one.kind is one.VAR_KEYWORD), None)
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of one call. Raises TypeError where the function itself would."""
+        """The parameters of one call. Raises TypeError if the function itself would."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         named = dict(bound.arguments)
@@ -33,7 +33,7 @@ class Parameters:
 
 
 def require_kind(function: Callable[..., Any], is_coroutine: bool, *, asynchronous: bool) -> None:
-    """Raises TypeError unless `function` fits the client: a check that nobody awaits would let everything through."""
+    """Raises TypeError unless `function` fits the client: a check that is never awaited lets everything through."""
     name = getattr(function, "__qualname__", repr(function))
     if inspect.isasyncgenfunction(function) or (asynchronous and inspect.isgeneratorfunction(function)):
         raise TypeError(f"{name} is a generator: guard the calls in it with the context manager instead")

@@ -1,4 +1,4 @@
-"""Answers that go on: lines of JSON, and server-sent events; knows nothing of sockets, so both clients share it."""
+"""Streamed answers: lines of JSON, and server-sent events. No I/O, so both clients share it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remit_client.errors import MalformedAnswer, Unavailable
 
 @dataclass(frozen=True)
 class Event:
-    """One server-sent event. `id` is what to begin after when the stream is opened again."""
+    """One server-sent event. To resume the stream after it, pass its `id`."""
 
     id: str | None
     name: str | None
@@ -19,17 +19,17 @@ class Event:
 
 
 class Reader(Protocol):
-    """Makes records of lines."""
+    """Turns lines into records."""
 
     def feed(self, line: str) -> list[Any]:
-        """The records that are whole with this line."""
+        """The records that this line completes."""
 
     def end(self) -> None:
-        """No line comes any more. Raises Unavailable where more should have come."""
+        """Note the end of the stream. Raises Unavailable if it ended early."""
 
 
 class Export:
-    """Lines of JSON; the last one says that the export is whole."""
+    """Lines of JSON; the last one says that the export is complete."""
 
     def __init__(self) -> None:
         self._whole = False
@@ -45,19 +45,19 @@ class Export:
         return [record]
 
     def end(self) -> None:
-        """Raises Unavailable unless the export said that it was whole."""
+        """Raises Unavailable unless the export said that it was complete."""
         if not self._whole:
             raise Unavailable("The export ended before its last record, so entries are missing. Ask for it again.")
 
 
 class Replay:
-    """Lines of JSON: progress, samples of what would flip, and at last the report."""
+    """Lines of JSON: progress, samples of flips, and finally the report."""
 
     def __init__(self) -> None:
         self._whole = False
 
     def feed(self, line: str) -> list[Any]:
-        """What this line says. Raises Unavailable where it says why there will be no report."""
+        """This line's record. Raises Unavailable if the line says why there will be no report."""
         if not line.strip():
             return []
         record = _json(line)
@@ -73,13 +73,13 @@ class Replay:
 
 
 class Events:
-    """Server-sent events; comments keep the connection alive and say nothing."""
+    """Server-sent events; comments only keep the connection alive."""
 
     def __init__(self) -> None:
         self._fields: dict[str, str] = {}
 
     def feed(self, line: str) -> list[Any]:
-        """The event that ends with this line, if it is an empty one."""
+        """The event that this line ends, if the line is empty."""
         if line:
             name, _, value = line.partition(":")
             value = value.removeprefix(" ")
@@ -94,7 +94,7 @@ class Events:
         return [Event(fields.get("id"), fields.get("event"), _json(fields["data"]))]
 
     def end(self) -> None:
-        """Nothing: a stream of events ends when either side wants it to."""
+        """Do nothing: either side may end a stream of events at any time."""
 
 
 def _json(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""How a call looks on the wire and what an answer means; knows nothing of sockets, so both clients share it."""
+"""How a call looks on the wire and what an answer means. No I/O, so both clients share it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
-Answer = tuple[int, Mapping[str, str], bytes]  # status, headers whose names are found in lower case, body
+Answer = tuple[int, Mapping[str, str], bytes]  # status, headers by lower-case name, body
 
 CONNECT_S = 1.0
 ANSWER_S = 2.0
@@ -37,7 +37,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One request: `read` makes a typed answer of the JSON that comes back.
+    """One request: `read` turns the answer's JSON into a typed record.
 
     wait_seconds: how much longer than usual the answer may take, for long polls.
     repeatable: sending it twice changes nothing, or it carries an Idempotency-Key.
@@ -54,28 +54,28 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def if_version(self, version: int | str) -> Self:
-        """The same change, which is refused (412, of an approval 409) if what it changes has another version now.
+        """The same change, refused (412, for approvals 409) if the record's version is no longer this one.
 
-        version: as the answer that showed it has it: `.version` of an agent, a policy or an approval.
+        version: the `.version` of the agent, policy or approval as it was read.
         """
         if not re.fullmatch(r"[!#-~]*", str(version)):
             raise ValueError("a version is a number, or what an ETag shows between its quotes")
         return replace(self, headers={**self.headers, "If-Match": f'"{version}"'})
 
     def because(self, reason: str) -> Self:
-        """The same change, with the reason for it in the trail of changes."""
+        """The same change, with a reason for the trail of changes."""
         return replace(self, headers={**self.headers, "Change-Reason": reason})
 
 
 @dataclass(frozen=True)
 class Stream(Call[T]):
-    """A request whose answer goes on: `reader` makes records of its lines."""
+    """A request with a streamed answer: `reader` turns its lines into records."""
 
     reader: Callable[[], Reader] = field(kw_only=True)
 
 
 class Settings:
-    """Where the service is and who asks. The key stands in no repr and no message."""
+    """Where the service is and who asks. The key appears in no repr and no message."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Settings:
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
         self.has_options = bool(http_options)
         self.options: dict[str, Any] = {"follow_redirects": False, **(http_options or {})}
-        if parts.scheme == "http":  # loading the certificates of the machine takes longer than a hundred decisions
+        if parts.scheme == "http":  # loading the machine's certificates takes longer than a hundred decisions
             self.options.setdefault("verify", False)
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ class Settings:
         return url.copy_merge_params(given) if given else url
 
     def limits(self, call: Call[Any]) -> httpx.Timeout:
-        """Seconds that each step of a call may take; the whole has `deadline`."""
+        """How many seconds each step of a call may take; `deadline` bounds the whole."""
         return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout)
 
     def deadline(self, call: Call[Any]) -> float:
@@ -135,11 +135,11 @@ class Settings:
         return self.timeout + call.wait_seconds
 
     def attempts(self, call: Call[Any]) -> int:
-        """How often a call may be sent: more than once only if that cannot count twice."""
+        """How often a call may be sent: more than once only if it cannot then count twice."""
         return 1 + self.retries if call.repeatable else 1
 
     def unreachable(self, error: Exception) -> RemitError:
-        """What is raised when no answer has come. The text of the cause may name addresses, never headers."""
+        """The error for no answer. Its message may contain addresses from the cause, never headers."""
         if isinstance(error, httpx.TimeoutException | TimeoutError):
             return self.late()
         if wrong := _wrong_certificate(error):
@@ -156,25 +156,25 @@ class Settings:
         return Unavailable(f"Remit at {self.base} cannot be reached ({why}). Check REMIT_URL and that it is running.")
 
     def late(self) -> Unavailable:
-        """What is raised when the answer has not come in time."""
+        """The error for an answer that did not come in time."""
         return Unavailable(
             f"Remit at {self.base} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
             "Check that it is healthy (GET /readyz), or raise timeout."
         )
 
     def too_large(self, call: Call[Any]) -> MalformedAnswer:
-        """What is raised when an answer is longer than any of Remit's."""
+        """The error for an answer longer than any of Remit's."""
         return MalformedAnswer(f"{self.base}{call.path} answered with more than {MAX_ANSWER_BYTES >> 20} MiB.")
 
     def interrupted(self, error: Exception) -> Interrupted:
-        """What is raised when the event loop or the client was closed under a call."""
+        """The error for an event loop or client that was closed during a call."""
         return Interrupted(
             f"The call to Remit was interrupted ({error}). Await it on an event loop that keeps running, and close the "
             "client after the last call."
         )
 
     def headers_of(self, call: Call[Any]) -> tuple[dict[str, str], str]:
-        """The headers of a request, never to be shown, and its id, which is a new one each time."""
+        """The headers of a request, which must never be shown, and its id, new each time."""
         question = f"{self._asks}-{next(self._numbers)}"
         kept = self._post_headers if call.body is not None else self._headers
         headers = {**kept, "X-Request-ID": question, **call.headers}
@@ -183,9 +183,9 @@ class Settings:
         return headers, question
 
     def require_own(self, answer: Answer, question: str) -> None:
-        """Raises MalformedAnswer where this is the answer to another question of a client like this one, or of ours.
+        """Raises MalformedAnswer if this is the answer to another request of this client or one like it.
 
-        Remit sends the id back. A proxy may have put its own in the place of ours, so only such ids can tell.
+        Remit returns the request's id, but a proxy may have replaced it, so only ids in this client's format count.
         """
         said = answer[1].get("x-request-id", question)
         if said != question and said.startswith(ASKS):
@@ -196,34 +196,34 @@ class Settings:
 
 
 def _wrong_certificate(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
-    """The certificate's own error, at the bottom of what httpx made of it."""
+    """The original certificate error, which httpx has wrapped."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error
 
 
 def new_idempotency_key() -> str:
-    """A key that no other question has."""
+    """A key that no other request has."""
     return uuid.uuid4().hex
 
 
 def segment(name: str) -> str:
-    """A name of a caller's as one segment of a path: no slash or dot in it can lead elsewhere."""
+    """A caller's name as one path segment: slashes and dots in it cannot lead elsewhere."""
     return quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
 
 
 def encode(body: Any) -> bytes | None:
-    """JSON of a body. Raises TypeError or ValueError where it holds what JSON cannot say, NaN and infinity included."""
+    """A body as JSON. Raises TypeError or ValueError for values that JSON does not have, including NaN and infinity."""
     if body is None:
         return None
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can say
+    except UnicodeEncodeError:  # half of a surrogate pair, which can only be written as an escape
         return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
 def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[str, str], content: bytes) -> T:
-    """The answer, or the exception that says why there is none."""
+    """The answer; raises an exception that says why if there is none."""
     if httpx.codes.is_success(status):
         try:
             answer = call.read(_json(headers, content) if content else None)
@@ -271,7 +271,7 @@ def _failure(
 
 
 def _problem(content: bytes) -> tuple[str, str, list[object]]:
-    """Code, message and details of an error's body; a proxy's page has none of them."""
+    """Code, message and details of an error's body; a proxy's page has none."""
     try:
         error = json.loads(content)["error"]
         return str(error["code"]), str(error["message"]).rstrip("."), list(error.get("details") or ())
@@ -280,7 +280,7 @@ def _problem(content: bytes) -> tuple[str, str, list[object]]:
 
 
 def told_length(headers: Mapping[str, str]) -> int:
-    """How many bytes an answer says that it has; 0 where it does not say."""
+    """The length that an answer declares; 0 if it declares none."""
     length = headers.get("content-length", "")
     return int(length) if _LENGTH.fullmatch(length) else 0
 
@@ -293,7 +293,7 @@ def _seconds(header: str | None) -> float | None:
 
 
 def listed(read: Callable[[Any], U]) -> Callable[[Any], Page[U]]:
-    """Reads an array of what `read` reads."""
+    """A function that reads an array with `read`."""
 
     def read_list(answer: Any) -> Page[U]:
         if not isinstance(answer, list):
@@ -304,12 +304,12 @@ def listed(read: Callable[[Any], U]) -> Callable[[Any], Page[U]]:
 
 
 def as_it_is(answer: Any) -> Any:
-    """Whatever came."""
+    """The answer, unchanged."""
     return answer
 
 
 def nothing(answer: Any) -> None:
-    """204."""
+    """For answers without content (204)."""
 
 
 def given(**fields: Any) -> dict[str, Any]:
