@@ -3,7 +3,8 @@
 advance_outbox: move a webhook's cursor past one event and record the event's delivery, in one step.
 
 KEYS[1]       webhook         hash; the webhook's record; missing = deleted
-KEYS[2]       outbox          hash; the cursors log, trail and notices; delivered, lost, last_error
+KEYS[2]       outbox          hash; the cursors log, trail and notices; delivered, lost, last_error,
+                              quiet_until_ms
 KEYS[3]       waiting         sorted set; events to be retried; score = ms at which
 KEYS[4]       parked          sorted set; events that were given up; score = ms at which
 KEYS[5]       unsent          hash; for both: event id -> its body; `<event id> tries` -> `<attempts> <since_ms> <error>`
@@ -17,7 +18,8 @@ ARGV[6]       at_ms           waits: when to retry it; parked: now
 ARGV[7]       body            waits, parked: of the event
 ARGV[8]       tries           waits, parked: `<attempts> <since_ms> <error>`
 ARGV[9]       error           of the attempt; "" = none
-ARGV[10]      parked_max      how many events may be parked; beyond that, the oldest is lost
+ARGV[10]      quiet_until_ms  until when the receiver has asked to be sent nothing; "" = it has not
+ARGV[11]      parked_max      how many events may be parked; beyond that, the oldest is lost
 
 RETURNS       {status}
   done        the event's delivery is recorded, and the cursor has moved
@@ -26,11 +28,12 @@ WRITES        outbox, waiting, parked, unsent
 TIME          O(log N), N waiting and parked events
 HOLDS         I16 no event is lost unseen
 ]]
-assert(#KEYS == 5 and #ARGV == 10, 'ARITY')
+assert(#KEYS == 5 and #ARGV == 11, 'ARITY')
 local call = redis.call
 local webhook, outbox, waiting, parked, unsent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local source, from, to, event_id, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local at_ms, body, tries, failure, parked_max = ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10])
+local at_ms, body, tries, failure = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local quiet_until_ms, parked_max = ARGV[10], tonumber(ARGV[11])
 
 if call('HEXISTS', webhook, 'version') == 0 then return {'stale'} end
 if source ~= '' and call('HGET', outbox, source) ~= from then return {'stale'} end
@@ -59,5 +62,6 @@ elseif outcome == 'parked' then
   call('ZREM', waiting, event_id)
   call('ZADD', parked, at_ms, event_id)
 end
+if quiet_until_ms ~= '' then call('HSET', outbox, 'quiet_until_ms', quiet_until_ms) end
 if failure ~= '' then call('HSET', outbox, 'last_error', failure) end
 return {'done'}

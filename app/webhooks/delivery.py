@@ -11,9 +11,11 @@ import msgspec
 from msgspec import Struct
 from standardwebhooks import Webhook as Signing
 
+from app.model.fields import Count
 from app.model.webhooks import Webhook, WebhookFormat
 from app.settings import Settings
 from app.webhooks.destinations import CheckedBackend, Destination, Refused, destination_of
+from app.webhooks.retry_after import wait_asked_for
 from app.webhooks.secrets import Secrets
 from app.webhooks.slack import slack_message
 
@@ -21,6 +23,7 @@ ATTEMPT_S = 15.0
 """From the name's look-up to the head of the answer."""
 _CONNECT_S = 5.0
 _REDIRECTS = range(300, 400)
+_Head = tuple[int, list[tuple[bytes, bytes]]]
 
 
 class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -30,12 +33,14 @@ class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
     status: The status of its answer; null if there was none.
     error: Why it was not delivered; empty if it was.
     milliseconds: How long it took.
+    retry_after_seconds: How long the receiver, with 429 or 503, asked not to be sent anything; null if it did not.
     """
 
     delivered: bool
     status: int | None
     error: str
     milliseconds: int
+    retry_after_seconds: Count | None = None
 
 
 class Delivery:
@@ -57,13 +62,15 @@ class Delivery:
         """Make one POST. body: the event as JSON with its type and data; the webhook's format may change it."""
         began = time.monotonic()
         status: int | None = None
+        wait_s: int | None = None
         try:
             where = destination_of(webhook.url, allow_http=self._allow_http, networks=self._networks)
             content = self._content(webhook, body)
             headers = self._headers(workspace_id, webhook, where, event_id, content)
             async with asyncio.timeout(self._attempt_s):
-                status = await self._post(where, headers, content)
-            error = _problem(status)
+                status, answered = await self._post(where, headers, content)
+            wait_s = wait_asked_for(status, answered, datetime.now(UTC))
+            error = _problem(status) if wait_s is None else f"{_problem(status)} and asked to wait {wait_s} s"
         except Refused as refused:
             error = f"the address {refused}"
         except TimeoutError:
@@ -71,7 +78,11 @@ class Delivery:
         except (*_FAILURES, OSError, ValueError) as failure:
             error = f"no answer: {str(failure) or type(failure).__name__}"
         return Attempt(
-            delivered=not error, status=status, error=error, milliseconds=int((time.monotonic() - began) * 1000)
+            delivered=not error,
+            status=status,
+            error=error,
+            milliseconds=int((time.monotonic() - began) * 1000),
+            retry_after_seconds=wait_s,
         )
 
     def _content(self, webhook: Webhook, body: bytes) -> bytes:
@@ -100,8 +111,8 @@ class Delivery:
             ("webhook-signature", " ".join(Signing(each).sign(event_id, now, text) for each in secrets)),
         ]
 
-    async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> int:
-        """Send it and return the status. Redirects are not followed, and the answer's body is not read."""
+    async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> _Head:
+        """Send it and return status and headers. Redirects are not followed, and the answer's body is not read."""
         url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
         times: dict[str, Any] = {"connect": _CONNECT_S, "read": self._attempt_s, "write": self._attempt_s}
         backend = CheckedBackend(self._networks)
@@ -111,7 +122,7 @@ class Delivery:
             ) as pool,
             pool.stream("POST", url, headers=headers, content=content, extensions={"timeout": times}) as answer,
         ):
-            return int(answer.status)
+            return int(answer.status), answer.headers
 
 
 def _problem(status: int) -> str:

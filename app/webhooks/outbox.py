@@ -50,9 +50,11 @@ class Outbox:
         self._cursors: dict[str, str] = {}
 
     async def retry_due(self) -> bool:
-        """Retry events that are due until one fails; True if none failed."""
-        _, _, waiting, _, unsent = self._keys
+        """Retry events that are due until one fails; True if none failed, and the receiver has not asked for a wait."""
+        _, outbox, waiting, _, unsent = self._keys
         now_ms = await store_time_ms(self._client)
+        if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
+            return False
         ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
         for event_id in ids:
             body, tries = await self._client.call("HMGET", unsent, event_id, f"{event_id} tries")
@@ -132,16 +134,18 @@ class Outbox:
         attempt = await self._delivery.send(self._workspace_id, self._webhook, event_id, body)
         now_ms = await store_time_ms(self._client)
         tries = tries.failed(now_ms, attempt.error)
-        next_ms = tries.next_ms(now_ms)
+        quiet_until_ms = now_ms + (attempt.retry_after_seconds or 0) * 1000
+        next_ms = tries.next_ms(now_ms, quiet_until_ms)
         outcome = "delivered" if attempt.delivered else "parked" if next_ms is None else "waits"
         kept: list[Value] = [next_ms or now_ms, body, tries.written] if not attempt.delivered else [0, b"", ""]
         await self._count(outcome, attempt)
-        passed = await self._advance(source, place, [event_id, outcome, *kept, tries.error])
+        asked = "" if attempt.retry_after_seconds is None else quiet_until_ms
+        passed = await self._advance(source, place, [event_id, outcome, *kept, tries.error, asked])
         return passed and attempt.delivered
 
     async def _advance(self, source: str, place: str, event: list[Value] | None = None) -> bool:
         """Move the cursors; False if another process has done so first."""
-        told = event or ["", "", 0, b"", "", ""]
+        told = event or ["", "", 0, b"", "", "", ""]
         args: list[Value] = [source, self._cursors.get(source, ""), place, *told, PARKED_MAX]
         reply = check_reply(ADVANCE_OUTBOX, await self._client.run(ADVANCE_OUTBOX, self._keys, args))
         return bool(reply[0] == "done")

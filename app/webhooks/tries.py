@@ -30,11 +30,11 @@ class Tries(Struct, frozen=True):
     def written(self) -> str:
         return f"{self.attempts} {self.since_ms} {self.error}"
 
-    def next_ms(self, now_ms: int) -> int | None:
-        """When it is retried; None after a day of attempts."""
+    def next_ms(self, now_ms: int, quiet_until_ms: int = 0) -> int | None:
+        """When it is retried, never before the receiver wants it; None after a day of attempts."""
         if now_ms - self.since_ms >= PARK_AFTER_MS:
             return None
-        return now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS))
+        return max(quiet_until_ms, now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS)))
 
 
 def tries_of(written: str | None) -> Tries:

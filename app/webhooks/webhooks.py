@@ -198,7 +198,7 @@ class Webhooks:
         """
         await self.get(workspace_id, webhook_id)
         keyspace = Keyspace(workspace_id)
-        keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)[1:]]
+        keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)]
         now_ms = await store_time_ms(self._client)
         reply = check_reply(RETRY_EVENTS, await self._client.run(RETRY_EVENTS, keys, [event_id or "", now_ms]))
         if reply[0] != "done":

@@ -94,7 +94,7 @@ class Waiting:
     async def advance(self, outcome, event="msg_1"):
         keyspace, webhook_id = self.scene.keyspace, self.webhook.id
         keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)]
-        args = ["log", self.started, self.started, event, outcome, 5, b"{}", "1 1 no", "no", 10]
+        args = ["log", self.started, self.started, event, outcome, 5, b"{}", "1 1 no", "no", "", 10]
         return await self.scene.client.run(ADVANCE_OUTBOX, keys, args)
 
 

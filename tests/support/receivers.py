@@ -9,12 +9,13 @@ from standardwebhooks import Webhook
 class Receiver:
     """Listens on a port of its own. answers: statuses for the next requests, then 204 for all; None = none comes.
 
-    location: where a redirect leads. got: headers and body of every request.
+    location: where a redirect leads. retry_after: the header of every 429 and 503. got: headers and body of each.
     """
 
     def __init__(self) -> None:
         self.answers: list[int | None] = []
         self.location = "http://169.254.169.254/latest/meta-data/"
+        self.retry_after: str | None = None
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.came = threading.Condition()
         self._ended = threading.Event()
@@ -34,6 +35,8 @@ class Receiver:
                 self.send_response(status)
                 if 300 <= status < 400:
                     self.send_header("Location", receiver.location)
+                if status in {429, 503} and receiver.retry_after is not None:
+                    self.send_header("Retry-After", receiver.retry_after)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

@@ -313,7 +313,7 @@ def test_a_sender_that_was_passed_writes_nothing(tenant, receiver, sending):
 
     async def advance(client):
         before = await everything(client, f"remit:{{{tenant.id}}}:webhook*")
-        args = ["log", "77", "78", "msg_x", "waits", 1, b"{}", "1 1 no", "no", 10]
+        args = ["log", "77", "78", "msg_x", "waits", 1, b"{}", "1 1 no", "no", "", 10]
         reply = await client.run(ADVANCE_OUTBOX, keys, args)
         return reply, before == await everything(client, f"remit:{{{tenant.id}}}:webhook*")
 

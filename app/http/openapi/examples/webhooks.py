@@ -49,7 +49,7 @@ ANSWERS: dict[type, Any] = {
         "updatedAt": CREATED,
         "version": 1,
     },
-    Attempt: {"delivered": True, "status": 204, "error": "", "milliseconds": 41},
+    Attempt: {"delivered": True, "status": 204, "error": "", "milliseconds": 41, "retryAfterSeconds": None},
     Retried: {"events": 3},
     UnsentView: {
         "id": "msg_0c0ffee00c0ffee00c0ffee00c0ffee0",

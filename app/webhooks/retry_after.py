@@ -1,0 +1,31 @@
+"""How long a receiver asks not to be sent anything: the header Retry-After, in seconds or as a date."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import ceil
+
+from app.webhooks.tries import LONGEST_MS
+
+MOST_S = LONGEST_MS // 1000
+"""However long a receiver asks for: by mistake it could ask for years."""
+_ASKING = frozenset({429, 503})
+_LONGEST_TEXT = 64
+
+
+def wait_asked_for(status: int, headers: Iterable[tuple[bytes, bytes]], now: datetime) -> int | None:
+    """The seconds from `now`, at most `MOST_S`; None if the answer asks for no wait, or not in a form that HTTP has."""
+    if status not in _ASKING:
+        return None
+    given = next((value for name, value in headers if name.lower() == b"retry-after"), b"")
+    text = given.decode("latin-1").strip()
+    if not text or len(text) > _LONGEST_TEXT:
+        return None
+    if text.isascii() and text.isdigit():
+        return min(int(text), MOST_S)
+    try:
+        at = parsedate_to_datetime(text)
+        seconds = ceil((at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return min(max(seconds, 0), MOST_S)
