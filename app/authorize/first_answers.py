@@ -25,14 +25,17 @@ async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotenc
         await runner.distrust()
         raise StoreUnavailable("The store answered another decision than the one that was asked for")
     decision = _decision_of(record)
-    if decision.outcome.result is Result.ESCALATED and "approvalId" in record:
-        return replace(decision, approval=await _pending(runner, caller, record["approvalId"]))
+    if "approvalId" in record:
+        return replace(decision, approval=await _named(runner, caller, record["approvalId"], decision.outcome.result))
     return decision
 
 
-async def _pending(runner: Runner, caller: Caller, approval_id: str) -> ApprovalRef:
-    """The approval that a first answer asked for, if it is still pending. Raises IdempotencyStale otherwise."""
+async def _named(runner: Runner, caller: Caller, approval_id: str, result: Result) -> ApprovalRef | None:
+    """The approval that a first answer used, or asked for if it is still pending. Raises IdempotencyStale otherwise."""
     record = as_record(await runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
+    if result is Result.ALLOWED:
+        until_ms = record.get("usable_until_ms")
+        return None if until_ms is None else ApprovalRef(approval_id, ApprovalStatus.APPROVED, rfc3339(int(until_ms)))
     if record.get("status") != ApprovalStatus.PENDING:
         raise IdempotencyStale(
             "The approval that this Idempotency-Key was answered with has been decided or has run out, and nothing "

@@ -245,6 +245,18 @@ def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, age
     assert new.json()["result"] == "allowed"
 
 
+def test_a_retry_of_a_call_that_was_let_through_names_its_approval_again(tenant, agent_id, person, replicas):
+    """From any replica the answer is the first one, byte for byte, also once the approval is used up."""
+    approve(person, ask(tenant, agent_id)["approval"]["id"])
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first = tenant.reader.post("/v1/authorize", json=call, headers=headers)
+    with replicas[1].client(tenant.read_key) as other:
+        again = other.post("/v1/authorize", json=call, headers=headers)
+    assert (first.json()["result"], first.json()["approval"]["status"]) == ("allowed", "approved")
+    assert again.content == first.content
+
+
 def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, person):
     """What was spent past it counts for those that come after."""
     agent = tenant.new_agent()
