@@ -229,6 +229,13 @@ class LimitReached(AppError):
     code = "LIMIT_REACHED"
 
 
+class ApprovalMismatch(AppError):
+    """No open approval of this very call has the given approval_id. Nothing was decided, and nobody was asked."""
+
+    status = 409
+    code = "APPROVAL_MISMATCH"
+
+
 class VersionNotKept(AppError):
     """Too many changes ago: this version is no longer kept."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -10,11 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.approval_step import ApprovalStep
+from app.authorize.asked_call import Asked, Held
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
-from app.errors import StoreUnavailable
+from app.errors import ApprovalMismatch, StoreUnavailable
 from app.fair_pool import FairPool
-from app.model.approvals import OPEN, ApprovalStatus, policies_that_asked, whole_record
+from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
@@ -39,41 +40,6 @@ class Bounds(Struct, frozen=True):
 
     agent: int = 100
     workspace: int = 10_000
-
-
-class Asked(Struct, frozen=True):
-    """A call as people are asked about it.
-
-    now_ms: the store's time as far as it is known. bound: what of its context is bound. digest: the MAC of it all.
-    """
-
-    workspace_id: str
-    request: AuthorizeRequest
-    agent: CompiledAgent
-    plan: Plan
-    now_ms: int
-    decision_id: str
-    key_id: str
-    bound: tuple[str, ...]
-    digest: str
-    parameters: bytes
-
-
-class Held(Struct, frozen=True):
-    """The approval that a call has now, and its record; empty if it has none, as far as is known."""
-
-    id: str
-    record: dict[str, str]
-
-    def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
-        """Whether it was asked for all these rules, as they are, and all policies that asked still govern the agent."""
-        rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
-        return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
-
-    def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
-        """Whether it has this status and its time has not passed."""
-        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
-        return self.record.get("status") == status and now_ms < int(self.record[ends])
 
 
 class EscalatedCalls:
@@ -108,15 +74,18 @@ class EscalatedCalls:
         key_id: str,
         commit: Commit,
     ) -> Decision | Stale:
-        """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed."""
+        """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed.
+
+        Raises ApprovalMismatch if the request names an approval that is not the call's, or no longer open.
+        """
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
         run = _at_once if is_quick else partial(self._pool.run, workspace_id)
         bound, digest = await run(self._bound, agent, request)
+        probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
         if digest is None:
-            return _final(await commit(plan, None))
+            return _final(await commit(plan, None)) if not request.approval_id else await _unasked(plan, probe, commit)
         full: tuple[int, ...] = ()
         if plan.outcome.result is not Result.ESCALATED:
-            probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest, asker_id=key_id)
             answer = await commit(plan, probe)
             if not isinstance(answer, Escalates):
                 return _final(answer)
@@ -125,9 +94,9 @@ class EscalatedCalls:
         # In a thread, because secrets in long texts take a while to find.
         if self._redactor is not None and may_be_whole(request):
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
-        asked = Asked(
-            workspace_id, request, agent, plan, now_us // 1000, decision_id, key_id, tuple(bound), digest, parameters
-        )
+        # Whether an approval that the caller names has run out, only the store says.
+        now_ms = 0 if request.approval_id else now_us // 1000
+        asked = Asked(workspace_id, request, agent, plan, now_ms, decision_id, key_id, tuple(bound), digest, parameters)
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
@@ -149,6 +118,8 @@ class EscalatedCalls:
             asking = distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
             step = self._step(asked, held, asking, full, ended)
             plan = asked.plan
+            if step.step == "probe":
+                return await _unasked(plan, step, commit)
             if step.step == "use":
                 reason = f'Approved by "{held.record["approved_by"]}"'
                 plan = await run(
@@ -175,16 +146,22 @@ class EscalatedCalls:
     def _step(
         self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...], ended: str
     ) -> ApprovalStep:
-        """What the commit shall do about the call's approval. ended: one of which it has said that it is no good."""
+        """What the commit shall do about the call's approval. ended: one of which it has said that it is no good.
+
+        probe: the request names an approval that will not do, so nobody may be asked.
+        """
         step = ApprovalStep(
             step="use", approval_id=held.id, digest=asked.digest, held_id=held.id,
             held_version=held.record.get("version", "0"), full=full, asker_id=held.record.get("key_id", ""),
         )  # fmt: skip
-        if held.id != ended and held.covers(asking, asked.agent.policy_ids):
+        named = asked.request.approval_id
+        if held.id != ended and named in ("", held.id) and held.covers(asking, asked.agent.policy_ids):
             if held.is_open(ApprovalStatus.APPROVED, asked.now_ms):
                 return step
             if held.is_open(ApprovalStatus.PENDING, asked.now_ms):
                 return replace(step, step="attach")
+        if named:
+            return replace(step, step="probe", approval_id=asked.decision_id, asker_id=asked.key_id)
         return replace(
             step,
             step="ask",
@@ -204,8 +181,11 @@ class EscalatedCalls:
     async def _recalled(self, asked: Asked) -> Held | None:
         """What this replica takes the call's approval to be; None = the store must be asked. Only the commit knows.
 
-        A call that is new here is mostly new everywhere, so its commit goes out without a look at the store.
+        A call that is new here is mostly new everywhere, so its commit goes out without a look at the store. One that
+        names its approval is new nowhere.
         """
+        if asked.request.approval_id:
+            return None
         known = self._last_known.get(asked.digest)
         if known is None:
             return Held("", {})
@@ -247,6 +227,17 @@ def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Es
     """What the full quotas of a plan ask of people."""
     asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
     return tuple(each for each in asked if each is not None)
+
+
+async def _unasked(plan: Plan, probe: ApprovalStep, commit: Commit) -> Decision | Stale:
+    """The decision, if it needs nobody's yes. Raises ApprovalMismatch."""
+    answer = await commit(plan, probe)
+    if isinstance(answer, Escalates):
+        raise ApprovalMismatch(
+            "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
+            "approval, or ask anew without approval_id"
+        )
+    return _final(answer)
 
 
 def _final(answer: Answer) -> Decision | Stale:

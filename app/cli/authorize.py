@@ -20,6 +20,7 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--action", help='The attempted action; "authorize" if left out.')
+@click.option("--approval", help="Only this approval may let the call through; nobody is asked anew.")
 @click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}.")
 @click.option("--key", envvar=KEY, help=f"The API key to ask with; {KEY}.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 unless the call is allowed, for scripts.")
@@ -29,6 +30,7 @@ def authorize(
     tool: str,
     parameters: tuple[str, ...],
     action: str | None,
+    approval: str | None,
     url: str,
     key: str | None,
     exit_code: bool,
@@ -46,6 +48,8 @@ def authorize(
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if action is not None:
         body["action"] = action
+    if approval is not None:
+        body["approval_id"] = approval
     answer = post_json(f"{url.rstrip('/')}/v1/authorize", key, json.dumps(body).encode())
     if as_json:
         print_json(answer)

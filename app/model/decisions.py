@@ -42,6 +42,7 @@ class AuthorizeRequest(Struct, frozen=True):
     size: the greatest size of parameters and context as JSON, in bytes.
     body: the request as received; an approval is bound to exactly this call.
     session: the session to use instead of the `session` in the context; "" = use the context's.
+    approval_id: the only approval that may let the call through or be joined; "" = the one that it has, or a new one.
     """
 
     agent_id: str
@@ -55,6 +56,7 @@ class AuthorizeRequest(Struct, frozen=True):
     size: int = 0
     body: bytes = b"{}"
     session: str = ""
+    approval_id: str = ""
 
 
 class RuleRef(Struct, frozen=True):

@@ -17,10 +17,16 @@ from app.http.openapi.operations import OPERATIONS
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
 APPROVAL, WEBHOOK = "approval", "webhook"
 FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
+OUR_ASKING_AGENT = "asking"
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
 
 ROWS = {
-    ("POST", "/v1/authorize"): {"body agent_id": AGENT, "body agentId": AGENT},
+    ("POST", "/v1/authorize"): {
+        "body agent_id": AGENT,
+        "body agentId": AGENT,
+        "body approval_id": APPROVAL,
+        "body approvalId": APPROVAL,
+    },
     ("POST", "/v1/hooks/claude-code"): {},
     ("POST", "/v1/explain"): {"body agent_id": AGENT},
     ("POST", "/v1/agents"): {},
@@ -135,6 +141,7 @@ def ours(quiet):
     """The workspace whose admin asks."""
     store, replica = quiet
     made = Tenant(store.url, replica)
+    made.new_policy(made.new_agent(alias=OUR_ASKING_AGENT)["id"], {"type": "approval_required", "tools": ["*"]})
     yield made
     made.close()
 
@@ -189,6 +196,8 @@ def send(client, method, path, place, value):
         query[name] = CHECKPOINT.format(value) if name == "checkpoint" else value
     if kind == "body":
         body = {**body, name: value}
+    if name in {"approval_id", "approvalId"} and kind == "body":
+        body["agent_id"] = OUR_ASKING_AGENT
     path_ids = dict.fromkeys(re.findall(r"{(\w+)}", path), value)
     with client.stream(method, path.format(**path_ids), params=query, json=body) as answer:
         content = b"" if (method, path) in ENDLESS else answer.read()
@@ -206,7 +215,7 @@ def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs,
     foreign = send(ours.admin, method, path, place, getattr(theirs, whose))
 
     assert foreign == unknown
-    assert (foreign[0] == 404) == (not place.startswith("query") or "{" in path)
+    assert (foreign[0] == (409 if "body approval" in place else 404)) == (not place.startswith("query") or "{" in path)
     assert theirs.state() == held
 
 

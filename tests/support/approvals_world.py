@@ -87,6 +87,21 @@ class InProcess:
         self.authorizer = Authorizer(cache, commit, escalated, clock, ids, Metrics())
         self.approvals = Approvals(client, ids, 1 << 30)
 
+    async def asked(self, workspace_id, agent, key, what, approval_id=""):
+        """What is answered to the call, and the approval that the answer names."""
+        body = msgspec.json.encode({"agent_id": agent, "tool_name": TOOL, "parameters": {"amount": what}})
+        parameters = {"amount": what}
+        request = AuthorizeRequest(
+            agent, TOOL, "authorize", parameters, msgspec.json.encode(parameters), size=len(body), body=body,
+            approval_id=approval_id,
+        )  # fmt: skip
+        caller = Caller(workspace_id, key, frozenset({Scope.ADMIN}))
+        try:
+            decision = await self.authorizer.authorize(caller, request, monotonic_us())
+        except AppError as error:
+            return type(error).__name__, None
+        return decision.outcome.result.value, decision.approval.id if decision.approval else None
+
 
 def _in_order(given):
     agent, policies, *marks = given
@@ -152,17 +167,7 @@ class World:
 
     async def asked(self, replica, agent, key, what):
         """What the replica answers to the call, and the approval that it names."""
-        body = msgspec.json.encode({"agent_id": agent, "tool_name": TOOL, "parameters": {"amount": what}})
-        parameters = {"amount": what}
-        request = AuthorizeRequest(
-            agent, TOOL, "authorize", parameters, msgspec.json.encode(parameters), size=len(body), body=body
-        )
-        caller = Caller(self.workspace_id, key, frozenset({Scope.ADMIN}))
-        try:
-            decision = await replica.authorizer.authorize(caller, request, monotonic_us())
-        except AppError as error:
-            return type(error).__name__, None
-        return decision.outcome.result.value, decision.approval.id if decision.approval else None
+        return await replica.asked(self.workspace_id, agent, key, what)
 
     def some_key(self):
         """One that is valid."""

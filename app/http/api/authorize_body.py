@@ -20,6 +20,8 @@ from app.http.bodies import (
 from app.http.called_agents import WANTED, called_agent
 from app.model.agents import AgentRef
 from app.model.decisions import AuthorizeRequest, Idempotency
+from app.model.fields import Uuid
+from app.model.ids import canonical_uuid
 from app.model.recording import recorded
 from app.model.redaction import Redactor
 from app.model.signer import UNSIGNED, Purpose, Signer
@@ -50,10 +52,17 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     configured otherwise; the entry keeps up to 64 KiB, and only the beginning of strings beyond 2 KiB.
     context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8
     levels deep.
+    approval_id: The approval that an earlier answer to this call named. If the call still needs a person, only this
+    approval can let it through, and nobody is asked anew: 409 `APPROVAL_MISMATCH` if it is not this call's or no longer
+    open.
     """
 
     # Both spellings are fields, because this body is decoded in one step.
-    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
+    aliases: ClassVar[dict[str, str]] = {
+        "agentId": "agent_id",
+        "toolName": "tool_name",
+        "approvalId": "approval_id",
+    }
     required_fields: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
 
     agent_id: AgentRef | UnsetType = UNSET
@@ -63,6 +72,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     action: Name | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     context: dict[str, Any] | UnsetType = UNSET
+    approval_id: Uuid | UnsetType = UNSET
+    approvalId: Uuid | UnsetType = UNSET  # noqa: N815 - the other spelling
 
 
 _encode = msgspec.json.Encoder().encode
@@ -97,6 +108,7 @@ def decode_tool_call(
     called = called_agent(agent_id)
     if called is None:
         raise Invalid.at("$.agent_id", WANTED)
+    approval_id = "" if body.approval_id is UNSET and body.approvalId is UNSET else _approval_named(body)
 
     if len(raw) > MAX_RECORDED_BYTES:
         _require_short_names(parameters)  # before each of them is examined
@@ -104,11 +116,23 @@ def decode_tool_call(
     _require_short(recorded_parameters)
     idempotency = None
     if idempotency_key is not None:
-        asked = (called, tool_name, action, parameters)
-        idempotency = _idempotency(idempotency_key, asked if context is None else (*asked, context), signer)
+        asked: tuple[Any, ...] = (called, tool_name, action, parameters)
+        if approval_id:
+            asked = (*asked, context, approval_id)
+        elif context is not None:
+            asked = (*asked, context)
+        idempotency = _idempotency(idempotency_key, asked, signer)
     if context is None:
         return AuthorizeRequest(
-            called, tool_name, action, parameters, recorded_parameters, idempotency, size=len(raw), body=raw
+            called,
+            tool_name,
+            action,
+            parameters,
+            recorded_parameters,
+            idempotency,
+            size=len(raw),
+            body=raw,
+            approval_id=approval_id,
         )
     _require_small(context)
     return AuthorizeRequest(
@@ -122,6 +146,7 @@ def decode_tool_call(
         recorded_context=recorded(context, redactor, signer),
         size=len(raw),
         body=raw,
+        approval_id=approval_id,
     )
 
 
@@ -191,6 +216,8 @@ def _fields_given(body: AuthorizeBody) -> int:
         body.action,
         body.parameters,
         body.context,
+        body.approval_id,
+        body.approvalId,
     ]
     return len(given) - given.count(UNSET)
 
@@ -203,6 +230,14 @@ def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: st
     if camel is not UNSET and camel != snake:
         raise two_spellings(name, alias)
     return snake
+
+
+def _approval_named(body: AuthorizeBody) -> str:
+    given = _one_of(body.approval_id, body.approvalId, "approval_id", "approvalId")
+    approval_id = canonical_uuid(given)
+    if approval_id is None:
+        raise Invalid.at("$.approval_id", "must be an approval's id, a UUID")
+    return approval_id
 
 
 def _refused(raw: bytes, error: Exception, max_bytes: int) -> Invalid:

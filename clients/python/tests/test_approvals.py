@@ -2,7 +2,7 @@
 
 import pytest
 
-from remit_client import ApprovalPending, AsyncRemit, Denied, Remit, calls
+from remit_client import ApprovalPending, AsyncRemit, Denied, Refused, Remit, calls
 
 MAIL = {"to": "ann@example.com"}
 
@@ -80,6 +80,26 @@ def test_a_yes_is_for_the_very_same_call(remit, agent, person):
     assert remit.authorize(agent, "mail.send", {"to": "bob@example.com"}).result == "escalated"
     assert remit.authorize(agent, "mail.send", MAIL).allowed
     assert remit.authorize(agent, "mail.send", MAIL).result == "escalated"
+
+
+def test_a_named_approval_is_used_or_nobody_is_asked(remit, agent, person):
+    first, second = (remit.authorize(agent, "mail.send", {"to": f"{name}@b.c"}).approval.id for name in "ab")
+    person.approve(first)
+    with pytest.raises(Refused, match="APPROVAL_MISMATCH"):
+        remit.authorize(agent, "mail.send", {"to": "a@b.c"}, approval_id=second)
+    assert remit.authorize(agent, "mail.send", {"to": "a@b.c"}, approval_id=first).allowed
+    with pytest.raises(Refused, match="APPROVAL_MISMATCH"):
+        remit.authorize(agent, "mail.send", {"to": "a@b.c"}, approval_id=first)
+    assert [each.id for each in remit.send(calls.list_approvals("pending", agent))] == [second]
+
+
+async def test_a_named_approval_is_used_by_an_async_client(service, asking_key, remit, agent, person):
+    asked = remit.authorize(agent, "mail.send", MAIL).approval.id
+    person.approve(asked)
+    async with AsyncRemit(service.url, asking_key, timeout=20) as client:
+        assert (await client.authorize(agent, "mail.send", MAIL, approval_id=asked)).allowed
+        with pytest.raises(Refused, match="APPROVAL_MISMATCH"):
+            await client.authorize(agent, "mail.send", MAIL, approval_id=asked)
 
 
 def test_a_question_is_taken_back_by_the_key_that_asked(remit, agent):

@@ -6,7 +6,7 @@ from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody
-from app.http.openapi.examples.subjects import AGENT, DECIDED, DECISION, POLICY, WHY
+from app.http.openapi.examples.subjects import AGENT, DECIDED, DECISION, ENTRY, POLICY, WHY
 from app.model.explanations import Explanation
 from app.model.outcomes import CallOutcome
 from app.views.decisions import DecisionView
@@ -22,6 +22,12 @@ BODIES: dict[type, dict[str, Any]] = {
         },
         "the least there can be": {"agent_id": AGENT, "tool_name": "booking.read"},
         "by the agent's alias": {"agent_id": "booking", "tool_name": "booking.read"},
+        "once a person has approved it": {
+            "agent_id": AGENT,
+            "tool_name": "payment.refund",
+            "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+            "approval_id": ENTRY,
+        },
     },
     ExplainBody: {
         "a refund, next Monday at noon": {

@@ -1,6 +1,13 @@
 """Decisions, explanations and reported outcomes."""
 
-from app.errors import AgentNotFound, DecisionNotFound, IdempotencyConflict, IdempotencyStale, OutcomeConflict
+from app.errors import (
+    AgentNotFound,
+    ApprovalMismatch,
+    DecisionNotFound,
+    IdempotencyConflict,
+    IdempotencyStale,
+    OutcomeConflict,
+)
 from app.http.api.authorize_body import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.decisions import ReportOutcome
@@ -22,7 +29,7 @@ DECISIONS = (
         answer=DecisionView,
         request_headers=(IDEMPOTENCY_KEY,),
         headers=REPLAYED,
-        errors=(AgentNotFound, IdempotencyConflict, IdempotencyStale),
+        errors=(AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale),
         description=(
             "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
             "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "

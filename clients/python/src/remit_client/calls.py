@@ -99,13 +99,16 @@ def authorize(
     context: Json | None = None,
     action: str | None = None,
     idempotency_key: str | None = None,
+    approval_id: str | None = None,
 ) -> Call[Decision]:
-    """May this call be made? `agent` is its id."""
+    """May this call be made? `agent` is its id. `approval_id`: the only approval that may let it through."""
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": parameters or {}}
     if context:
         body["context"] = context
     if action is not None:
         body["action"] = action
+    if approval_id is not None:
+        body["approval_id"] = approval_id
     return Call(
         "POST",
         "/v1/authorize",

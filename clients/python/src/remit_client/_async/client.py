@@ -75,14 +75,17 @@ class AsyncRemit:
         *,
         context: Json | None = None,
         action: str | None = None,
+        approval_id: str | None = None,
     ) -> Decision:
         """The decision on one call of a tool, whatever it is: run the tool only if `.allowed`.
 
         agent: its id. context: what the caller vouches for and the agent cannot choose, such as
-        {"session": …, "user": …}. Raises Unavailable, Refused, MalformedAnswer; TypeError where something is not JSON.
+        {"session": …, "user": …}. approval_id: the only approval that may let the call through; nobody is asked anew.
+        Raises Unavailable, Refused (APPROVAL_MISMATCH if that approval is not this call's or no longer open),
+        MalformedAnswer; TypeError where something is not JSON.
         """
         key = new_idempotency_key() if self.settings.retries else None
-        return await self.send(calls.authorize(agent, tool, parameters, context, action, key))
+        return await self.send(calls.authorize(agent, tool, parameters, context, action, key, approval_id))
 
     def guard(
         self,

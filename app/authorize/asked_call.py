@@ -1,0 +1,46 @@
+"""A call as people are asked about it, and the approval that it has."""
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.decisions import AuthorizeRequest, Plan
+from app.model.escalations import Escalation
+from app.pdp import CompiledAgent
+
+
+class Asked(Struct, frozen=True):
+    """A call as people are asked about it.
+
+    now_ms: the store's time as far as it is known; 0 = not at all. bound: what of its context is bound.
+    digest: the MAC of it all.
+    """
+
+    workspace_id: str
+    request: AuthorizeRequest
+    agent: CompiledAgent
+    plan: Plan
+    now_ms: int
+    decision_id: str
+    key_id: str
+    bound: tuple[str, ...]
+    digest: str
+    parameters: bytes
+
+
+class Held(Struct, frozen=True):
+    """The approval that a call has now, and its record; empty if it has none, as far as is known."""
+
+    id: str
+    record: dict[str, str]
+
+    def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
+        """Whether it was asked for all these rules, as they are, and all policies that asked still govern the agent."""
+        rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
+        return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
+
+    def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
+        """Whether it has this status and its time has not passed."""
+        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
+        return self.record.get("status") == status and now_ms < int(self.record[ends])

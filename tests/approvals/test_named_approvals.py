@@ -1,0 +1,184 @@
+"""`approval_id` in a call: only that approval lets it through, and nobody is asked anew."""
+
+import concurrent.futures
+import uuid
+
+import pytest
+from asking import ALLOW, ASK, approve, ask
+from servers import Replica
+from tenants import Tenant
+
+
+def named(tenant, agent_id, approval_id, amount=5, headers=None, **fields):
+    """The whole answer to one refund that names its approval."""
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": amount}, **fields}
+    return tenant.reader.post("/v1/authorize", json=call | {"approval_id": approval_id}, headers=headers)
+
+
+def require_mismatch(answer):
+    """It is refused, with the one sentence that all get."""
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_MISMATCH"), answer.text
+    assert answer.json()["error"]["message"] == (
+        "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
+        "approval, or ask anew without approval_id"
+    )
+
+
+def test_the_approval_that_is_named_is_joined_and_then_used(tenant, agent_id, person):
+    """As the call would find it by itself."""
+    first = ask(tenant, agent_id)
+    approval_id = first["approval"]["id"]
+    again = named(tenant, agent_id, approval_id).json()
+    assert (again["result"], again["approval"]) == ("escalated", first["approval"])
+    assert person.get(f"/v1/approvals/{approval_id}").json()["requests"] == 2
+    approve(person, approval_id)
+    used = tenant.reader.post(
+        "/v1/authorize",
+        json={"agentId": agent_id, "toolName": "refund.create", "parameters": {"amount": 5}, "approvalId": approval_id},
+    ).json()
+    assert (used["result"], used["reason"]) == ("allowed", 'Approved by "ann"')
+    require_mismatch(named(tenant, agent_id, approval_id))
+
+
+def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
+    """As everywhere."""
+    asked = ask(tenant, agent_id)
+    assert named(tenant, agent_id, asked["approval"]["id"].upper()).json()["approval"] == asked["approval"]
+
+
+@pytest.mark.parametrize("ending", ["denied", "suspended"])
+def test_one_that_is_over_is_not_asked_for_again(tenant, agent_id, person, ending):
+    """Nothing is logged, and nobody has another question to answer; without the id, people are asked anew."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    if ending == "denied":
+        person.post(f"/v1/approvals/{approval_id}/deny", json={}).raise_for_status()
+    else:
+        for status in ("suspended", "active"):
+            tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).raise_for_status()
+    logged = tenant.log(agent_id=agent_id)
+    require_mismatch(named(tenant, agent_id, approval_id))
+    assert tenant.log(agent_id=agent_id) == logged
+    assert person.get("/v1/approvals?status=pending").json() == []
+    assert ask(tenant, agent_id)["approval"]["id"] != approval_id
+
+
+def test_unknown_and_foreign_ones_are_answered_alike(tenant, agent_id, person, store):
+    """Another call's, another agent's, another workspace's, none: whoever tries ids learns nothing."""
+    ask(tenant, agent_id)
+    other = tenant.new_agent()["id"]
+    tenant.new_policy(other, ALLOW, ASK)
+    stranger = Tenant(store.url, tenant.replica)
+    theirs = stranger.new_agent()["id"]
+    stranger.new_policy(theirs, ALLOW, ASK)
+    foreign = [ask(tenant, agent_id, 6), ask(tenant, other), ask(stranger, theirs)]
+    approve(person, foreign[0]["approval"]["id"])
+    approve(person, foreign[1]["approval"]["id"])
+    logged, waiting = tenant.log(), person.get("/v1/approvals?status=pending").json()
+    answers = [
+        named(tenant, agent_id, each)
+        for each in (*(each["approval"]["id"] for each in foreign), foreign[0]["id"][:-1] + "0", str(uuid.uuid4()))
+    ]
+    for answer in answers:
+        require_mismatch(answer)
+        assert answer.content == answers[0].content
+    assert (tenant.log(), person.get("/v1/approvals?status=pending").json()) == (logged, waiting)
+    stranger.close()
+
+
+def test_a_rule_that_was_not_asked_about_is_not_covered(tenant, agent_id, person):
+    """A yes to the old rules is none to the new ones."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    approve(person, approval_id)
+    tenant.new_policy(agent_id, {**ASK, "approval": {"approvals": 2}}, kind="guardrail", name="two")
+    require_mismatch(named(tenant, agent_id, approval_id))
+
+
+def test_a_denial_wins_and_is_logged_whatever_is_named(tenant, agent_id):
+    """The named approval is not even looked at."""
+    tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
+    answer = named(tenant, agent_id, str(uuid.uuid4()))
+    assert answer.json()["result"] == "denied"
+    assert tenant.log(agent_id=agent_id)[0]["id"] == answer.json()["id"]
+
+
+def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
+    """Neither where no rule asks, nor where a limit that asks has room; once it is full, the name counts."""
+    agent_id = tenant.new_agent()["id"]
+    limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 2, "windowSeconds": 3600}}
+    tenant.new_policy(agent_id, ALLOW)
+    assert named(tenant, agent_id, str(uuid.uuid4())).json()["result"] == "allowed"
+    tenant.new_policy(agent_id, {**limit, "effect": "escalate"}, name="limit", kind="guardrail")
+    for _ in range(2):
+        assert named(tenant, agent_id, str(uuid.uuid4())).json()["result"] == "allowed"
+    require_mismatch(named(tenant, agent_id, str(uuid.uuid4())))
+    over = ask(tenant, agent_id)["approval"]["id"]
+    approve(person, over)
+    assert named(tenant, agent_id, over).json()["reason"] == 'Approved by "ann"'
+    require_mismatch(named(tenant, agent_id, over))
+
+
+def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
+    """Nothing can be bound there, so what escalates is refused; a denial is one."""
+    bare = Replica(store.url, REMIT_COMPACT="false")
+    try:
+        with bare.client(tenant.read_key) as client:
+            call = {"agent_id": agent_id, "tool_name": "refund.create", "approval_id": str(uuid.uuid4())}
+            require_mismatch(client.post("/v1/authorize", json=call))
+            denied = client.post("/v1/authorize", json=call | {"tool_name": "rm"}).json()
+            assert denied["result"] == "denied"
+    finally:
+        bare.stop()
+
+
+def test_it_is_part_of_what_an_idempotency_key_stands_for(tenant, agent_id, person):
+    """A retry gets the first answer, also once the approval is used; another approval is another question."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    approve(person, approval_id)
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again = (named(tenant, agent_id, approval_id, headers=headers) for _ in range(2))
+    assert (first.json()["result"], again.content) == ("allowed", first.content)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    for other in (named(tenant, agent_id, str(uuid.uuid4()), headers=headers), without(tenant, agent_id, headers)):
+        assert (other.status_code, other.json()["error"]["code"]) == (409, "IDEMPOTENCY_CONFLICT")
+
+
+def test_a_refusal_leaves_the_idempotency_key_unused(tenant, agent_id):
+    """The same key may be sent with what is right."""
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    require_mismatch(named(tenant, agent_id, str(uuid.uuid4()), headers=headers))
+    assert without(tenant, agent_id, headers).json()["result"] == "escalated"
+
+
+def without(tenant, agent_id, headers):
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    return tenant.reader.post("/v1/authorize", json=call, headers=headers)
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "018bcfe568007000800000000000000a", 5, None, {}, [], "\u0000"], ids=repr)
+def test_what_is_no_id_is_400_and_says_where(tenant, agent_id, wrong):
+    """Not 409: the caller's code is wrong, not its approval."""
+    answer = named(tenant, agent_id, wrong)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+    assert answer.json()["error"]["details"][0]["path"] == "$.approval_id"
+
+
+def test_two_spellings_that_differ_are_400(tenant, agent_id):
+    """As for the agent and the tool."""
+    answer = named(tenant, agent_id, str(uuid.uuid4()), approvalId=str(uuid.uuid4()))
+    assert answer.status_code == 400
+    assert "approvalId" in answer.json()["error"]["message"]
+
+
+def test_of_a_hundred_that_name_it_one_uses_it_and_nobody_is_asked(tenant, agent_id, person, replicas):
+    """On two replicas: all others are told that it is gone, and no question is left behind."""
+    approval_id = ask(tenant, agent_id)["approval"]["id"]
+    approve(person, approval_id)
+    clients = [each.client(tenant.read_key) for each in replicas]
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}, "approval_id": approval_id}
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda n: clients[n % 2].post("/v1/authorize", json=call), range(100)))
+    for client in clients:
+        client.close()
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 99]
+    assert person.get("/v1/approvals?status=pending").json() == []
+    assert [each["result"] for each in tenant.log(agent_id=agent_id)] == ["allowed", None, "escalated"]
