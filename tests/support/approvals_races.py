@@ -1,0 +1,255 @@
+"""Two acts on one approval at once, on three replicas, and what came of it: the history that answers and log tell.
+
+An act is a few operations, one after the other. A race lets one act run at a chosen place within the other: where that
+has read all that it wants and its next script has not run.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from approvals_world import TOOL, Clock, Clocked, InProcess
+
+from app.approvals.endings import Endings
+from app.errors import AppError
+from app.model.agents import AgentStatus
+from app.model.approval_terms import ApprovalTerms
+from app.model.approvals import ApprovalStatus
+from app.model.ids import Ids
+from app.model.keys import Scope
+from app.model.rules import ApprovalRequired, ToolAllowlist
+from app.redis_client.replies import as_record
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.keyspace import Keyspace
+from app.store.policies import Policies
+
+LASTS_S = 300
+ASKER, ANN, BOB = range(3)
+
+
+class Gated:
+    """A client that stops before its script number `stop`, counted from 0, until `go` is set."""
+
+    def __init__(self, client):
+        self._client = client
+        self.ran, self.stop = 0, None
+        self.stopped, self.go = asyncio.Event(), asyncio.Event()
+
+    async def step(self):
+        """Stop here if it is the place."""
+        number, self.ran = self.ran, self.ran + 1
+        if number == self.stop:
+            self.stopped.set()
+            await self.go.wait()
+
+    async def run(self, *given, **options):
+        await self.step()
+        return await self._client.run(*given, **options)
+
+    def prepare(self, *given):
+        call = self._client.prepare(*given)
+
+        async def commit(*varying):
+            await self.step()
+            return await call(*varying)
+
+        return commit
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+
+class Replica(InProcess):
+    """A replica, and what people change through it."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        ids = Ids()
+        self.gate = client
+        self.agents, self.policies, self.keys = (kind(client, ids) for kind in (Agents, Policies, ApiKeys))
+        self.endings = Endings(client, ids, 1 << 30)
+
+
+class Scene:
+    """An agent, a rule that asks, three keys, one call, and at most one approval of it when the race begins."""
+
+    def __init__(self, clients, people=1, uses=1):
+        self.clock, self.workspace_id = Clock(), Ids().new(1)
+        self.replicas = [Replica(Gated(Clocked(each, self.clock))) for each in clients]
+        self.terms = ApprovalTerms(expires_seconds=LASTS_S, approvals=people, valid_seconds=LASTS_S, max_uses=uses)
+        self.approval_id = ""
+
+    async def enter(self, asked=True, approved=False):
+        """Every replica knows the agent; if `asked`, each has asked once. approved: by as many as are needed."""
+        replica = self.replicas[2]
+        made = [await replica.keys.create(self.workspace_id, name, (Scope.ADMIN,)) for name in ("asker", "ann", "bob")]
+        self.keys = [key.id for key, _ in made]
+        self.agent = (await replica.agents.create(self.workspace_id, "one", None)).id
+        free = [ToolAllowlist(tools=["refund.*"])]
+        await replica.policies.create(self.workspace_id, self.agent, name="free", rules=free)
+        asks = await replica.policies.create(self.workspace_id, self.agent, name="asks", rules=[self.rule()])
+        self.policy_id = asks.id
+        for each in self.replicas if asked else ():
+            _, self.approval_id = await each.asked(self.workspace_id, self.agent, self.keys[ASKER], 1)
+        for key in (ANN, BOB)[: self.terms.approvals] if approved else ():
+            await decide("approved", key)(self, replica)
+        for each in self.replicas:
+            each.gate.ran = 0
+        return self
+
+    def rule(self, **terms):
+        """The rule that asks, with other terms if any are given."""
+        held = {name: getattr(self.terms, name) for name in self.terms.__struct_fields__}
+        return ApprovalRequired(tools=[TOOL], approval=ApprovalTerms(**held | terms))
+
+    async def history(self, answers):
+        """What was answered, what the same call is answered then, what the log says, and what became of the approval.
+
+        Approvals are named by the order in which the log has them first. What housekeeping ends is no answer to
+        anyone, and may be logged a little later than it is so: it is counted.
+        """
+        then = [await ask(self, self.replicas[2])]
+        stream = await self.replicas[2].gate.call("XRANGE", Keyspace(self.workspace_id).audit_stream, "-", "+")
+        log = [as_record(fields) for _, fields in stream]
+        ids = dict.fromkeys(each["approvalId"] for each in log if each.get("approvalId"))
+        names = {approval_id: f"approval {number}" for number, approval_id in enumerate(ids)} | {"": ""}
+        told = [(each["result"] or each["code"], names[each.get("approvalId", "")], each["keyId"]) for each in log]
+        kept = [is_kept_house(each) for each in log]
+        require_lawful(told, self.terms.max_uses)
+        became = []
+        for approval_id in ids:
+            shown = await self.replicas[2].approvals.get(self.workspace_id, approval_id)
+            became.append((shown.status.value, shown.version, shown.requests, shown.uses_left))
+        people = {key: number for number, key in enumerate(self.keys)}
+        return (
+            tuple(_named(answer, names) for answer in (*answers, *then)),
+            tuple((said, name, people[key]) for (said, name, key), house in zip(told, kept, strict=True) if not house),
+            tuple(sorted((said, name) for (said, name, _), house in zip(told, kept, strict=True) if house)),
+            tuple(became),
+        )
+
+
+def _named(answer, names):
+    said, approval_id = answer
+    return said, names.get(approval_id or "", "an approval that the log does not know")
+
+
+def is_kept_house(entry):
+    """Whether nobody did this: it ended because of the time, or of what it rests on."""
+    return (
+        entry["code"] == "approval_expired"
+        or (entry["code"] == "approval_cancelled" and not entry["reason"].startswith("Cancelled by"))
+        if "code" in entry
+        else False
+    )
+
+
+def require_lawful(log, uses):
+    """No approval is used before its yes, after its end, or more often than it may be."""
+    for name in {name for _, name, _ in log if name}:
+        told = [said for said, each, _ in log if each == name]
+        assert told.count("allowed") <= uses, told
+        if "allowed" in told:
+            assert "approval_approved" in told[: told.index("allowed")], told
+        for ending in {"approval_denied", "approval_cancelled", "approval_expired"} & set(told):
+            assert not {"allowed", "escalated", "approval_approved"} & set(told[told.index(ending) :]), told
+
+
+async def ask(scene, replica):
+    """The call, as the agent's runtime sends it."""
+    return await replica.asked(scene.workspace_id, scene.agent, scene.keys[ASKER], 1)
+
+
+async def ask_by_name(scene, replica):
+    """The call, which names its approval."""
+    return await replica.asked(scene.workspace_id, scene.agent, scene.keys[ASKER], 1, scene.approval_id)
+
+
+def decide(verdict, key=ANN):
+    """A person's word, or the asker's."""
+
+    async def said(scene, replica):
+        try:
+            await replica.approvals.decide(
+                scene.workspace_id, scene.approval_id, ApprovalStatus(verdict), key_id=scene.keys[key]
+            )
+        except AppError as error:
+            return type(error).__name__, None
+        return "done", None
+
+    return said
+
+
+async def expire(scene, replica):
+    """The store's clock passes the end of whatever is open, and a compactor looks."""
+    await replica.gate.step()
+    scene.clock.now_ms += (LASTS_S + 1) * 1000
+    await replica.endings.keep_house([scene.workspace_id])
+    return "", None
+
+
+async def edit_policy(scene, replica):
+    """Its terms are other ones, so its rule is another one."""
+    rules = [scene.rule(expires_seconds=LASTS_S - 1)]
+    await replica.policies.update(scene.workspace_id, scene.policy_id, rules=rules)
+    return "", None
+
+
+async def delete_policy(scene, replica):
+    """Nobody needs to be asked any more."""
+    await replica.policies.delete(scene.workspace_id, scene.policy_id)
+    await replica.endings.end_soon(scene.workspace_id)
+    return "", None
+
+
+async def revoke_asker(scene, replica):
+    """The key that asked is gone."""
+    await replica.keys.revoke(scene.workspace_id, scene.keys[ASKER], force=True)
+    await replica.endings.end_soon(scene.workspace_id)
+    return "", None
+
+
+def set_status(status):
+    """The agent is suspended, or active again."""
+
+    async def put(scene, replica):
+        await replica.agents.update(scene.workspace_id, scene.agent, status=AgentStatus(status))
+        if status != "active":
+            await replica.endings.end_soon(scene.workspace_id, scene.agent)
+        return "", None
+
+    return put
+
+
+async def in_turn(scene, order):
+    """The operations one after the other, each on the replica of its act; their answers, by act."""
+    answers = {act: [] for act, _ in order}
+    for act, operation in order:
+        answers[act].append(await operation(scene, scene.replicas[act]))
+    return [answer for _, given in sorted(answers.items()) for answer in given]
+
+
+async def all_of(scene, act, operations, pauses=0):
+    """An act, after so many turns of the loop; the answers to it."""
+    for _ in range(pauses):
+        await asyncio.sleep(0)
+    return [await operation(scene, scene.replicas[act]) for operation in operations]
+
+
+async def within(scene, acts, outer, stop):
+    """Answers, where the other act ran before script number `stop` of `outer`; None if that has so many scripts not."""
+    gate, inner = scene.replicas[outer].gate, 1 - outer
+    gate.stop = stop
+    running = asyncio.create_task(all_of(scene, outer, acts[outer]))
+    stopped = asyncio.create_task(gate.stopped.wait())
+    await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    with suppress(asyncio.CancelledError):
+        await stopped
+    if not gate.stopped.is_set():
+        await running
+        return None
+    told = await all_of(scene, inner, acts[inner])
+    gate.go.set()
+    answers = {outer: await running, inner: told}
+    return [*answers[0], *answers[1]]
