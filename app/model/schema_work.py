@@ -1,13 +1,13 @@
 """The most work that validating a value can take, estimated beforehand, because the library cannot be interrupted."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from app.model.patterns import compile_regex
+from msgspec import Struct
 
-MAX_CHECKS = 1 << 18
-"""The most checks of schema places against values; they take up to ten milliseconds."""
+from app.model.patterns import compile_regex
+from app.model.schema_numbers import SchemaNumbers, collisions
+from app.model.schema_places import MAX_CHECKS, Node, Place, named
 
 MAX_SEARCH_STEPS = 1 << 20
 """The most bytes searched times pattern instructions; they take up to thirty milliseconds."""
@@ -15,48 +15,66 @@ MAX_SEARCH_STEPS = 1 << 20
 _LITTLE = 1 << 14
 _UNKNOWN_PATTERN = 4_096
 _CHECKS_TO_HASH = 12
-_OF_THE_SAME = ("allOf", "anyOf", "oneOf")
-_BRANCHES = ("not", "if", "then", "else")
-_BY_NAME = ("dependentSchemas", "dependencies")
-_OF_EACH_MEMBER = ("additionalProperties", "unevaluatedProperties")
-_OF_EACH_ITEM = ("items", "contains", "unevaluatedItems")
+_PLACES_KEPT = 512
+_NUMBER_CHECKS = 1_000
+"""At least what comparing two numbers costs."""
 
-_Visit = tuple[Any, Any]
-"""A schema and the value to validate."""
+_FEW_UNIQUE = 32
+_NESTED = (dict, list)
+
+
+class Demand(Struct, frozen=True):
+    """The work of one validation, at most: checks of schema places against values, and steps of searches."""
+
+    checks: int
+    steps: int
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.checks > MAX_CHECKS or self.steps > MAX_SEARCH_STEPS
 
 
 class SchemaWork:
     """The work a schema can cause. parts: its places, counting the target of each `$ref` again."""
 
-    __slots__ = ("_parts", "_root", "_sizes", "_sizes_in_all", "_tells_all")
+    __slots__ = (
+        "_parts",
+        "_per_value",
+        "_places",
+        "_root",
+        "_sizes",
+        "_sizes_in_all",
+        "_tells_all",
+        "_unique",
+        "numbers",
+    )
 
     def __init__(self, root: dict[str, Any], parts: int) -> None:
         self._root = root
         self._parts = parts
         self._sizes = {pattern: _size(pattern) for pattern in _patterns(root)}
         self._sizes_in_all = sum(self._sizes.values())
-        self._tells_all = not _keywords(root).isdisjoint(("anyOf", "oneOf"))
+        keywords = _keywords(root)
+        self._unique = "uniqueItems" in keywords
+        self._tells_all = not keywords.isdisjoint(("anyOf", "oneOf"))
+        numbers = SchemaNumbers()
+        for node in _objects(root):
+            numbers.add(node, 1)
+        self.numbers = numbers.count
+        self._per_value = parts + _NUMBER_CHECKS * numbers.count * (parts if "$ref" in keywords else 1)
+        self._places: dict[tuple[tuple[int, int], ...], Place] = {}
 
-    def is_too_much(self, value: Any) -> bool:
-        """Whether a validation may exceed the limit of checks or of steps."""
+    def demand(self, value: Any) -> Demand:
+        """The most that validating this value takes. Above the limits it is not counted to the end."""
         values, characters = extent(value)
-        if values * self._parts <= _LITTLE and 4 * characters * self._sizes_in_all <= _LITTLE:
-            return False
-        checks, steps = MAX_CHECKS, MAX_SEARCH_STEPS
-        left: deque[_Visit] = deque([(self._root, value)])
-        while left:
-            # What came first, first: what many values are held against is counted before anything in it.
-            node, held = left.popleft()
-            if type(node) is not dict:
-                continue
-            checks -= _comparisons(node, held)
-            steps -= sum(self._sizes[pattern] * len(text.encode()) for pattern, text in _searches(node, held))
-            for each in self._inside(node, held):
-                checks -= 1
-                if checks < 0 or steps < 0:
-                    return True
-                left.append(each)
-        return checks < 0 or steps < 0
+        checks, steps = values * self._per_value, 4 * characters * self._sizes_in_all
+        if checks <= _LITTLE and steps <= _LITTLE and not (self._unique and values > _FEW_UNIQUE):
+            return Demand(checks, steps)
+        count = _Count(self)
+        count.arrive([(self._root, 1)], (value,))
+        while count.left and not count.demand().is_too_much:
+            count.look_inside(*count.left.pop())
+        return count.demand()
 
     def tells_little(self, value: Any) -> bool:
         """Whether finding where a value does not fit is little work, too.
@@ -66,58 +84,60 @@ class SchemaWork:
         values, characters = extent(value)
         return not self._tells_all or (values + characters // 8) * self._parts <= _LITTLE
 
-    def _inside(self, node: dict[str, Any], held: Any) -> Iterator[_Visit]:
-        """The pairs of schema and value that remain to be checked inside this pair."""
-        if isinstance(node.get("$ref"), str):
-            yield place(self._root, node["$ref"]), held
-        for keyword in _OF_THE_SAME:
-            yield from ((each, held) for each in _listed(node, keyword))
-        yield from ((node[keyword], held) for keyword in _BRANCHES if keyword in node)
-        for keyword in _BY_NAME:
-            yield from ((each, held) for each in _named(node, keyword).values())
-        if type(held) is dict:
-            yield from ((each, held[name]) for name, each in _named(node, "properties").items() if name in held)
-            for each in _named(node, "patternProperties").values():
-                yield from ((each, inner) for inner in held.values())
-            yield from _each(node, ("propertyNames",), held)
-            yield from _each(node, _OF_EACH_MEMBER, held.values())
-        elif type(held) is list:
-            yield from zip(_listed(node, "prefixItems"), held, strict=False)
-            yield from _each(node, _OF_EACH_ITEM, held)
+    def place_for(self, nodes: list[Node]) -> Place:
+        """What these parts ask together of each value that they are all applied to; counted once."""
+        key = tuple((id(node), times) for node, times in nodes)
+        found = self._places.get(key)
+        if found is None:
+            if len(self._places) >= _PLACES_KEPT:
+                self._places.clear()
+            found = self._places[key] = Place(nodes, self._root, self._sizes)
+        return found
 
 
-def _named(node: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """What the keyword holds by name; a `$ref` may lead to something that is no schema, where it can hold anything."""
-    found = node.get(keyword)
-    return found if type(found) is dict else {}
+class _Count:
+    """The work counted so far, and the containers that remain to be looked into."""
 
+    __slots__ = ("checks", "left", "steps", "work")
 
-def _listed(node: dict[str, Any], keyword: str) -> list[Any]:
-    found = node.get(keyword)
-    return found if type(found) is list else []
+    def __init__(self, work: SchemaWork) -> None:
+        self.work = work
+        self.checks, self.steps = -1, 0  # the value as a whole against the schema as a whole is no check
+        self.left: list[tuple[Place, Any]] = []
 
+    def demand(self) -> Demand:
+        return Demand(self.checks, self.steps)
 
-def _each(node: dict[str, Any], keywords: Iterable[str], values: Iterable[Any]) -> Iterator[_Visit]:
-    for keyword in keywords:
-        if keyword in node:
-            yield from ((node[keyword], value) for value in values)
+    def arrive(self, nodes: list[Node], values: Collection[Any]) -> None:
+        """These parts are applied to each of these values."""
+        if not nodes or not values:
+            return
+        place = self.work.place_for(nodes)
+        self.checks += place.checks * len(values)
+        if self.demand().is_too_much:
+            return
+        self.left += [(place, value) for value in values if type(value) in _NESTED]
+        if place.numbers.count:
+            self.checks += sum(map(place.numbers.checks, values))
+        if place.size:
+            self.steps += place.size * sum(len(value.encode()) for value in values if type(value) is str)
 
-
-def _searches(node: dict[str, Any], held: Any) -> Iterator[tuple[str, str]]:
-    """The patterns of this place, and the strings searched for each."""
-    if type(held) is str and isinstance(node.get("pattern"), str):
-        yield node["pattern"], held
-    elif type(held) is dict:
-        for pattern in _named(node, "patternProperties"):
-            yield from ((pattern, name) for name in held)
-
-
-def _comparisons(node: dict[str, Any], held: Any) -> int:
-    """The checks that examine a container value as a whole."""
-    if type(held) not in (dict, list):
-        return 0
-    hashed = _CHECKS_TO_HASH * extent(held)[0] if type(held) is list and node.get("uniqueItems") else 0
-    return hashed + len(_listed(node, "enum"))
+    def look_inside(self, place: Place, held: Any) -> None:
+        """What is in a container that parts of the schema are applied to."""
+        self.checks += place.enums
+        if type(held) is list:
+            if place.uniques:
+                self.checks += place.uniques * (_CHECKS_TO_HASH * extent(held)[0] + collisions(held))
+            for index, nodes in place.positions.items():
+                self.arrive(nodes, held[index : index + 1])
+            self.arrive(place.item, held)
+            return
+        if place.names_size:
+            self.steps += place.names_size * sum(len(name.encode()) for name in held)
+        for name in place.by_name.keys() & held.keys():
+            self.arrive(place.by_name[name], (held[name],))
+        self.arrive(place.member, held.values())
+        self.arrive(place.name, held)
 
 
 def extent(value: Any) -> tuple[int, int]:
@@ -136,16 +156,6 @@ def extent(value: Any) -> tuple[int, int]:
     return values, characters
 
 
-def place(root: Any, reference: str) -> Any:
-    """The target of a `$ref`. Raises KeyError."""
-    value = root
-    for step in reference.removeprefix("#/").split("/"):
-        if not isinstance(value, dict):
-            raise KeyError(step)
-        value = value[step.replace("~1", "/").replace("~0", "~")]
-    return value
-
-
 def _keywords(root: Any) -> set[str]:
     """Every name in it, at any depth."""
     return {name for node in _objects(root) for name in node}
@@ -155,7 +165,7 @@ def _patterns(root: Any) -> Iterator[str]:
     for node in _objects(root):
         if isinstance(node.get("pattern"), str):
             yield node["pattern"]
-        yield from _named(node, "patternProperties")
+        yield from named(node, "patternProperties")
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,8 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from app.model.schema_work import SchemaWork, place
+from app.model.schema_places import place
+from app.model.schema_work import SchemaWork
 
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
@@ -42,9 +43,12 @@ class TooMuchWork(Exception):
 
 
 class Schema:
-    """A compiled schema. parts: how many of its places a value may have to be checked against."""
+    """A compiled schema.
 
-    __slots__ = ("_validator", "_work", "parts")
+    parts: how many of its places a value may have to be checked against. numbers: how many numbers it is compared with.
+    """
+
+    __slots__ = ("_validator", "_work", "numbers", "parts")
 
     def __init__(self, schema: dict[str, Any], parts: int) -> None:
         self.parts = parts
@@ -55,13 +59,14 @@ class Schema:
             offline=True,
         )
         self._work = SchemaWork(schema, parts)
+        self.numbers = self._work.numbers
 
     def first_failure(self, value: Any) -> tuple[str, str] | None:
         """Where the value does not fit (dotted path; "" = the value as a whole), and the keyword that says so.
 
         The keyword is "schema" where finding the place would be too much work. Raises TooMuchWork.
         """
-        if self._work.is_too_much(value):
+        if self._work.demand(value).is_too_much:
             raise TooMuchWork
         if self._validator.is_valid(value):
             return None

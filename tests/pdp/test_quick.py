@@ -137,6 +137,17 @@ def test_an_agent_without_patterns_is_always_quick():
     assert agent.is_quick(call("t", secret="a" * 60_000))
 
 
+def test_a_schema_with_very_many_numbers_is_not_quick():
+    """Comparing two of them exactly takes a microsecond."""
+
+    def asking(numbers):
+        schema = {"properties": {"p": {"enum": [number + 0.5 for number in range(numbers)]}}}
+        return {"type": "parameter_schema", "tools": ["*"], "schema": schema}
+
+    assert compiled(asking(10)).is_quick(call("t", p="x" * 1_000))
+    assert not compiled(asking(1_000)).is_quick(call("t", p="x" * 1_000))
+
+
 LARGEST = ".{1000}$"
 
 
