@@ -11,7 +11,7 @@ from bench.harness.replay import Wire, commit_of, send_many
 from bench.harness.table import Goal, Row, Sample, Table
 
 TOGETHER = 32
-"""Calls on the way at once: what a tick of a busy replica sends."""
+"""Calls in flight at once: as many as a busy replica sends in one pass of its loop."""
 CALLS = 20_000
 INSIDE, CALLED = "us in ", "calls of "
 CONSTANT = "`return 1` with the same keys and arguments"
@@ -21,7 +21,7 @@ FIVE_RULES = HOT_RULES + [{"type": "rate_limit", "tools": [TOOL, f"other{n}"], "
 
 
 def measure(bench: Bench) -> list[Table]:
-    """The commit beside a script that does nothing, by the store's own statistics and by its CPU time."""
+    """The commit and a script that does nothing, by the store's own statistics and by its CPU time."""
     sketches = {DENIED: NO_RULES, ONE: HOT_RULES, FIVE: FIVE_RULES}
     with bench.running_store("cost") as store, bench.replica(store) as replica, Wire(store) as wire:
         places = {label: make_place(store.url, label, [PolicySketch(rules)]) for label, rules in sketches.items()}

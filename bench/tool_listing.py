@@ -1,4 +1,4 @@
-"""What does it cost to say what an agent may call of 500 tools?"""
+"""What does it cost to list which of 500 tools an agent may call?"""
 
 import http.client
 import json

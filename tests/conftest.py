@@ -1,6 +1,6 @@
-"""Stores and replicas that tests share, and the list of what this machine could not run.
+"""Stores and replicas that tests share, and the list of tests that this machine could not run.
 
-No test flushes what others share: every one makes a workspace of its own, and a workspace sees nothing else.
+No test flushes a shared store: each creates its own workspace, and workspaces do not see each other.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ STORES = ("fakeredis", "redis", "valkey")
 PATIENCE_S = 120
 FAULTS = "tests/faults/"
 
-# No test speaks TLS through httpx, and a client that reads every authority of this machine takes 25 ms for it.
+# No test uses TLS through httpx, and loading this machine's certificate authorities takes 25 ms per client.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 
@@ -36,7 +36,7 @@ register_profiles()
 
 
 def pytest_collection_modifyitems(items):
-    """Tests have the marks of their folder and of their store, the slow ones begin, and one that hangs fails."""
+    """Mark tests by their folder and store, run the slow ones first, and let tests that hang fail."""
     for item in items:
         if item.nodeid.startswith(FAULTS):
             item.add_marker("faults")
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """No garbage collection looks through the thousands of collected tests again and again."""
+    """Keep garbage collections from scanning the thousands of collected tests."""
     gc.disable()
     try:
         return (yield)
@@ -59,7 +59,7 @@ def pytest_collection():
 
 
 def _needs_more(item):
-    """It runs on another store than the embedded one, or needs a program that does not come with the service."""
+    """Whether it runs on a store other than the embedded one, or needs a program that the service does not include."""
     parameters = getattr(item, "callspec", None)
     names = (value for value in parameters.params.values() if isinstance(value, str)) if parameters else ()
     elsewhere = any(name.partition(" ")[0] in {"redis", "fakeredis"} for name in names)
@@ -80,7 +80,7 @@ def _binary(name: str) -> str:
 
 
 def _present(path: str | None, name: str, what: str) -> str:
-    """The path of a program; without it the test is skipped and `what` is listed, in CI it fails."""
+    """The path of a program. If it is missing, the test is skipped and `what` is listed; in CI it fails."""
     if path is None:
         if os.environ.get("CI"):
             pytest.fail(f"CI has everything, but {name} is missing")
@@ -175,7 +175,7 @@ def settings():
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
-    """CI has everything, so a test that could not run there is a failure, whatever it lacked."""
+    """In CI, a test that could not run is a failure, because every program is installed there."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter and reporter.getreports("skipped") and not session.exitstatus:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

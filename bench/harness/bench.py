@@ -1,4 +1,4 @@
-"""What a question is handed: cores, a store program, a folder, and how long to measure."""
+"""What a question gets: cores, a store program, a folder, and how long to measure."""
 
 import contextlib
 import os
@@ -19,9 +19,9 @@ from bench.harness.table import Sample
 
 Turn = Callable[[], Sample]
 _MANY, _MANY_SECONDS = 64, 5.0
-"""While so many connections are being made, calls wait for them: shorter rounds would show that as their p99."""
+"""From this many connections on, calls wait while they are opened; shorter rounds would show that as their p99."""
 _SETTLED_SECONDS = 0.3
-"""Whoever was asked before may still be answering what its callers no longer wait for."""
+"""The server of the round before may still be busy with requests whose callers have gone."""
 ALLOWED, DENIED = '"allowed":true', '"allowed":false'
 
 
@@ -42,7 +42,7 @@ class Bench(Struct, frozen=True, kw_only=True):
 
     @contextlib.contextmanager
     def running_store(self, name: str, options: Iterable[str] = (), family: str = "") -> Iterator[Store]:
-        """A store on the load's core, its files gone afterwards."""
+        """A store on the load's core; its files are deleted afterwards."""
         binaries = store_binaries()
         family = family or self.store
         if family not in binaries:
@@ -76,12 +76,12 @@ class Bench(Struct, frozen=True, kw_only=True):
 
 
 def decisions(replica: Replica, store: Store, calls: Iterable[Call], expected: str = ALLOWED) -> Target:
-    """The target that authorize calls are."""
+    """The target for authorize calls."""
     return Target(port=replica.port, calls=list(calls), expected=expected, service=[replica], store=store)
 
 
 def forget_entries(store: Store, places: Iterable[Place]) -> Callable[[], None]:
-    """Drops the places' audit entries: no compactor runs here, and a round must not pay for those before it."""
+    """Drop the places' audit entries: no compactor runs here, and a round must not pay for earlier ones."""
 
     def forget() -> None:
         for place in places:
@@ -91,7 +91,7 @@ def forget_entries(store: Store, places: Iterable[Place]) -> Callable[[], None]:
 
 
 def scratch_folder() -> Path:
-    """A folder for stores' files, on the project's own file system: in memory a sync would cost nothing."""
+    """A folder for stores' files, on the project's own file system, because in memory a sync would cost nothing."""
     folder = ROOT / "var" / f"bench-{os.getpid()}"
     folder.mkdir(parents=True)
     return folder

@@ -1,4 +1,4 @@
-"""Closed-loop load by wrk: each connection sends its next request when the last was answered."""
+"""Closed-loop load by wrk: each connection sends its next request once the last has been answered."""
 
 import resource
 import shutil
@@ -38,7 +38,7 @@ class Call(Struct, frozen=True):
 
 
 class WrongAnswer(RuntimeError):
-    """An answer was not what the question expects of every answer; the run is worth nothing."""
+    """An answer was not as expected, so the run is worthless."""
 
 
 class _Report(Struct):
@@ -55,7 +55,7 @@ class _Report(Struct):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where a load goes and what its answers must say.
+    """Where a load goes, and what its answers must contain.
 
     calls: drawn from at random. service: whose CPU time is the service's (several replicas: all of them).
     """
@@ -105,7 +105,7 @@ def load(target: Target, connections: int, seconds: float, core: int) -> Sample:
 
 
 def rate_goals(wanted: str, bound: float, row: Row, baseline: Row) -> list[Goal]:
-    """A goal on the rate, and the same by CPU time, which stands when neighbours were busy."""
+    """A goal for the rate, and the same by CPU time, which holds even when other processes were busy."""
     return [
         Goal(wanted=f"{wanted}, req/s", bound=bound, at_least=True, measured=row.ratio("req/s", baseline)),
         Goal(
@@ -119,7 +119,7 @@ def rate_goals(wanted: str, bound: float, row: Row, baseline: Row) -> list[Goal]
 
 
 def parse_report(text: str) -> _Report:
-    """What decisions.lua said at the end. Raises WrongAnswer unless every answer was as expected."""
+    """The report of decisions.lua. Raises WrongAnswer unless every answer was as expected."""
     lines = [line for line in text.splitlines() if line.startswith('{"requests"')]
     if not lines:
         raise WrongAnswer(f"wrk gave no report: {text[-500:]}")

@@ -1,4 +1,4 @@
-"""Which core a process has, and what it spent of it."""
+"""Pins processes to cores, and reads their CPU time."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from app.serve.embedded_store import die_with_parent
 class Cores(Struct, frozen=True):
     """The service has one core to itself; the store and the load generator share the other.
 
-    More cores would be left idle: the numbers of two machines are then about the same thing.
+    Further cores stay idle, so that numbers from different machines are comparable.
     """
 
     service: int
@@ -21,7 +21,7 @@ class Cores(Struct, frozen=True):
 
 
 def two_cores() -> Cores:
-    """The first two cores this process may use. Raises RuntimeError where there is only one."""
+    """The first two cores this process may use. Raises RuntimeError if there is only one."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         raise RuntimeError("these benchmarks need two cores: one for the service, one for the store and the load")
@@ -29,7 +29,7 @@ def two_cores() -> Cores:
 
 
 def pinned(core: int) -> Callable[[], None]:
-    """For a child before it becomes another program: this core alone, and no longer than its parent."""
+    """For a child before exec: run on this core only, and end with the parent."""
     arrange_end = die_with_parent()
 
     def enter() -> None:
@@ -41,7 +41,7 @@ def pinned(core: int) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def moved_to(core: int) -> Iterator[None]:
-    """This process runs on the core while inside."""
+    """Run this process on the core meanwhile."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -51,7 +51,7 @@ def moved_to(core: int) -> Iterator[None]:
 
 
 def family(pid: int) -> list[int]:
-    """The process and everything it has started that still runs."""
+    """The process and its running descendants."""
     pids = [pid]
     for each in pids:
         for task in Path(f"/proc/{each}/task").iterdir():
@@ -60,7 +60,7 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_us(pid: int) -> float:
-    """What the process has spent of its cores so far, all threads, us."""
+    """CPU time of the process so far, over all threads, in us."""
     spent_ns = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         spent_ns += int((task / "schedstat").read_text().split()[0])
@@ -68,5 +68,5 @@ def cpu_us(pid: int) -> float:
 
 
 def waited_us(pid: int) -> float:
-    """How long the process was ready to run while somebody else had its core, us."""
+    """How long the process was ready to run while another had its core, in us."""
     return sum(int((task / "schedstat").read_text().split()[1]) / 1000 for task in Path(f"/proc/{pid}/task").iterdir())

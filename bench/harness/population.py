@@ -17,7 +17,7 @@ from bench.harness.closed_loop import Call
 PATH = "/v1/authorize"
 TOOL = "payments.refund"
 ENOUGH = {"maxCalls": 1_000_000, "windowSeconds": 10}
-"""A quota that a benchmark never fills: every decision takes its call from it all the same."""
+"""A quota that a benchmark never fills, although every decision takes a call from it."""
 HOT_RULES = [
     {
         "type": "parameter_constraint",
@@ -42,7 +42,7 @@ class Place(Struct, frozen=True):
 
 
 class PolicySketch(Struct, frozen=True):
-    """A policy to be made."""
+    """A policy to create."""
 
     rules: Sequence[dict[str, Any]]
     priority: int = 0
@@ -51,7 +51,7 @@ class PolicySketch(Struct, frozen=True):
 
 
 def populate(store_url: str, make: Callable[[Services], Awaitable[Made]]) -> Made:
-    """What `make` made with the services of a replica on this store."""
+    """The result of `make`, called with a replica's services on this store."""
 
     async def run() -> Made:
         async with open_services(Settings(redis_url=store_url, store_timeout_ms=10_000)) as services:
@@ -73,7 +73,7 @@ def make_place(store_url: str, name: str, policies: Sequence[PolicySketch]) -> P
 
 
 def hot_place(store_url: str, name: str = "hot") -> Place:
-    """One agent, one policy: the case that `hot_call` is allowed by."""
+    """One agent with one policy, which allows `hot_call`."""
     return make_place(store_url, name, [PolicySketch(HOT_RULES)])
 
 

@@ -1,4 +1,4 @@
-"""The servers of a run: each a process pinned to its core, ready when it is entered, gone when it is left."""
+"""The servers of a run: processes pinned to a core, ready once the context is entered and gone after it."""
 
 import contextlib
 import os
@@ -21,9 +21,9 @@ STOP_SECONDS = 30.0
 
 
 class Server:
-    """One process on one core. As a context it is ready inside and gone outside.
+    """One process on one core, as a context: ready inside, ended outside.
 
-    quiet: what it writes to its standard error is not shown. tree: the folder it runs in, whose code it runs.
+    quiet: hide its standard error. tree: the folder whose code it runs.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Server:
         return self._process.pid
 
     def cpu_us(self) -> float:
-        """What it and its children have spent of their core so far, us."""
+        """CPU time of it and its children so far, in us."""
         return sum(cpu_us(pid) for pid in family(self.pid))
 
     def waited_us(self) -> float:
-        """How long they have waited for their core so far, us."""
+        """How long they have waited for their core so far, in us."""
         return sum(waited_us(pid) for pid in family(self.pid))
 
 
@@ -118,7 +118,7 @@ class Store(Server):
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def spent_in(self, command: str) -> float:
-        """What the store has spent in the command since CONFIG RESETSTAT, us."""
+        """The store's time in this command since CONFIG RESETSTAT, in us."""
         statistics = self.info("commandstats")[f"cmdstat_{command.lower()}"]
         return float(dict(pair.split("=") for pair in statistics.split(","))["usec"])
 
@@ -193,7 +193,7 @@ def answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody has at the moment."""
+    """A port on loopback that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

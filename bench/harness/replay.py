@@ -1,4 +1,4 @@
-"""What a replica sends the store for one decision, caught on the wire and sent again as often as wanted."""
+"""Captures what a replica sends to the store for one decision, and sends it again any number of times."""
 
 import re
 import socket
@@ -72,7 +72,7 @@ def commit_of(store: Store, replica: Replica, call: Call) -> list[bytes]:
 
 
 def send_many(wire: Wire, words: Sequence[bytes], calls: int, together: int) -> None:
-    """Send the command `calls` times, so many on the way at once. Raises WrongAnswer unless each is committed."""
+    """Send the command `calls` times, several in flight at once. Raises WrongAnswer unless each is committed."""
     command = packed(words)
     for _ in range(calls // together):
         wire.send(command * together)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: a dated file with every round, and the tables in the README."""
+"""The results of a run: a dated file with every round, and the tables in the README."""
 
 import re
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ README = ROOT / "bench" / "README.md"
 
 
 class Report(Struct, kw_only=True):
-    """One run: where, how, and what came out, round by round."""
+    """One run: where and how it was made, and its results round by round."""
 
     machine: Machine
     command: str
@@ -38,7 +38,7 @@ def read_results(path: Path) -> Report:
 
 
 def update_readme(report: Report, source: str) -> list[str]:
-    """Put the run's tables where the README has marks for them; the names of the tables that found one.
+    """Put the run's tables at their marks in the README; returns the names of the tables that have one.
 
     A mark is a pair of comments, `<!-- begin NAME -->` and `<!-- end NAME -->`; what is between them is replaced.
     `machine` is the mark for where the latest run was made; each table says in short which run it is of.

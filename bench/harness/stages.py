@@ -1,4 +1,4 @@
-"""Where a replica's time goes: py-spy's stacks, each given to the stage of a decision that it was caught in."""
+"""Where a replica's time goes: py-spy's stacks, each assigned to a stage of a decision."""
 
 import linecache
 import re
@@ -88,7 +88,7 @@ def _counted(path: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for line in path.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
-        if "asyncio/runners.py" in stack:  # another thread's stack is nobody's decision
+        if "asyncio/runners.py" in stack:  # other threads make no decisions
             counts[stage_of(stack.split(";"))] += int(count)
     return counts
 

@@ -1,4 +1,4 @@
-"""Measurements in rounds, and the table they make: a baseline row, the question above, what it leaves out below."""
+"""Measurements in rounds, as a table: the question above, a baseline row, and below it what was not measured."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ Sample = dict[str, float]
 
 
 KEPT_WAITING = "service kept waiting %"
-"""Column: how much of the time in which the service wanted to run somebody else had its core."""
+"""Column: the share of the service's runnable time in which another process had its core."""
 QUIET_BELOW = 10.0
 
 
@@ -30,7 +30,7 @@ class Row(Struct, kw_only=True):
         return statistics.median(values) if values else None
 
     def ratio(self, column: str, other: "Row") -> float | None:
-        """The median of the rounds' ratios: round i against round i, which saw the same neighbours."""
+        """The median of the rounds' ratios: round i against round i, which ran under the same load."""
         ratios = [
             mine[column] / theirs[column]
             for mine, theirs in zip(self.samples, other.samples, strict=False)
@@ -40,9 +40,9 @@ class Row(Struct, kw_only=True):
 
 
 class Goal(Struct, frozen=True, kw_only=True):
-    """What the project wants to reach, and what was measured.
+    """A goal of the project, and what was measured.
 
-    needs_quiet: a rate or a latency, which neighbours on the same cores change; CPU times they hardly do.
+    needs_quiet: it is a rate or a latency, which other processes on the same cores distort, unlike CPU times.
     """
 
     wanted: str
@@ -95,7 +95,7 @@ class Table(Struct, kw_only=True):
 
 
 def take_turns(turns: Mapping[str, Callable[[], Sample]], rounds: int, group: str = "") -> list[Row]:
-    """A row for each entry; round by round every one has its turn (A B A B), so all see the same neighbours."""
+    """A row for each entry; the entries take turns in every round (A B A B), so all run under the same load."""
     rows = [Row(label=label, group=group) for label in turns]
     for _ in range(rounds):
         for row, turn in zip(rows, turns.values(), strict=True):

@@ -1,4 +1,4 @@
-"""One who changes something without pause, while everything breaks."""
+"""Changes something again and again, while everything breaks."""
 
 import contextlib
 import threading
@@ -9,7 +9,7 @@ from topologies import until
 
 
 class Changing:
-    """Calls `change` in a thread of its own, again and again, `pause_s` apart; no answer is no reason to stop.
+    """Calls `change` in a separate thread, again and again, `pause_s` apart, even if there is no answer.
 
     acknowledged: what it was told of, as `change` keeps it.
     """

@@ -47,6 +47,6 @@ def tenant(either_store, replicas):
 
 
 def end(thing) -> None:
-    """It is gone, whatever a test did to it."""
+    """End it, whatever a test did to it."""
     if not isinstance(thing, Store | Replica) or thing.process.poll() is None:
         thing.stop()

@@ -1,4 +1,4 @@
-"""Callers that ask for decisions while a test breaks things, and remember every request and every answer."""
+"""Callers that ask for decisions while a test breaks things, and remember every request and answer."""
 
 import http.client
 import itertools

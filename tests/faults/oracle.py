@@ -1,4 +1,4 @@
-"""What must be true of a workspace's whole log after a run, whatever was broken during it.
+"""What must be true of a workspace's whole log after a run, whatever broke during it.
 
 Each oracle takes what callers saw and what the store holds, and raises AssertionError with a sentence. The log is
 read out of the store's bytes, without code of the service; only the chain is checked by the service's own verifier,
@@ -22,10 +22,10 @@ from app.audit.verifier import Verifier
 from app.redis_client.client import open_client
 
 ANSWER_ONLY = {"allowed", "retryAfterSeconds", "code", "nextAction"}
-"""What an answer says beyond its entry."""
+"""Fields of an answer that its entry does not have."""
 
 ENTRY_ONLY = {"keyId", "policyVersion", "session", "shadow"}
-"""What an entry says beyond its answer."""
+"""Fields of an entry that its answer does not have."""
 
 
 @dataclass
@@ -155,7 +155,7 @@ def check_quotas(log: Log, quotas: Iterable[Quota]) -> None:
             for entry in log.entries
             if entry["agentId"] == quota.agent_id and entry["result"] == "allowed"
         )
-        # Closed at the old end: a call admitted exactly one window ago no longer counts.
+        # A call admitted exactly one window ago no longer counts.
         for first, last in zip(times, times[quota.max_calls :], strict=False):
             assert last - first >= quota.window_seconds * 1000, (
                 f"{quota.max_calls + 1} calls were admitted within {last - first} ms, from {first} on; {quota}"
@@ -196,7 +196,7 @@ def check_chain(url: str, workspace_id: str) -> None:
 
 
 def check_suffix(log: Log, calls: Iterable[Call], lost: Sequence[Call]) -> None:
-    """What was lost of these calls is the end of them: everything that is left is older."""
+    """Of these calls, only the last are lost: every remaining one is older."""
     kept = [call.answer["timestamp"] for call in calls if call.answer is not None and call.answer["id"] in log.by_id]
     if lost:
         first = min(call.answer["timestamp"] for call in lost)

@@ -55,12 +55,12 @@ class Proxy:
         self._loop.close()
 
     def break_(self, fault: Fault, needle: str = "") -> None:
-        """From now on; with a needle, for the connections whose requests hold it."""
+        """Start the fault; with a needle, only for connections whose requests contain it."""
         self.struck.clear()
         self._run(self._set(fault, needle.encode()))
 
     def heal(self) -> None:
-        """Bytes pass again, and what was held comes through."""
+        """End the fault, and let through what was held."""
         self._run(self._set(Fault.NONE, b""))
 
     def _run(self, coroutine) -> None:

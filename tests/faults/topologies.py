@@ -1,4 +1,4 @@
-"""Stores and replicas as deployments have them, made to be broken."""
+"""Stores and replicas as in real deployments, made to be broken."""
 
 import signal
 import subprocess
@@ -77,7 +77,7 @@ class Cluster:
         return next(node for node in self.nodes if node.port == port)
 
     def replica_of(self, master: Node) -> Node:
-        """The node that has all that the master has, a moment later."""
+        """The node that replicates the master."""
         return next(
             node for node in self.nodes if node.process.poll() is None and node.redis.role()[2:3] == [master.port]
         )
@@ -112,7 +112,7 @@ class Cluster:
 
 
 class Sentinel(Store):
-    """One of those who watch the master."""
+    """One of the Sentinels that watch the master."""
 
     def __init__(self, binary: str, folder: Path, master_port: int) -> None:
         folder.mkdir(parents=True)
@@ -125,7 +125,7 @@ class Sentinel(Store):
         super().__init__(binary, folder)
 
     def start(self) -> None:
-        """It listens when this returns."""
+        """Start it, and return once it listens."""
         command = [self.binary, str(self.conf), "--sentinel", "--port", str(self.port), "--bind", "127.0.0.1"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.folder)
         wait_for_port(self.port, self.process)

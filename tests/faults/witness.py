@@ -1,4 +1,4 @@
-"""A workspace of a test's own that remembers everything that was asked in it, and holds the log against it."""
+"""A test's own workspace that remembers everything asked in it, and compares it with the log."""
 
 import time
 from collections.abc import Sequence

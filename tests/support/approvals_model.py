@@ -1,4 +1,4 @@
-"""A naive model of approvals: plain Python, one step at a time, nothing remembered that the specification does not say.
+"""A naive model of approvals: plain Python, one step at a time, with no state but what the specification mentions.
 
 It shares no code with the service. Every method gives what the service must answer.
 """
@@ -14,7 +14,7 @@ DECIDED, OWN, CHANGED, UNAUTHORIZED = "ApprovalDecided", "OwnApproval", "Approva
 
 @dataclass
 class Rule:
-    """A rule that asks: of which policy, and what it asks of people. Equal = the same rule."""
+    """A rule that asks people: its policy and its terms. Equal values are the same rule."""
 
     policy: str
     expires_s: int
@@ -25,7 +25,7 @@ class Rule:
 
 @dataclass
 class Approval:
-    """One question, and what was said."""
+    """One approval, and what people decided."""
 
     id: str
     agent: str
@@ -44,17 +44,17 @@ class Approval:
     usable_until_ms: int | None = None
 
     def is_open(self, now_ms: int) -> bool:
-        """Whether something can become of it, if it rests on what is there."""
+        """Whether it can still be decided or used, as long as its basis exists."""
         ends = self.expires_ms if self.status == PENDING else self.usable_until_ms
         return self.status in (PENDING, APPROVED) and now_ms < ends
 
     def shown(self, now_ms: int) -> str:
-        """Its status as it is shown: what has run out has expired."""
+        """Its status as shown: `expired` once its time has passed."""
         return EXPIRED if self.status in (PENDING, APPROVED) and not self.is_open(now_ms) else self.status
 
 
 class Model:
-    """What a workspace holds, and what it answers."""
+    """The state of a workspace, and its answers."""
 
     def __init__(self) -> None:
         self.active: dict[str, bool] = {}
@@ -66,7 +66,7 @@ class Model:
         self.names = itertools.count()
 
     def ask(self, agent: str, key: str, what: int, now_ms: int) -> tuple[str, str | None, str | None]:
-        """What a call is answered: error or result, the approval it has, and `new` if it has just been made."""
+        """The answer to a call: error or result, its approval, and `new` if that has just been created."""
         if key not in self.keys:
             return UNAUTHORIZED, None, None
         if not self.active[agent]:
@@ -112,7 +112,7 @@ class Model:
         return [(told, each or None) for told, each in self.log[-newest:]]
 
     def named(self, model_id: str, real_id: str) -> None:
-        """The approval has got its name."""
+        """Give the approval its name."""
         held = self.approvals.pop(model_id)
         held.id = real_id
         self.approvals[real_id] = held
@@ -120,7 +120,7 @@ class Model:
         self.log[-1] = (self.log[-1][0], real_id)
 
     def decide(self, approval_id: str, key: str, verdict: str, version: int | None, now_ms: int) -> str:
-        """The status that the approval has then, or why nothing was decided."""
+        """The approval's new status, or why nothing was decided."""
         held = self.approvals[approval_id]
         if version is not None and version != held.version:
             return CHANGED
@@ -145,7 +145,7 @@ class Model:
         return verdict
 
     def end_approvals(self, now_ms: int) -> set[tuple[str, str]]:
-        """What ends now: what has run out has expired, what rests on nothing is cancelled."""
+        """What ends now: approvals past their time expire, and those without a basis are cancelled."""
         ended = set()
         for held in self.approvals.values():
             if held.status not in (PENDING, APPROVED) or (held.is_open(now_ms) and not held.over):
@@ -157,17 +157,17 @@ class Model:
         return ended
 
     def suspend(self, agent: str) -> None:
-        """Whatever was asked so far is over."""
+        """End all its approvals so far."""
         self.active[agent] = False
         self._end(lambda held: held.agent == agent)
 
     def delete_policy(self, agent: str, policy: str) -> None:
-        """What a rule of it asked is over."""
+        """End the approvals that its rules asked for."""
         self.rules[agent] = [rule for rule in self.rules[agent] if rule.policy != policy]
         self._end(lambda held: any(rule.policy == policy for rule in held.rules))
 
     def revoke(self, key: str) -> None:
-        """What it asked is over."""
+        """End the approvals that it asked for."""
         self.keys.discard(key)
         self._end(lambda held: held.asker == key)
 

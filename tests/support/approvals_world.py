@@ -37,7 +37,7 @@ TOOL = "refund.create"
 
 
 class Clock:
-    """The store's clock as a test has it: the scripts that take the time get this one."""
+    """The store's clock in a test: scripts that take a time get this one."""
 
     def __init__(self):
         self.now_ms = START_MS
@@ -69,7 +69,7 @@ class Clocked:
         return call
 
     def follow(self, client):
-        """From now on the store is the one that this is a client of."""
+        """Use this client's store from now on."""
         self._client = client
 
     def __getattr__(self, name):
@@ -77,7 +77,7 @@ class Clocked:
 
 
 class InProcess:
-    """A replica, as far as it decides and lets people decide."""
+    """The parts of a replica that decide calls and approvals."""
 
     def __init__(self, client):
         ids, clock = Ids(), StoreClock()
@@ -122,7 +122,7 @@ class World:
         self.stored = {}
 
     async def enter(self):
-        """Two agents that are allowed the tool, one of them asked about; five keys."""
+        """Create two agents that may use the tool, one of them with approval, and five keys."""
         for name in ("one", "two"):
             agent = await self.agents.create(self.workspace_id, name, None)
             self.model.active[agent.id], self.model.rules[agent.id] = True, []
@@ -174,7 +174,7 @@ class World:
         return self.chance.choice(sorted(self.model.keys))
 
     async def decide(self):
-        """A person, or the asker, says something; often about the newest, sometimes about what is over."""
+        """A person, or the asker, decides; often on the newest approval, sometimes on one that has ended."""
         chance, model = self.chance, self.model
         if not self.recent:
             return
@@ -216,7 +216,7 @@ class World:
         self.model.rules[agent] = [each for each in self.model.rules[agent] if each.policy != policy_id] + [made]
 
     async def edit_policy(self):
-        """Other terms, so another rule; or switched off, or on again."""
+        """Change its terms, which makes it another rule, or switch it off or on."""
         if not self.stored:
             return
         policy_id = self.chance.choice(sorted(self.stored))
@@ -262,14 +262,14 @@ class World:
         await self.new_key()
 
     async def end_approvals(self):
-        """As a compactor does, once."""
+        """End approvals once, as a compactor does."""
         wanted = self.model.end_approvals(self.clock.now_ms)
         await self.endings.end_approvals([self.workspace_id])
         self.model.log.extend(sorted(wanted))
         self.seen["ended"] += len(wanted)
 
     async def race(self):
-        """Many ask the same at once, on all replicas: as many are allowed as the approval has uses, not one more."""
+        """Make the same call many times at once, on all replicas: as many are allowed as it has uses."""
         agent = self.chance.choice(sorted(self.model.active))
         what, keys = self.chance.randrange(4), [self.some_key() for _ in range(6)]
         answers = await asyncio.gather(
@@ -323,7 +323,7 @@ class World:
         return [(each["result"] or each["code"], each.get("approvalId", ""), each["keyId"]) for each in entries]
 
     def acts(self):
-        """What may happen next, and how often."""
+        """What can happen next, and with what weight."""
         return {
             self.ask: 50, self.decide: 28, self.pass_time: 6, self.add_policy: 1, self.edit_policy: 1.5,
             self.delete_policy: 0.5, self.suspend_or_activate: 2, self.revoke_key: 0.5, self.end_approvals: 2,

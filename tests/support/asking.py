@@ -1,4 +1,4 @@
-"""What tests of approvals share: rules that ask for a person, the question, and the yes."""
+"""What tests of approvals share: rules that ask people, the call, and the approval."""
 
 SECRET = "0123456789abcdef0123456789abcdef"
 ASK = {"type": "approval_required", "tools": ["refund.create"]}

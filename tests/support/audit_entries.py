@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The values in their order, `size` at a time."""
+    """The values in order, `size` at a time."""
     left = iter(values)
     while some := list(islice(left, size)):
         yield some
@@ -89,7 +89,7 @@ class Writer:
         await self.append_each([given] * count)
 
     async def append_each(self, entries: Iterable[dict[str, object]]) -> None:
-        """An entry more for each of these, which has these stream fields."""
+        """Append one entry for each of these, with its stream fields."""
         for some in batched(enumerate(entries, len(self.written) + 1), AT_ONCE):
             await self._append([fields_of(sequence, **given) for sequence, given in some])
 

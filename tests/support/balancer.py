@@ -11,7 +11,7 @@ _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 class Balancer:
-    """What is not of this machine is put in its place: addresses, and where files go. Nothing else is changed."""
+    """Only addresses and file locations are adapted to this machine; nothing else is changed."""
 
     def __init__(self, program: str, folder: Path, *replica_ports: int) -> None:
         self.port = free_port()

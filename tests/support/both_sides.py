@@ -66,7 +66,7 @@ def policy_of(body: dict[str, Any]) -> Policy:
 
 
 def owner_of(body: dict[str, Any], agent_id: str) -> dict[str, Any]:
-    """Whom a case's policy governs: the one agent, unless it names a group, or says that it is nobody's own."""
+    """The owner of a case's policy: the one agent, unless the policy names a group or is for every agent."""
     if "group" in body:
         return {"group": body["group"]}
     return {"agent_id": body.get("agent_id", agent_id)}
@@ -88,7 +88,7 @@ class Ledger:
         self.tripped = False
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
-        """The final outcome, and the wait of the longest if a quota is full."""
+        """The final outcome, and the longest wait if quotas are full."""
         assert plan.holds_from_us <= now_us < plan.holds_until_us
         waits = []
         outcome = None
@@ -126,7 +126,7 @@ class Ledger:
     def _wait(self, quota: Check | SessionRoom, now_us: int) -> float:
         """Until it has room; 0 if it has."""
         if isinstance(quota, SessionRoom):
-            return 0  # nobody comes to a thousand sessions here
+            return 0  # no test has a thousand sessions
         if isinstance(quota, HistoryCheck):
             return self._wait_of_session(quota, now_us)
         if isinstance(quota, DenialCount):
@@ -146,14 +146,14 @@ class Ledger:
             self.tripped |= breaker.suspends and self._filled(breaker, now_us) > 0
 
     def _filled(self, breaker: DenialCount, now_us: int) -> int:
-        """Until the breaker is full no longer; 0 if it is not."""
+        """Time until the breaker is no longer full; 0 if it is not."""
         times = self.denied.get((breaker.policy_id, breaker.fingerprint), [])
         if len(times) < breaker.max_denials:
             return 0
         return max(0, times[-breaker.max_denials] + breaker.window_us - now_us)
 
     def _wait_of_session(self, check: HistoryCheck, now_us: int) -> float:
-        """Until the session's marks let the call pass; 0 if they do."""
+        """Time until the session's marks let the call pass; 0 if they do."""
         times = [self.marked.get((check.session, name, check.forbids), -check.window_us) for name in check.marks]
         left_us = max(times) + check.window_us - now_us
         if check.forbids:
@@ -181,7 +181,7 @@ class BothSides:
         self._compile()
 
     def resume(self) -> None:
-        """People make the agent active again."""
+        """Make the agent active again, as people can."""
         self.status = self.mirror_status = "active"
         self.ledger.denied, self.ledger.tripped, self.mirror_denied = {}, False, {}
         self._compile()

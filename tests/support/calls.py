@@ -1,4 +1,4 @@
-"""Callers that go on asking for decisions while a test breaks things, and remember every answer they got."""
+"""Callers that keep asking for decisions while a test breaks things, and remember every answer."""
 
 import http.client
 import json
@@ -49,7 +49,7 @@ def entries(client: httpx.Client, agent_id: str) -> dict[str, dict]:
 
 
 class Callers:
-    """Threads that ask for decisions over connections they keep open, until they are told to stop.
+    """Threads that ask for decisions over open connections until stopped.
 
     answered: id → answer, of every decision that a caller has seen.
     cut: requests sent on a connection that had already served one, and left without any answer.

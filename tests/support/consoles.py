@@ -1,6 +1,6 @@
 """`remit WORDS` as a process with an environment, a folder, an input and an exit code of its own, hundreds of times.
 
-Each is forked from one that has loaded the console before: to load it takes half a second of a core. Tests of what is
+Each is forked from a process that has already loaded the console, which takes half a second of CPU. Tests of what is
 loaded, of signals and of services start `python -m app.cli` themselves.
 """
 
@@ -55,7 +55,7 @@ def _read(pipe: int) -> str:
 
 
 def _serve(asked: socket.socket) -> None:
-    """Every request has been answered with its exit code when the other end is closed."""
+    """Answer every request with its exit code until the other end is closed."""
     from app.cli.main import COMMANDS  # noqa: PLC0415 - only this process needs it
 
     for each in ("app.replica", *(command.partition(":")[0] for command in COMMANDS.values())):
@@ -74,7 +74,7 @@ def _serve(asked: socket.socket) -> None:
 
 
 def _run(request, files) -> None:
-    """This process ends as `python -m app.cli` would."""
+    """End this process as `python -m app.cli` would."""
     for number, file in enumerate(files):
         os.dup2(file, number)
     os.environ.clear()

@@ -48,7 +48,7 @@ class Scene:
         self.key: ApiKey
 
     async def enter(self, expires_ms: int | None = None) -> "Scene":
-        """The key and the agent exist."""
+        """Create the key and the agent."""
         scopes = (Scope.READ,)
         self.key, self.raw_key = await self.keys.create(self.workspace_id, "k", scopes, expires_ms)
         self.caller = Caller(self.workspace_id, self.key.id, frozenset(scopes))

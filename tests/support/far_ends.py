@@ -29,7 +29,7 @@ class Clock:
         return timer
 
     def pass_time(self, seconds):
-        """Everything that is due by then happens, in its order."""
+        """Run everything that is due by then, in order."""
         end = self.now + seconds
         while due := [each for each in self.timers if each.when <= end]:
             timer = min(due, key=lambda each: each.when)
@@ -40,7 +40,7 @@ class Clock:
 
 
 class Transport:
-    """Stands for the socket. It holds everything once `reads` is false, as a client does that does not read."""
+    """A stand-in for the socket. While `reads` is false it keeps everything, like a client that does not read."""
 
     def __init__(self, far_end):
         self.far_end = far_end
@@ -123,7 +123,7 @@ class FarEnd:
         await settle()
 
     async def flush(self):
-        """What waited is read, where it is wanted by now."""
+        """Deliver what waited, if it is wanted by now."""
         await self.send(b"")
 
     async def end(self):
@@ -170,7 +170,7 @@ class FarEnd:
 
 
 async def settle():
-    """Every task has gone as far as it can."""
+    """Wait until every task has run as far as it can."""
     for _ in range(12):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""What a store is sent, as its MONITOR shows it."""
+"""The commands that a store receives, as MONITOR shows them."""
 
 import re
 import socket

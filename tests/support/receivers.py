@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback: it keeps what it gets, and answers as a test tells it."""
+"""A receiver of webhooks on loopback: it keeps what it gets and answers as told."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,16 +56,16 @@ class Receiver:
         self._thread.join()
 
     def wait(self, count):
-        """So much has come."""
+        """Wait until this many requests have come."""
         self.wait_until(lambda: len(self.got) >= count)
 
     def wait_until(self, holds):
-        """It holds of what has come."""
+        """Wait until the claim holds for what has come."""
         with self.came:
             assert self.came.wait_for(holds, 30), self.got
 
     def release(self):
-        """Requests that were not answered are given up."""
+        """Give up requests that were not answered."""
         self._ended.set()
         self._ended = threading.Event()
 
@@ -75,7 +75,7 @@ class Receiver:
 
 
 def subscribe(tenant, url, **fields):
-    """A webhook that is told of everything, unless told otherwise, as its creation was answered."""
+    """The answer to the creation of a webhook that gets every event, unless `fields` say otherwise."""
     every = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed"]
     body = {"url": url, "events": [*every, "decision.denied", "audit.verification_failed"], **fields}
     answer = tenant.admin.post("/v1/webhooks", json=body)

@@ -31,7 +31,7 @@ SECOND_MS = 1_000
 
 
 class Logged:
-    """A workspace whose calls are committed at injected times; edits are made where they stand between them."""
+    """A workspace whose calls are committed at injected times, with edits between them."""
 
     def __init__(self, client) -> None:
         self.client = client
@@ -67,13 +67,13 @@ class Logged:
         )
 
     async def edit(self, place: int, **fields: Any) -> None:
-        """The policy has these fields for every later call."""
+        """Give the policy these fields for every later call."""
         types = {"rules": Rules, "kind": PolicyKind}
         given = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
         await self.policies.update(self.id, self.ids[place], **given)
 
     async def resume(self) -> None:
-        """The agent is active, whatever has suspended it."""
+        """Make the agent active, whatever has suspended it."""
         await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE)
 
     async def call(self, tool: str, at_us: int, parameters=None, recorded=None, context=None, agent_id=None) -> str:
@@ -100,7 +100,7 @@ class Logged:
         return b"".join(line_of(each) + b"\n" for each in fields)
 
     async def history(self) -> History:
-        """As a replay reads it."""
+        """The history that a replay reads."""
         changes = (await self.changes.query(self.id, ChangeQuery(limit=1000))).changes
         agents = [agent async for agent in self.agents.each(self.id)]
         return History(agents, await self.policies.list_page(self.id), changes)

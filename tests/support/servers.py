@@ -14,7 +14,7 @@ import httpx
 
 ADMIN_KEY = "svc_" + "5eed" * 8
 PATIENT = {"REMIT_STORE_TIMEOUT_MS": "5000"}
-"""For replicas that no store of theirs fails: where others share the machine, a store can be silent for 250 ms."""
+"""For replicas whose stores do not fail: on a shared machine, a store can be silent for 250 ms."""
 
 
 def free_port() -> int:
@@ -73,7 +73,7 @@ class Store:
         self.start()
 
     def start(self) -> None:
-        """The store answers when this returns."""
+        """Start the store, and return once it answers."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
             [
@@ -99,7 +99,7 @@ class Store:
         self.process.wait(10)
 
     def kill(self) -> None:
-        """As a power cut would: no chance to write anything more."""
+        """Kill the store, like a power cut: it can write nothing more."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
 
@@ -122,7 +122,7 @@ class Replica:
         self.start()
 
     def start(self) -> None:
-        """The replica answers /readyz when this returns."""
+        """Start the replica, and return once /readyz answers 200."""
         self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=self.env)
         wait_until_ready(self.base_url, self.process)
 
@@ -169,7 +169,7 @@ def wait_for_silence(port: int, seconds: float = 20) -> None:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except ConnectionRefusedError:
             return
-        except OSError:  # it is going
+        except OSError:  # it is ending
             pass
         time.sleep(0.01)
     raise RuntimeError(f"somebody still listens on port {port}")

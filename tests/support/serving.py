@@ -16,7 +16,7 @@ REPLICA, STORE, COMPACTOR = "app.serve.worker", "unixsocket:", "app.cli compact"
 
 
 class Service:
-    """One `remit serve`; what it says goes to files, so that it can be read at any time."""
+    """One `remit serve`; its output goes to files, so that it can be read at any time."""
 
     def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "app.cli"), **env: str) -> None:
         self.port = free_port()
@@ -28,13 +28,13 @@ class Service:
         self.process: subprocess.Popen[bytes] | None = None
 
     def launch(self, **options) -> "Service":
-        """The process runs; it may not serve yet. What it said before is forgotten."""
+        """Start the process, which may not serve yet, and forget earlier output."""
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(self._command, env=self.env, stdout=out, stderr=err, **options)
         return self
 
     def start(self) -> "Service":
-        """It serves when this returns."""
+        """Start the process, and return once it serves."""
         self.launch()
         self.until(lambda: "\nserving " in "\n" + self.said, "it serves")
         return self

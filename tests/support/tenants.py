@@ -31,18 +31,18 @@ class Tenant:
         self.reader.close()
 
     def new_key(self, scopes, **fields):
-        """A key's creation as it was answered."""
+        """The answer to a key's creation."""
         return self._made("/v1/api-keys", {"name": "a key", "scopes": scopes, **fields})
 
     def let_expire(self, key_id):
-        """The key's time has come, as if somebody had waited for it."""
+        """Let the key expire, as if its time had passed."""
         _in_a_loop_of_its_own(_let_expire(self.store_url, Keyspace(self.id).key(key_id)))
 
     def new_agent(self, **fields):
         return self._made("/v1/agents", {"name": "an agent", **fields})
 
     def new_policy(self, agent_id, *rules, **fields):
-        """A policy of these rules; one that allows everything without them."""
+        """A policy with these rules; without any, one that allows everything."""
         body = {"agent_id": agent_id, "name": "a policy", "rules": list(rules) or [FREE], **fields}
         made = self._made("/v1/policies", body)
         made.pop("warnings", None)  # which GET does not show
