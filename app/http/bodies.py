@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from itertools import accumulate, compress, islice
 from operator import ne
 from typing import Any, ClassVar, TypeVar
@@ -185,8 +186,9 @@ def keys_written(raw: bytes) -> int:
 
 def count_keys(value: Any) -> int:
     """The number of keys in the objects of a decoded value."""
+    inside: Collection[Any]
     if type(value) is dict:
-        count, inside = len(value), list(value.values())
+        count, inside = len(value), value.values()
     elif type(value) is list:
         count, inside = 0, value
     else:

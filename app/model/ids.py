@@ -10,6 +10,9 @@ _KEPT = int.from_bytes((b"\xff\xff\x3f" + b"\xff" * 7) * _AT_ONCE)
 _VARIANT = int.from_bytes((b"\x00\x00\x80" + bytes(7)) * _AT_ONCE)
 """Of ten random bytes, two start the counter and eight end an id, whose first two bits are 10 (the variant)."""
 
+_COUNTS = tuple(f"{count:03x}" for count in range(4096))
+"""Formatting a number would take a third of the time of making an id."""
+
 
 class Ids:
     """Makes UUIDv7s (RFC 9562 §5.7): 48 bits of time in ms, a counter of 12 bits, 62 random bits.
@@ -38,7 +41,7 @@ class Ids:
             time = f"{now_ms:012x}"
             self._latest_ms, self._time = now_ms, f"{time[:8]}-{time[8:]}-7"
             self._count = int(random[:4], 16) >> 5
-        return f"{self._time}{self._count:03x}-{random[4:8]}-{random[8:]}"
+        return f"{self._time}{_COUNTS[self._count]}-{random[4:8]}-{random[8:]}"
 
     def _draw(self) -> None:
         """Draw the random parts of the next ids in a few steps."""

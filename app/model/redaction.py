@@ -41,7 +41,6 @@ _NAMING_WORDS = frozenset(
 )
 _VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content"})
 _SPECIAL = {"pass": _PASS, "kty": _KEY_KIND}
-_ALL_PLAIN = frozenset({_PLAIN})
 _NESTED = frozenset({dict, list})
 Texts = Callable[[str], Any]
 
@@ -60,6 +59,7 @@ class Redactor:
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
         self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
         self._roles: dict[str, int] = {}
+        self._plain: set[str] = set()
 
     def is_secret(self, name: str) -> bool:
         """Whether values under this name must not be stored. A dotted name is secret if any part of it is."""
@@ -72,6 +72,8 @@ class Redactor:
             # Callers choose the names, so the cache is bounded.
             if len(self._roles) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
                 self._roles[name] = role
+                if role == _PLAIN:
+                    self._plain.add(name)
         return role
 
     def _role_of(self, name: str) -> int:
@@ -100,11 +102,7 @@ class Redactor:
         to the second of two list elements. texts: applied to every remaining string.
         """
         # Most calls hold only plain names and values; one search settles those.
-        if (
-            texts is None
-            and _ALL_PLAIN.issuperset(map(self._roles.get, value))
-            and _NESTED.isdisjoint(map(type, value.values()))
-        ):
+        if texts is None and self._plain.issuperset(value) and _NESTED.isdisjoint(map(type, value.values())):
             return value
         result: dict[str, Any] = self.walk(value, texts)
         return result

@@ -9,13 +9,14 @@ _MAX_LENGTH = 40
 _DATE_LENGTH = 10
 SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _ago = re.compile(r"-([0-9]{1,9})([smhdw])", re.ASCII).fullmatch
+_ENDS = tuple(f".{ms:03d}Z" for ms in range(1000))
 _MAX_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 def rfc3339(time_ms: int) -> str:
     """`time_ms` as `2026-11-20T12:34:56.789Z`; 0 to the end of the year 9999."""
     second, ms = divmod(time_ms, 1000)
-    return f"{_to_the_second(second)}.{ms:03d}Z"
+    return _to_the_second(second) + _ENDS[ms]
 
 
 def parse_time_ms(text: str) -> int:
