@@ -67,20 +67,19 @@ def _is_plain(made: bytes) -> bool:
 
 
 def _says_more(made: bytes) -> bool:
-    """Whether it holds what every text of several words does that names a secret without a sign in `_seen`.
-
-    Written out: a regular expression takes three times as long.
-    """
+    """Whether it holds what every text of several words does that names a secret without a sign in `_seen`."""
+    # Faster than a regular expression, and than looking in bytes, which first takes what it looks for as a number.
+    text = made.decode()
     return (
-        b": " in made
-        or b"--" in made
-        or b" -" in made
-        or b" '" in made
-        or b"word:" in made
-        or b"word " in made
-        or b"wd:" in made
-        or b" set " in made
-        or b"asic " in made
+        ": " in text
+        or "--" in text
+        or " -" in text
+        or " '" in text
+        or "word:" in text
+        or "word " in text
+        or "wd:" in text
+        or " set " in text
+        or "asic " in text
     )
 
 
