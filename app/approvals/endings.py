@@ -10,6 +10,7 @@ from app.errors import AppError, StoreUnavailable
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
+from app.others_go_on import others_go_on
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
@@ -59,21 +60,23 @@ class Endings:
         """Expire and log what nobody decided or used in time; some of each workspace at a time."""
         now_ms = await store_time_ms(self._client)
         names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
-        due = await self._client.read_pipelined(
+        due = await self._client.read_each(
             ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
         )
         for workspace_id, ids in zip(workspaces, due, strict=True):
-            for each in await self._read(Keyspace(workspace_id), ids):
-                await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
+            with others_go_on(log, "end approvals of", workspace_id):
+                for each in await self._read(Keyspace(workspace_id), [_text(raw) for raw in ids or ()]):
+                    await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
 
     async def end_after_changes(self, workspaces: Sequence[str]) -> None:
         """End, in every workspace, the open approvals whose basis the trail says is gone."""
         keyspaces = [Keyspace(workspace_id) for workspace_id in workspaces]
-        held = await self._client.read_pipelined(("ZCARD", each.approvals_open) for each in keyspaces)
+        held = await self._client.read_each(("ZCARD", each.approvals_open) for each in keyspaces)
         some = [each for each, count in zip(workspaces, held, strict=True) if count]
-        seen = await self._client.read_pipelined(("GET", Keyspace(each).approvals_trail) for each in some)
+        seen = await self._client.read_each(("GET", Keyspace(each).approvals_trail) for each in some)
         for workspace_id, mark in zip(some, seen, strict=True):
-            await self._end_after(workspace_id, mark or "0-0")
+            with others_go_on(log, "end approvals of", workspace_id):
+                await self._end_after(workspace_id, _text(mark or b"0-0"))
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:
         """The same for a change just made, before it is acknowledged; never raises, because the change was made.
@@ -190,3 +193,7 @@ def _takes_ground(change: dict[str, str]) -> bool:
     if change["kind"] == ChangeKind.DELETED:
         return True
     return change["resourceType"] == ResourceType.AGENT and '"status"' in change["after"]
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")

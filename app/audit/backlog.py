@@ -10,6 +10,7 @@ from app.audit.entry_format import time_ms_of
 from app.audit.stream import stream_entries
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client
+from app.redis_client.replies import count_of
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import WORKSPACES, keyspace_of
 
@@ -70,15 +71,16 @@ class SealingWatch:
         intact_ms: list[int] = []
         for start in range(0, len(workspaces), _AT_ONCE):
             some = [keyspace_of(workspace_id) for workspace_id in workspaces[start : start + _AT_ONCE]]
-            some_lengths = await self._client.read_pipelined(("XLEN", each.audit_stream) for each in some)
+            replies = await self._client.read_each(("XLEN", each.audit_stream) for each in some)
+            some_lengths = [length or 0 for length in replies]
             lengths += some_lengths
-            heads = await self._client.read_pipelined(("HGET", each.audit_head, "segment") for each in some)
-            segments += sum(int(segment or 0) for segment in heads)
-            poison += sum(await self._client.read_pipelined(("HLEN", each.audit_poison) for each in some))
-            noted = await self._client.read_pipelined(
-                ("HMGET", each.workspace, "intact_ms", "created_ms") for each in some
-            )
-            intact_ms += [int(verified or made) for verified, made in noted if verified or made]
+            heads = await self._client.read_each(("HGET", each.audit_head, "segment") for each in some)
+            segments += sum(map(count_of, heads))
+            replies = await self._client.read_each(("HLEN", each.audit_poison) for each in some)
+            poison += sum(entries or 0 for entries in replies)
+            noted = await self._client.read_each(("HMGET", each.workspace, "intact_ms", "created_ms") for each in some)
+            times = [count_of(each[0]) or count_of(each[1]) for each in noted if each is not None]
+            intact_ms += [time_ms for time_ms in times if time_ms]
             waiting = (each.audit_stream for each, length in zip(some, some_lengths, strict=True) if length)
             oldest_ms += await self._oldest_ms(waiting)
         now_ms = await store_time_ms(self._client) if oldest_ms or intact_ms else 0
@@ -95,6 +97,6 @@ class SealingWatch:
     async def _oldest_ms(self, streams: Iterable[str]) -> list[int]:
         """The time of each stream's oldest entry, for those that can be read."""
         commands = [("XRANGE", stream, "-", "+", "COUNT", 1) for stream in streams]
-        replies = await self._client.read_pipelined(commands, as_bytes=True) if commands else []
-        times = (time_ms_of(fields) for reply in replies for _, fields in stream_entries(reply))
+        replies = await self._client.read_each(commands) if commands else []
+        times = (time_ms_of(fields) for reply in replies for _, fields in stream_entries(reply or ()))
         return [time_ms for time_ms in times if time_ms]

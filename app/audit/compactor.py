@@ -14,6 +14,7 @@ from app.audit.stream import stream_entries
 from app.audit.stream_repair import displaced, free_stream
 from app.audit.trail import seal_changes, unsealed_trails
 from app.errors import AppError
+from app.others_go_on import others_go_on
 from app.redis_client.client import Client
 from app.redis_client.store_time import store_time_ms
 from app.settings import Settings
@@ -97,12 +98,8 @@ class Compactor:
             for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
                 if stopped is not None and stopped.is_set():
                     return sealed
-                try:
+                with others_go_on(log, "seal", workspace_id):
                     sealed |= await self._seal(workspace_id, enough, stopped)
-                except AppError as error:
-                    log.error("cannot seal workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
-                except Exception:  # one workspace's fault must not keep the others from being sealed
-                    log.exception("cannot seal workspace %s", workspace_id)
         return sealed
 
     async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:
@@ -110,13 +107,11 @@ class Compactor:
         dropped = 0
         before_ms = await store_time_ms(self._client) - self._retention_ms
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
-            try:
+            with others_go_on(log, "drop from", workspace_id):
                 while (stopped is None or not stopped.is_set()) and await self._retention.drop_next(
                     workspace_id, before_ms
                 ):
                     dropped += 1
-            except AppError as error:
-                log.error("cannot drop from workspace %s: %s", workspace_id, error)  # noqa: TRY400 - a sentence says it
         if dropped:
             log.info("retention dropped %d segments", dropped)
         return dropped
@@ -127,7 +122,8 @@ class Compactor:
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
             if stopped is not None and stopped.is_set():
                 break
-            dropped += await drop_spent_quotas(self._client, workspace_id)
+            with others_go_on(log, "drop spent quotas of", workspace_id):
+                dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
 
     async def _maintain(self, workspaces: list[str]) -> None:
@@ -140,27 +136,27 @@ class Compactor:
         try:
             some = workspaces[start : start + _MAINTAINED_AT_ONCE]
             for workspace_id in await displaced(self._client, some):
-                await free_stream(self._client, self._sealer, workspace_id)
+                with others_go_on(log, "free the stream of", workspace_id):
+                    await free_stream(self._client, self._sealer, workspace_id)
             for workspace_id in await unsealed_trails(self._client, some):
-                await seal_changes(self._client, workspace_id)
+                with others_go_on(log, "chain the changes of", workspace_id):
+                    await seal_changes(self._client, workspace_id)
         except AppError as error:
             log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
-        except Exception:  # whatever the streams hold, what is due is sealed
-            log.exception("cannot look after the streams")
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
         """The workspaces whose stream holds enough entries, or one that has waited long enough."""
         streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
-        lengths = await self._client.read_pipelined(("XLEN", stream) for stream in streams)
+        lengths = [reply or 0 for reply in await self._client.read_each(("XLEN", stream) for stream in streams)]
         due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
         short = [each for each, length in zip(workspaces, lengths, strict=True) if 0 < length < enough]
         if short:
             now_ms = await store_time_ms(self._client)
-            replies = await self._client.read_pipelined(
-                (("XRANGE", Keyspace(each).audit_stream, "-", "+", "COUNT", 1) for each in short), as_bytes=True
+            replies = await self._client.read_each(
+                ("XRANGE", Keyspace(each).audit_stream, "-", "+", "COUNT", 1) for each in short
             )
             for workspace_id, reply in zip(short, replies, strict=True):
-                for _, fields in stream_entries(reply):
+                for _, fields in stream_entries(reply or ()):
                     # A clock that steps back must not hold up sealing, so entries in the future are due as well.
                     if abs(now_ms - time_ms_of(fields)) >= self._seal_after_ms:
                         due.append(workspace_id)

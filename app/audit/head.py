@@ -1,12 +1,16 @@
 """The state of the log: the chain's newest link, the floor, and the parts."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from app.errors import AuditLogDamaged
 from app.model.audit import Floor
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
+
+_is_number = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
 
 
 class Head(NamedTuple):
@@ -57,26 +61,29 @@ async def read_head(client: Client, keyspace: Keyspace) -> tuple[Head, dict[int,
 
 
 def head_of(record: dict[str, str] | list[str]) -> Head:
-    """The head described by the store's reply; that of an empty log if the reply is empty."""
+    """The head described by the store's reply; that of an empty log if the reply is empty. Raises AuditLogDamaged."""
     fields = as_record(record)
-    floor = None
-    if "floor_segment" in fields:
-        floor = Floor(
-            int(fields["floor_segment"]),
-            int(fields["floor_sequence"]),
-            int(fields["floor_ms"]),
-            fields["floor_sha256"],
+    try:
+        floor = None
+        if "floor_segment" in fields:
+            floor = Floor(
+                _number(fields["floor_segment"]),
+                _number(fields["floor_sequence"]),
+                _number(fields["floor_ms"]),
+                fields["floor_sha256"],
+            )
+        return Head(
+            segment=_number(fields.get("segment", "0")),
+            sequence=_number(fields.get("sequence", "0")),
+            sha256=fields.get("sha256", ""),
+            last_ms=_number(fields.get("last_ms", "0")),
+            names=fields.get("names", ""),
+            floor=floor,
+            archived=_number(fields.get("archived", "0")),
+            unarchived=_number(fields.get("unarchived", "0")),
         )
-    return Head(
-        segment=int(fields.get("segment", 0)),
-        sequence=int(fields.get("sequence", 0)),
-        sha256=fields.get("sha256", ""),
-        last_ms=int(fields.get("last_ms", 0)),
-        names=fields.get("names", ""),
-        floor=floor,
-        archived=int(fields.get("archived", 0)),
-        unarchived=int(fields.get("unarchived", 0)),
-    )
+    except (KeyError, ValueError):
+        raise AuditLogDamaged("The head of the audit log cannot be read") from None
 
 
 def span_text(span: Span) -> str:
@@ -84,5 +91,15 @@ def span_text(span: Span) -> str:
 
 
 def spans_of(record: Mapping[str, str]) -> dict[int, Span]:
-    """The parts described by the store's reply."""
-    return {int(part): Span(*map(int, text.split(" "))) for part, text in record.items()}
+    """The parts described by the store's reply. Raises AuditLogDamaged."""
+    try:
+        return {_number(part): Span(*map(_number, text.split(" "))) for part, text in record.items()}
+    except (TypeError, ValueError):
+        raise AuditLogDamaged("The list of the parts of the audit log's index cannot be read") from None
+
+
+def _number(text: str) -> int:
+    """A number as the scripts write it. Raises ValueError, also where it is too large for any log."""
+    if not _is_number(text):
+        raise ValueError
+    return int(text)

@@ -7,6 +7,7 @@ from app.audit.quarantine import Quarantined
 from app.audit.sealer import Sealer
 from app.audit.stream import fields_of
 from app.redis_client.client import Client
+from app.redis_client.replies import count_of
 from app.redis_client.scripts import FREE_STREAM
 from app.store.keyspace import Keyspace
 
@@ -17,18 +18,20 @@ _AT_ONCE = 128
 async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
     """The workspaces whose stream would refuse the next commit: its last id is above the last commit's."""
     keyspaces = [Keyspace(each) for each in workspaces]
-    exist = await client.read_pipelined(("EXISTS", each.audit_stream) for each in keyspaces)
+    exist = await client.read_each(("EXISTS", each.audit_stream) for each in keyspaces)
     there = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
-    commands: list[tuple[str | bytes, ...]] = []
+    commands: list[tuple[str, ...]] = []
     for workspace_id in there:
         # The commit's number is read second, so nothing committed in between is mistaken for foreign.
-        commands += ((b"XINFO", b"STREAM", Keyspace(workspace_id).audit_stream),)
-        commands += ((b"HGET", Keyspace(workspace_id).commits, b"sequence"),)
-    replies = await client.read_pipelined(commands, as_bytes=True) if commands else []
+        commands += (("XINFO", "STREAM", Keyspace(workspace_id).audit_stream),)
+        commands += (("HGET", Keyspace(workspace_id).commits, "sequence"),)
+    replies = await client.read_each(commands) if commands else []
     found = []
     for workspace_id, stream, sequence in zip(there, replies[::2], replies[1::2], strict=True):
+        if stream is None:
+            continue
         last_id = dict(zip(stream[::2], stream[1::2], strict=True))[b"last-generated-id"]
-        if _id(last_id) > (int(sequence or 0), 0):
+        if _id(last_id) > (count_of(sequence), 0):
             found.append(workspace_id)
     return found
 

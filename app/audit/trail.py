@@ -6,6 +6,7 @@ first link builds on the SHA-256 of `<workspace>:changes`.
 """
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from app.redis_client.client import Client, Value
 from app.redis_client.scripts import SEAL_CHANGES
 from app.store.keyspace import Keyspace
 
+_is_id = re.compile(r"[0-9]{1,20}-[0-9]{1,20}", re.ASCII).fullmatch
 _CHUNK = 50
 _LINK_CHANGES = 500
 _LINK_BYTES = 4 * 1024 * 1024
@@ -23,11 +25,15 @@ _LINKS_AT_ONCE = 256
 
 
 class TrailLink(NamedTuple):
-    """A link of the chain. position: how many changes the chain covers up to here; last_id: of the last of them."""
+    """A link of the chain. position: how many changes the chain covers up to here; last_id: of the last of them.
+
+    previous: the sha256 of the link that it builds on; none for what the first one builds on.
+    """
 
     position: int
     last_id: str
     sha256: str
+    previous: str = ""
 
 
 def trail_genesis(workspace_id: str) -> TrailLink:
@@ -69,12 +75,10 @@ async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str
     keyspaces = [Keyspace(each) for each in workspaces]
     if not keyspaces:
         return []
-    links = await client.read_pipelined(
-        ((b"XREVRANGE", each.changes_chain, "+", "-", "COUNT", 1) for each in keyspaces), as_bytes=True
-    )
+    links = await client.read_each(("XREVRANGE", each.changes_chain, "+", "-", "COUNT", 1) for each in keyspaces)
     last_ids = [_link_of(*newest[0]).last_id if newest else "0-0" for newest in links]
-    following = await client.read_pipelined(
-        (b"XRANGE", each.changes, f"({last_id}", "+", "COUNT", 1)
+    following = await client.read_each(
+        ("XRANGE", each.changes, f"({last_id}", "+", "COUNT", 1)
         for each, last_id in zip(keyspaces, last_ids, strict=True)
     )
     return [workspace_id for workspace_id, changes in zip(workspaces, following, strict=True) if changes]
@@ -105,11 +109,11 @@ async def seal_changes(client: Client, workspace_id: str) -> int:
 def _link_of(link_id: bytes, fields: Sequence[bytes]) -> TrailLink:
     record = dict(zip(fields[::2], fields[1::2], strict=True))
     position, _, rest = link_id.partition(b"-")
-    try:
-        is_ours = rest == b"0" and set(record) == {b"lastId", b"sha256", b"previous"}
-        return TrailLink(int(position) if is_ours else -1, record[b"lastId"].decode(), record[b"sha256"].decode())
-    except (KeyError, UnicodeDecodeError):
-        return TrailLink(-1, "0-0", "")
+    texts = {name: text.decode("ascii", "replace") for name, text in record.items()}
+    is_ours = rest == b"0" and set(texts) == {b"lastId", b"sha256", b"previous"} and _is_id(texts[b"lastId"])
+    if not is_ours:
+        return TrailLink(-1, "0-0", "", "")
+    return TrailLink(int(position), texts[b"lastId"], texts[b"sha256"], texts[b"previous"])
 
 
 def _text(raw: bytes) -> str:

@@ -11,7 +11,9 @@ from app.audit.lease import take_lease
 from app.audit.verifier import Verifier
 from app.errors import AppError
 from app.model.checkpoints import Checkpoint, Finding
+from app.others_go_on import others_go_on
 from app.redis_client.client import Client
+from app.redis_client.replies import count_of
 from app.redis_client.store_time import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
@@ -56,21 +58,19 @@ class VerificationRounds:
     async def verify_due(self, stopped: asyncio.Event) -> None:
         """Verify every log that is due, except those another process is verifying."""
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
-            keyspace = Keyspace(workspace_id)
-            now_ms = await store_time_ms(self._client)
-            noted = await self._client.call("HMGET", keyspace.workspace, "verified_ms", "created_ms")
-            last_ms = int(noted[0] or noted[1] or 0)
-            # A time in the future was recorded before the clock stepped back.
-            if 0 <= now_ms - last_ms < self._every_ms:
-                continue
-            if stopped.is_set() or not await self._has_lease(keyspace):
-                continue
-            try:
-                await self._verify(workspace_id, keyspace, now_ms, stopped)
-            except AppError as error:
-                log.warning("the log of workspace %s is not verified: %s", workspace_id, error)
-            except Exception:  # one workspace's fault must not keep the others from being verified
-                log.exception("the log of workspace %s is not verified", workspace_id)
+            if stopped.is_set():
+                return
+            with others_go_on(log, "verify the log of", workspace_id):
+                await self._verify_if_due(workspace_id, stopped)
+
+    async def _verify_if_due(self, workspace_id: str, stopped: asyncio.Event) -> None:
+        keyspace = Keyspace(workspace_id)
+        now_ms = await store_time_ms(self._client)
+        noted = await self._client.call_bytes("HMGET", keyspace.workspace, "verified_ms", "created_ms")
+        last_ms = count_of(noted[0]) or count_of(noted[1])
+        # A time in the future was recorded before the clock stepped back.
+        if not 0 <= now_ms - last_ms < self._every_ms and await self._has_lease(keyspace):
+            await self._verify(workspace_id, keyspace, now_ms, stopped)
 
     async def _verify(self, workspace_id: str, keyspace: Keyspace, began_ms: int, stopped: asyncio.Event) -> None:
         """Run one round. It is recorded as done unless it was stopped, or another process took the lease."""

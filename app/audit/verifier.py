@@ -1,4 +1,7 @@
-"""Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry."""
+"""Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry.
+
+Long because it is one walk through the log, whose steps share what was found on the way.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,15 +13,15 @@ from app.audit.coverage import Coverage
 from app.audit.entry_format import named
 from app.audit.head import Head, head_of
 from app.audit.index import Row
-from app.audit.segments import Segment, chain, frames_of, genesis, part_of, read_segment
+from app.audit.segments import CODEC, Segment, chain, frames_of, genesis, part_of, read_segment
 from app.audit.verify_index import IndexCheck, IndexFault
 from app.audit.verify_links import ChainPosition, LinkCheck, gap
 from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
-from app.model.checkpoints import Checkpoint, Fault, Finding, Rest, Verification
+from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
 from app.model.times import parse_time_ms
-from app.redis_client.client import Client
+from app.redis_client.client import Client, ForeignData
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
@@ -73,12 +76,24 @@ class Verifier:
             trail = await TrailCheck(self._client, self._workspace_id, None if since is None else since.rest).run()
         except Broken as broken:
             finding = finding or broken.finding
+        except ForeignData as error:
+            finding = finding or Finding(Fault.CHANGED, 0, error.message, Part.CHANGES)
         return self._ended(reached, finding, trail, since)
 
     async def _check_entries(
         self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
     ) -> _Reached:
         """Check everything but the trail of changes."""
+        try:
+            return await self._check_what_can_be_read(since, segments_max, progress)
+        except (AuditLogDamaged, ForeignData) as error:
+            # Of the head, the index or the stream: what cannot be read of a segment is found where it is read.
+            number = self._first + self._segments
+            return _Reached(Finding(Fault.CHANGED, number, error.message), complete=False, unsealed=None)
+
+    async def _check_what_can_be_read(
+        self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
+    ) -> _Reached:
         head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         finding = self._links.unexplained_floor(head, drops_unarchived=self._drops_unarchived)
         if since is not None:
@@ -110,7 +125,10 @@ class Verifier:
             return head, None
         number, previous, sequence = link
         args = (self._client, self._keyspace, number - 1, sequence - 1, previous, self._digest)
-        unsealed = await check_unsealed(*args)
+        try:
+            unsealed = await check_unsealed(*args)
+        except ForeignData as error:
+            raise Broken(Fault.CHANGED, number, error.message, Part.STREAM) from None
         if unsealed is None:
             head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         return head, unsealed
@@ -159,6 +177,9 @@ class Verifier:
                 if segment is None:
                     return (await self._links.missing(since.segment, head)).finding
                 same = chain(segment.previous, segment.body()) == since.sha256
+                if same and segment.sha256 != since.sha256:
+                    message = "Its record has another sha256 than its entries give"
+                    return Finding(Fault.CHANGED, since.segment, message)
             except Broken as broken:
                 return broken.finding
             except AuditLogDamaged as error:
@@ -171,7 +192,7 @@ class Verifier:
     async def _read(self, number: int) -> Segment | None:
         try:
             return await read_segment(self._client, self._keyspace, number)
-        except AuditLogDamaged as error:
+        except (AuditLogDamaged, ForeignData) as error:
             raise Broken(Fault.CHANGED, number, error.message) from None
 
     async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
@@ -189,8 +210,8 @@ class Verifier:
             raise Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
-        if not segment.holds_its_digests():
-            raise Broken(Fault.CHANGED, number, "Its digests are not those of its frames")
+        if segment.codec != CODEC or not segment.holds_its_digests():
+            raise Broken(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
         if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
             raise Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
         lines = body.splitlines(keepends=True)
@@ -222,7 +243,12 @@ class Verifier:
 
     async def _compare_index(self) -> None:
         """Check the index of every segment since the last call. Raises Broken."""
-        if (fault := await self._index.compare()) is not None:
+        try:
+            fault = await self._index.compare()
+        except ForeignData as error:
+            last = self._first + self._segments - 1
+            raise Broken(Fault.CHANGED, last, f"Its index cannot be read: {error.message}") from None
+        if fault is not None:
             raise self._misplaced(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
 

@@ -9,7 +9,7 @@ from app.audit.index import Row, row_member
 from app.audit.segments import Segment, frames_of, genesis, part_of
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Checkpoint, Fault, Finding
-from app.redis_client.client import Client
+from app.redis_client.client import Client, ForeignData
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.turns import pause
@@ -17,6 +17,9 @@ from app.turns import pause
 BEYOND = 4
 """How many segments after the head are checked for."""
 _AT_ONCE = 128
+_AFTER_A_GAP = 10_000
+"""How many segments after a missing one are checked for, to tell a gap from an end: a forged head names any number."""
+
 _FIELDS = ("number", "count", "first_sequence", "first_ms", "last_ms", "last_sequence", "sha256", "previous", "frames")
 
 
@@ -65,7 +68,11 @@ class LinkCheck:
             for each in numbers:
                 commands.append(("HMGET", self._keyspace.audit_segment(each), *_FIELDS))
                 commands.append(("STRLEN", self._keyspace.audit_data(each)))
-            replies = await self._client.read_pipelined(commands)
+            try:
+                replies = await self._client.read_pipelined(commands)
+            except ForeignData as error:
+                message = f"Of segments {numbers[0]} to {numbers[-1]}, a record or its data cannot be read: {error}"
+                raise Broken(Fault.CHANGED, numbers[0], message) from None
             for fields, size in zip(replies[::2], replies[1::2], strict=True):
                 if None in fields or not size:
                     now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
@@ -109,7 +116,7 @@ class LinkCheck:
 
     async def missing(self, number: int, head: Head) -> Broken:
         """The finding for a missing segment."""
-        if not await self._links(range(number + 1, head.segment + 1)):
+        if not await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + 1)):
             return Broken(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
         return Broken(Fault.REMOVED, number, f"Segment {number} is gone")
 
@@ -119,7 +126,7 @@ class LinkCheck:
         one_before: the one before it was verified in the same run, so that it may be the one that changed.
         """
         number, previous, sequence = link
-        later = await self._links(range(number + 1, head.segment + BEYOND))
+        later = await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + BEYOND))
         if segment.previous in {sha256 for sha256, _ in later}:
             return Broken(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
         if previous in {built_upon for _, built_upon in later}:
@@ -141,6 +148,11 @@ class LinkCheck:
             return head
         if head.segment < number or (number and (head.sha256, head.sequence) != (link.previous, link.sequence - 1)):
             message = f"The head does not name segment {number}, the chain's last, as it is"
+            raise Broken(Fault.CHANGED, number + 1, message)
+        if any(beyond) and any(
+            built_upon == link.previous for _, built_upon in await self._links(range(number + 1, number + 2))
+        ):
+            message = f"The head names segment {number} as the last, and segment {number + 1} is built upon it"
             raise Broken(Fault.CHANGED, number + 1, message)
         if any(beyond):
             raise Broken(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")

@@ -78,7 +78,8 @@ class TrailCheck:
             raise _broken(fault, f"{where} {wanted - len(batch)} are gone")
         if len(batch) > wanted:
             raise _broken(Fault.INSERTED, f"{where} there are {len(batch) - wanted} too many")
-        if chain(self._link.sha256, b"".join(line for _, line in batch)) != link.sha256:
+        is_linked = link.previous == self._link.sha256
+        if not is_linked or chain(self._link.sha256, b"".join(line for _, line in batch)) != link.sha256:
             raise _broken(Fault.CHANGED, f"{where} one is not what was chained")
         for _, line in batch:
             self._take(line)

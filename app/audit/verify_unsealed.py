@@ -13,6 +13,7 @@ from app.store.keyspace import Keyspace
 from app.turns import pause
 
 _CHUNK = 256
+_DIGITS = 15
 
 
 class Unsealed(NamedTuple):
@@ -44,10 +45,11 @@ async def check_unsealed(
         )
         if int(sealed or 0) > segment:
             return None
-        newest = int(committed or 0)
+        newest = _counted(committed, segment, sequence)
         for entry_id, fields in chunk:
+            # A commit counts in the step in which it appends, and the number was read after the entries.
             is_next = entry_id == b"%d-0" % following
-            if not is_next:
+            if not is_next or following > newest:
                 raise _out_of_place(entry_id, following, newest, segment)
             try:
                 line = line_of(fields) + b"\n"
@@ -125,6 +127,16 @@ def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) ->
         return _broken(Fault.INSERTED, segment, message)
     gone = f"Entry {following} is" if sequence == following + 1 else f"Entries {following} to {sequence - 1} are"
     return _broken(Fault.REMOVED, segment, f"{gone} gone from the stream; entry {sequence} follows")
+
+
+def _counted(committed: bytes | None, segment: int, sealed: int) -> int:
+    """How far the commits have counted, which is no less than what is sealed. Raises Broken."""
+    text = committed or b"0"
+    if not text.isdigit() or len(text) > _DIGITS:
+        raise _broken(Fault.CHANGED, segment, "The number of the last commit cannot be read")
+    if int(text) < sealed:
+        raise _broken(Fault.CHANGED, segment, f"The commits have counted to {int(text)}, and entry {sealed} is sealed")
+    return int(text)
 
 
 def _broken(fault: Fault, segment: int, message: str) -> Broken:

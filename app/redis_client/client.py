@@ -1,4 +1,7 @@
-"""The cold paths' way to the store: redis-py without its retries, and with a single kind of error."""
+"""The cold paths' way to the store: redis-py without its retries, and with a single kind of error.
+
+Long because every way to ask redis-py needs the same turn and the same translation of errors.
+"""
 
 import asyncio
 import logging
@@ -11,7 +14,7 @@ from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
-from app.redis_client.faults import describe_fault
+from app.redis_client.faults import describe_fault, is_foreign
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 
@@ -25,6 +28,10 @@ _AT_ONCE = 64
 _WAIT_MS = 1_000
 _DECISIONS_AT_ONCE = 1024
 """Used where decisions go through a client, not the pipelined connection: one that hangs must not block others."""
+
+
+class ForeignData(StoreUnavailable):
+    """A key holds what Remit does not write: another type, or bytes that are no text."""
 
 
 class Client:
@@ -80,6 +87,21 @@ class Client:
                 pipeline.execute_command(*command, **options)
             replies: list[Any] = await pipeline.execute()
             return replies
+
+    async def read_each(self, commands: Iterable[Sequence[Value]]) -> list[Any]:
+        """The replies of commands about different workspaces, sent together; undecoded, as of `call_bytes`.
+
+        None where a key holds what Remit does not write, so that one workspace's key keeps nobody from the others'.
+        """
+        async with self._turn():
+            pipeline = self._redis.pipeline(transaction=False)
+            for name, *rest in commands:
+                pipeline.execute_command(str(name).encode(), *rest, **{NEVER_DECODE: True})
+            replies: list[Any] = await pipeline.execute(raise_on_error=False)
+            for reply in replies:
+                if isinstance(reply, Exception) and not is_foreign(reply):
+                    raise reply
+            return [None if isinstance(reply, Exception) else reply for reply in replies]
 
     async def read_snapshot(self, *commands: Sequence[Value]) -> list[Any]:
         """The replies of read commands at one moment. Each has one key, and all are in one slot.
@@ -187,10 +209,16 @@ class Client:
                 raise StoreUnavailable("The store's master hands over to another one; nothing was done")
             yield
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
+            if is_foreign(error):
+                raise ForeignData(
+                    "A key of the store holds another type than Remit writes (WRONGTYPE); nothing was done"
+                ) from error
             sentence = describe_fault(error)
             if "(NOREPLICAS)" in sentence or "(READONLY)" in sentence:
                 self._leave_master()
             raise StoreUnavailable(sentence) from error
+        except UnicodeDecodeError as error:
+            raise ForeignData("A key of the store holds text that is not UTF-8, which Remit did not write") from error
         except (RuntimeError, AttributeError) as error:
             # What uvloop and redis-py raise where a connection is closed under a command.
             log.warning("the store's client failed", exc_info=error)

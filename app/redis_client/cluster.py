@@ -41,14 +41,14 @@ class Cluster:
         command, key = PipelineCommand(0, *args, **options), _key_of(args)
         await self._ask(self._node_of(key), [command])
         await self._follow([command], key)
-        return _first_error_or([command])[0]
+        return _first_error_or([command.result])[0]
 
     async def each(self, *args: Any) -> list[Any]:
         """The reply of every master."""
         await self._redis.initialize()
         commands = [(node, PipelineCommand(0, *args)) for node in self._redis.get_primaries()]
         await asyncio.gather(*(self._ask(node, [command]) for node, command in commands))
-        return _first_error_or([command for _, command in commands])
+        return _first_error_or([command.result for _, command in commands])
 
     def pipeline(self, *, transaction: bool) -> "_Pipeline":  # noqa: ARG002 - redis-py's signature; there is none
         """Commands to be sent together."""
@@ -63,7 +63,7 @@ class Cluster:
         await self._redis.aclose()
 
     async def together(self, commands: list[PipelineCommand]) -> list[Any]:
-        """The replies of commands, sent in one write to each master.
+        """The replies of commands, sent in one write to each master; a command that failed has its error for a reply.
 
         A command without a key goes with the one before it, on the same connection: WAIT covers what was written there.
         """
@@ -81,7 +81,7 @@ class Cluster:
         await asyncio.gather(*(self._ask(node, sent) for node, sent in by_node.values()))
         for group in bound:
             await self._follow(group, _key_of(group[0].args))
-        return _first_error_or(commands)
+        return [command.result for command in commands]
 
     def _node_of(self, key: str | bytes | None) -> ClusterNode:
         if key is not None:
@@ -145,9 +145,10 @@ class _Pipeline:
         """One more."""
         self._commands.append(PipelineCommand(len(self._commands), *args, **options))
 
-    async def execute(self) -> list[Any]:
-        """Send them; return their replies in order, or raise the first error."""
-        return await self._send(self._commands) if self._commands else []
+    async def execute(self, *, raise_on_error: bool = True) -> list[Any]:
+        """Send them; return their replies in order, or raise the first error unless errors stand for replies."""
+        replies = await self._send(self._commands) if self._commands else []
+        return _first_error_or(replies) if raise_on_error else replies
 
 
 def _key_of(args: Iterable[Any]) -> str | bytes | None:
@@ -171,9 +172,9 @@ def _is_lost(command: PipelineCommand) -> bool:
     )
 
 
-def _first_error_or(commands: list[PipelineCommand]) -> list[Any]:
+def _first_error_or(replies: list[Any]) -> list[Any]:
     """The replies; raises the first error among them."""
-    for command in commands:
-        if isinstance(command.result, Exception):
-            raise command.result
-    return [command.result for command in commands]
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies

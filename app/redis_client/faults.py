@@ -1,6 +1,10 @@
 """What a failure of the store is called where callers see it."""
 
+import re
+
 from redis import exceptions
+
+_WRONG_TYPE = re.compile(r"(?:.* of pipeline caused error: [(']*)?WRONGTYPE ", re.DOTALL).match
 
 
 def describe_fault(error: BaseException) -> str:
@@ -11,3 +15,8 @@ def describe_fault(error: BaseException) -> str:
     if isinstance(error, exceptions.ResponseError) or code is text:
         return f"The store refused the command ({code}); nothing was done"
     return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Whether the store says that a key has another type than the command is for."""
+    return isinstance(error, exceptions.ResponseError) and _WRONG_TYPE(str(error)) is not None

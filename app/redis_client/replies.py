@@ -1,5 +1,8 @@
 """Replies of the store in the form that callers use."""
 
+_DIGITS = 18
+"""More than any counter or time in ms has."""
+
 
 def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:
     """A hash from a reply: a flat list, or the dict that redis-py made of it."""
@@ -15,3 +18,8 @@ def info_of(reply: dict[str, object] | str) -> dict[str, str]:
 
 def number_or_none(text: str | None) -> int | None:
     return None if text is None else int(text)
+
+
+def count_of(raw: bytes | None) -> int:
+    """The number in an undecoded reply; 0 if there is none, or nothing that a counter of ours can hold."""
+    return int(raw) if raw is not None and raw.isdigit() and len(raw) <= _DIGITS else 0

@@ -58,9 +58,9 @@ class Sender:
         workspaces = sorted(await self._client.call("HVALS", WORKSPACES))
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             some = workspaces[start : start + _WORKSPACES_AT_ONCE]
-            found = await self._client.read_pipelined(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
+            found = await self._client.read_each(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
             for workspace_id, ids in zip(some, found, strict=True):
-                for webhook_id in ids:
+                for webhook_id in (each.decode(errors="replace") for each in ids or ()):
                     if webhook_id not in self._served:
                         task = asyncio.create_task(self._serve(workspace_id, webhook_id, stopped))
                         self._served[webhook_id] = task

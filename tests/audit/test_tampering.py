@@ -131,6 +131,24 @@ async def insert_into_stream(log):
     await log.call("XADD", log.keys.audit_stream, "131-1", "a", "b")
 
 
+async def append_to_stream(log):
+    ((_, fields),) = await log.client.call_bytes("XRANGE", log.keys.audit_stream, "131-0", "131-0")
+    await log.call("XADD", log.keys.audit_stream, "132-0", *fields)
+
+
+async def count_back(log):
+    await log.call("HSET", log.keys.commits, "sequence", 129)
+
+
+async def truncate_stream_and_count_back(log):
+    await log.call("DEL", log.keys.audit_stream)
+    await log.call("HSET", log.keys.commits, "sequence", 100)
+
+
+async def garble_count(log):
+    await log.call("HSET", log.keys.commits, "sequence", "nan")
+
+
 async def truncate_stream(log):
     await log.call("DEL", log.keys.audit_stream)
 
@@ -198,6 +216,36 @@ async def forge_head(log):
     await log.head(sha256="0" * 64)
 
 
+async def set_head_back(log):
+    seven = await read_segment(log.client, log.keys, 7)
+    await log.head(segment=7, sequence=seven.last_sequence, sha256=seven.sha256)
+
+
+async def set_head_forward(log):
+    await log.head(segment=10**14)
+
+
+async def garble_head(log):
+    await log.head(segment="9" * 30)
+
+
+async def remove_head(log):
+    await log.call("DEL", log.keys.audit_head)
+
+
+async def change_codec(log):
+    await log.call("HSET", log.keys.audit_segment(4), "codec", "none")
+
+
+async def replace_segment_by_another_type(log):
+    await log.call("DEL", log.keys.audit_data(4))
+    await log.call("HSET", log.keys.audit_data(4), "a", "b")
+
+
+async def garble_parts(log):
+    await log.call("HSET", log.keys.audit_parts, "0", "1 2")
+
+
 async def remove_from_index(log):
     await log.call("ZREM", log.keys.audit_by("result", "allowed", 0), "4:16:1")
 
@@ -254,6 +302,24 @@ async def forge_chain_of_changes(log):
     await seal_changes(log.client, log.workspace_id)
 
 
+async def remove_chain_of_changes(log):
+    await log.call("DEL", log.keys.changes_chain)
+
+
+async def change_link_of_changes(log):
+    await log.rebuild(log.keys.changes_chain, lambda entries: edited(entries, 0, b"1004-0", b"-"))
+
+
+async def change_what_a_link_builds_on(log):
+    (_, fields), *_ = await log.client.call_bytes("XRANGE", log.keys.changes_chain, "-", "+")
+    previous = dict(zip(fields[::2], fields[1::2], strict=True))[b"previous"]
+    await log.rebuild(log.keys.changes_chain, lambda entries: edited(entries, 0, previous, b"0" * 64))
+
+
+async def remove_trail_and_chain(log):
+    await log.call("DEL", log.keys.changes, log.keys.changes_chain)
+
+
 TAMPERINGS = [
     (remove_from_stream, "removed", "removed"),
     (remove_newest_from_stream, "truncated", "truncated"),
@@ -262,6 +328,10 @@ TAMPERINGS = [
     (garble_in_stream, "changed", "changed"),
     (swap_in_stream, None, "rewritten"),
     (insert_into_stream, "inserted", "inserted"),
+    (append_to_stream, "inserted", "inserted"),
+    (count_back, "inserted", "inserted"),
+    (truncate_stream_and_count_back, "changed", "changed"),
+    (garble_count, "changed", "changed"),
     (truncate_stream, "truncated", "truncated"),
     (change_in_segment, "changed", None),
     (change_in_segment_with_hash, "changed", "changed"),
@@ -275,6 +345,13 @@ TAMPERINGS = [
     (raise_floor, "removed", "removed"),
     (raise_floor_as_if_archived, None, None),
     (forge_head, "changed", "changed"),
+    (set_head_back, "changed", "truncated"),
+    (set_head_forward, "truncated", "truncated"),
+    (garble_head, "changed", "changed"),
+    (remove_head, "changed", "truncated"),
+    (change_codec, "changed", None),
+    (replace_segment_by_another_type, "changed", "changed"),
+    (garble_parts, "changed", None),
     (remove_from_index, "changed", None),
     (change_index, "changed", None),
     (remove_from_index_of_all, "changed", "changed"),
@@ -288,6 +365,10 @@ TAMPERINGS = [
     (append_change, None, None),
     (truncate_changes, "truncated", "truncated"),
     (forge_chain_of_changes, None, "rewritten"),
+    (remove_chain_of_changes, None, "rewritten"),
+    (change_link_of_changes, "inserted", "inserted"),
+    (change_what_a_link_builds_on, "changed", "changed"),
+    (remove_trail_and_chain, None, "truncated"),
 ]
 ROWS = [pytest.param(*each, id=each[0].__name__) for each in TAMPERINGS]
 

@@ -1,0 +1,81 @@
+"""What another program wrote over one workspace's keys stops only what that workspace needs them for."""
+
+import asyncio
+import time
+
+import pytest
+from audit_entries import Writer
+
+from app.approvals.endings import Endings
+from app.audit.backlog import SealingWatch
+from app.audit.compactor import Compactor
+from app.audit.verification_rounds import VerificationRounds
+from app.model.signer import UNSIGNED
+from app.settings import Settings
+from app.store.keyspace import WORKSPACES, Keyspace
+from app.webhooks.delivery import Delivery
+from app.webhooks.secrets import Secrets
+from app.webhooks.sender import Sender
+
+CHANGE = "actorId", "console", "kind", "created", "resourceType", "policy", "after", "{}"
+TEXT = b"\xff not text"
+FOREIGN = {
+    "audit_stream": [("SET", TEXT), ("XADD", "9-9", "timeMs", TEXT)],
+    "audit_head": [("SET", TEXT), ("HSET", "segment", TEXT), ("HSET", "segment", "9" * 30), ("HSET", "archived", "x")],
+    "audit_parts": [("SET", TEXT), ("HSET", "0", "1 2"), ("HSET", TEXT, TEXT)],
+    "audit_poison": [("SET", TEXT)],
+    "audit_lease": [("HSET", "a", "b")],
+    "verification_lease": [("HSET", "a", "b")],
+    "commits": [("SET", TEXT), ("HSET", "sequence", TEXT), ("HSET", "sequence", "-7")],
+    "changes": [("SET", TEXT), ("XADD", "2000-1", TEXT, TEXT)],
+    "changes_chain": [("SET", TEXT), ("XADD", "5-0", "lastId", "x", "previous", "", "sha256", "")],
+    "workspace": [("SET", TEXT), ("HSET", "created_ms", TEXT), ("HSET", "verified_ms", "x")],
+    "approvals_open": [("SET", TEXT), ("ZADD", 1, TEXT)],
+    "approvals_trail": [("HSET", "a", "b"), ("SET", "x")],
+    "webhooks": [("SET", TEXT), ("ZADD", 1, TEXT)],
+    "policies": [("SET", TEXT), ("ZADD", 1, TEXT)],
+}
+ROWS = [(name, command) for name, commands in FOREIGN.items() for command in commands]
+
+
+@pytest.fixture
+async def both(client, ids):
+    """Two workspaces with a log and a trail each, the one that is hit before the other in every order."""
+    one, other = sorted(ids.new(0) for _ in range(2))
+    for each in (one, other):
+        keyspace = Keyspace(each)
+        await client.call("HSET", WORKSPACES, each, each)
+        await client.call("HSET", keyspace.workspace, "created_ms", 1)
+        await Writer(client, each).append(3)
+        await client.call("XADD", keyspace.changes, "1000-0", *CHANGE)
+    yield one, other
+    await client.call("HDEL", WORKSPACES, one, other)
+
+
+@pytest.mark.parametrize(("name", "command"), ROWS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(ROWS)])
+async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, ids, both, name, command):
+    """The other's log is sealed, its changes are chained, its log is verified, and monitors get their numbers."""
+    one, other = both
+    key = getattr(Keyspace(one), name)
+    verb, *rest = command
+    if verb == "SET" or rest[0] == "a":
+        await client.call("DEL", key)
+    await client.call(verb, key, *rest)
+    settings = Settings(audit_segment_entries=2)
+    endings = Endings(client, ids, 1000)
+    compactor = Compactor(client, settings, keep_house=endings.keep_house)
+    await compactor.sweep()
+    await compactor.drop_what_is_too_old()
+    await compactor.drop_spent_quotas()
+    await VerificationRounds(client, settings, _ignore).verify_due(asyncio.Event())
+    await Sender(client, Delivery(settings, Secrets(UNSIGNED)), 1000).look(asyncio.Event())
+    seen = await SealingWatch(client, time.monotonic).look()
+    kept = Keyspace(other)
+    assert await client.call("HGET", kept.audit_head, "segment") == "1"
+    assert await client.call("XLEN", kept.changes_chain) == 1
+    assert int(await client.call("HGET", kept.workspace, "intact_ms")) > 1
+    assert seen.segments >= 1
+
+
+async def _ignore(_workspace_id, _finding):
+    pass
