@@ -184,7 +184,7 @@ async def expire(scene, replica):
     """The store's clock passes the end of whatever is open, and a compactor looks."""
     await replica.gate.step()
     scene.clock.now_ms += (LASTS_S + 1) * 1000
-    await replica.endings.keep_house([scene.workspace_id])
+    await replica.endings.end_approvals([scene.workspace_id])
     return "", None
 
 
