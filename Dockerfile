@@ -1,5 +1,5 @@
-# One image for `serve` and `compact`: locked, without a store, not root, nothing of it written at run time.
-# LOCK names the file of requirements/ that is installed: image, or image-otel to be able to make traces.
+# One image for `serve` and `compact`: locked dependencies, no store, not root, and read-only at run time.
+# LOCK names the file of requirements/ to install: image, or image-otel for traces.
 ARG PYTHON=python:3.11-slim-bookworm
 
 FROM ${PYTHON} AS build
@@ -13,13 +13,13 @@ RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requiremen
 COPY pyproject.toml README.md LICENSE ./
 COPY lua lua
 COPY app app
-# The wheel carries lua/ inside the package; what only builds it goes again.
+# The wheel contains lua/; the build tools are removed afterwards.
 RUN /opt/remit/bin/python -m hatchling build --target wheel --directory /wheel \
  && /opt/remit/bin/pip install --no-index --no-deps /wheel/*.whl \
  && /opt/remit/bin/pip uninstall --yes --quiet editables hatchling pathspec pluggy trove-classifiers \
  && /opt/remit/bin/python -m compileall -q /opt/remit/lib \
  && /opt/remit/bin/remit --help > /dev/null
-# What is inside, as it was installed; the tool that writes it stays behind.
+# The list of installed packages; the tool that writes it is not in the image.
 RUN env -u SOURCE_DATE_EPOCH /opt/sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
     --output-format JSON --output-file /sbom.cdx.json /opt/remit/bin/python
 
@@ -32,7 +32,7 @@ ENV PATH=/opt/remit/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# Whether the process answers; whether it can decide is /readyz, which a balancer asks.
+# Whether the process answers. Whether it can decide is shown by /readyz, for load balancers.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s CMD ["python", "-c", \
   "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ.get('REMIT_PORT', '8080')}/livez\", timeout=2)"]
 ENTRYPOINT ["remit"]

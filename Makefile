@@ -22,7 +22,7 @@ test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowe
 	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
 	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
 
-test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those of them that need no framework
+test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those of clients/ that need no framework
 	cd $(CLIENT) && .venv/bin/pytest --ignore tests/frameworks $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs

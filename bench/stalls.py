@@ -110,7 +110,7 @@ async def _round(store_url: str, groups: dict[str, list[Request]]) -> dict[str, 
 
 
 async def _send(app: Callable[..., Awaitable[None]], request: Request) -> None:
-    """The application has answered the request; a 503 because it took too long beside the loop is an answer, too."""
+    """Wait for the application's answer; a 503 because a thread took too long counts as an answer."""
     path, _, query = request.path.partition("?")
     scope: dict[str, Any] = {
         "type": "http",
@@ -149,7 +149,7 @@ async def _send(app: Callable[..., Awaitable[None]], request: Request) -> None:
 
 
 def _groups(store_url: str) -> dict[str, list[Request]]:
-    """Who asks what, by rows of the table."""
+    """The requests of each row of the table."""
     hot = make_place(store_url, "hot", [PolicySketch(HOT_RULES)])
     patterns = make_place(store_url, "patterns", [PolicySketch([_searched(n)]) for n in range(len(hostile.PATTERNS))])
     many = make_place(store_url, "many", [PolicySketch([_searched(0)] * 8)] * _LISTED)
@@ -186,7 +186,7 @@ def _get(place: Place, path: str) -> Request:
 
 
 def _with_secrets(call: dict[str, Any]) -> Iterable[tuple[str, bytes]]:
-    """Texts that take longest to redact, as long as the loop, a thread and the log look at them."""
+    """Strings that take longest to redact, in the sizes that the loop, a thread and the log process."""
     for part in ("token=a ", "curl -u a ", "name: token\nvalue: x\n", "' password: "):
         for texts in (1, 7, 500):
             parameters = {"a": [(part * 2_000)[:1_900]] * texts}

@@ -1,4 +1,4 @@
-"""docs/architecture.md, held against what app/ imports."""
+"""docs/architecture.md agrees with what app/ imports."""
 
 import ast
 import re

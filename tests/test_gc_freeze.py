@@ -1,4 +1,4 @@
-"""What is left out of garbage collections, and goes all the same when nobody uses it."""
+"""Objects excluded from garbage collection are still freed when nothing uses them."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""docs/glossary.md, held against the names in app/."""
+"""docs/glossary.md agrees with the names in app/."""
 
 import ast
 import re

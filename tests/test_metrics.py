@@ -1,4 +1,4 @@
-"""What a replica counts, and how GET /metrics writes it down."""
+"""What a replica counts, and the format of GET /metrics."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""Turns on the loop: what goes on for long takes one in each pass, and of a workspace only so much goes on at once."""
+"""Turns on the loop: long work takes one per pass, and a workspace has a limited number at once."""
 
 import asyncio
 from pathlib import Path

@@ -89,7 +89,7 @@ def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
 
 
 def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
-    """Whether a value of the schema can have what the segments lead to; yes if the schema does not say."""
+    """Whether a value that fits the schema can have a field at this path; yes if the schema does not say."""
     if not segments:
         return True
     if not segments[0]:  # the element itself, or what comes after another `[*]`

@@ -1,4 +1,4 @@
-"""An approval ends with what it rests on: its agent's activity, the policies that asked, the key that asked."""
+"""An approval ends with its basis: its agent's activity, the policies that asked, the key that asked."""
 
 import asyncio
 

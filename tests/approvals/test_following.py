@@ -1,4 +1,4 @@
-"""Waiting for approvals, where the store never says anything."""
+"""Waiting for approvals when the store never answers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Random histories over three replicas on one store, held against a naive model that checks every answer."""
+"""Random histories over three replicas on one store; a naive model checks every answer."""
 
 import random
 

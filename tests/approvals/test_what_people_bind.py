@@ -1,4 +1,4 @@
-"""What a person's yes is bound to, what they must know of it, and two of them who speak at once."""
+"""What an approval is bound to, what people are shown, and two people who decide at once."""
 
 import concurrent.futures
 import threading

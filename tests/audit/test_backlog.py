@@ -1,4 +1,4 @@
-"""How far sealing is behind over all workspaces, as /metrics and /readyz see it."""
+"""The lag of sealing over all workspaces, as /metrics and /readyz report it."""
 
 import httpx
 import pytest

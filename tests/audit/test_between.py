@@ -1,4 +1,4 @@
-"""The entries of a span of time, sealed or not, and where retention has dropped some."""
+"""The entries of a span of time, whether sealed or not, and after retention has dropped some."""
 
 import pytest
 from audit_entries import AGENTS, START_MS, Writer

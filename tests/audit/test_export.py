@@ -1,4 +1,4 @@
-"""The log as a file: everything, once, in order, and whole only with its last record."""
+"""The exported log: every entry once, in order, and complete only with its last record."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""What is stored of a segment is checked before an entry of it is shown: a flipped bit is an error, never an answer."""
+"""A stored segment is verified before any of its entries is shown: a flipped bit is an error, never an answer."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Whoever writes into a stream besides the commits stops nobody: it is set aside, and decisions go on."""
+"""Entries that something other than a commit writes to the stream are quarantined, and decisions go on."""
 
 import pytest
 from audit_entries import Writer, decoded, fields_of

@@ -1,4 +1,4 @@
-"""Archive and retention: what leaves the store is elsewhere first, and nobody gets a silently short answer."""
+"""Archive and retention: entries are archived before they are dropped, and no answer is silently incomplete."""
 
 import asyncio
 

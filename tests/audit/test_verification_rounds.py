@@ -1,4 +1,4 @@
-"""Logs verified in the background: when, in steps, by one process, and what becomes of a finding."""
+"""Background verification of logs: when it runs, in steps, by one process, and how findings are reported."""
 
 import asyncio
 

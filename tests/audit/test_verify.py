@@ -1,4 +1,4 @@
-"""Whoever changes the log is found out: the chain is recomputed from the bodies."""
+"""Changes of the log are detected: the chain is recomputed from the bodies."""
 
 import pytest
 from audit_entries import Writer

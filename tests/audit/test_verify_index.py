@@ -1,4 +1,4 @@
-"""Whoever changes the index is found out: it is made again from the bodies."""
+"""Changes of the index are detected: it is rebuilt from the bodies."""
 
 import msgspec
 import pytest

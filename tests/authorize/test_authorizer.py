@@ -1,4 +1,4 @@
-"""The hot path's own few lines: where a decision is made, and what happens when it is stale."""
+"""The hot path: where a decision is made, and what happens when a plan is stale."""
 
 import threading
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""The words of a commit: which script it runs, and that keys and arguments are those of the headers."""
+"""A commit's script, keys and arguments agree with the scripts' headers."""
 
 import pytest
 from commit_calls import named, parts_of

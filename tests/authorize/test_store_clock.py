@@ -1,4 +1,4 @@
-"""What a replica knows of the store's clock."""
+"""A replica's estimate of the store's clock."""
 
 import random
 

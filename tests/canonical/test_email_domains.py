@@ -1,4 +1,4 @@
-"""Where mail goes."""
+"""The domain of an email address."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Paths: what is one path to everybody, and what is refused because it is not."""
+"""Paths: which mean the same to every reader, and which are refused because they do not."""
 
 import pytest
 

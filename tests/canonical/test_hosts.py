@@ -1,4 +1,4 @@
-"""Hosts: what every reader of URLs takes for the same machine, and what is refused because they differ."""
+"""Hosts: which mean the same machine to every reader of URLs, and which are refused because they do not."""
 
 import encodings.idna
 from contextlib import suppress

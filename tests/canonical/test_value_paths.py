@@ -1,4 +1,4 @@
-"""Names of values: what they can mean, what stands in the way, and what is no name."""
+"""Names of values: what they can mean, what blocks them, and what is not a name."""
 
 import pytest
 

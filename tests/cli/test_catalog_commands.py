@@ -1,4 +1,4 @@
-"""`remit catalog`: what a server lists goes in, and comes out as the API has it."""
+"""`remit catalog`: takes a server's tool list, and prints what the API answers."""
 
 import json
 

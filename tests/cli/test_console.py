@@ -1,4 +1,4 @@
-"""`remit` as a person or a script runs it: what it prints where, and how it ends."""
+"""`remit` as a person or a script runs it: its output and exit codes."""
 
 import json
 import re

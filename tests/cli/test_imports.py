@@ -1,4 +1,4 @@
-"""What a command that needs no store does not load: it is there at once, and a test of times would not say why."""
+"""Which modules a command without a store must not load, so that it starts at once; a timing test would not say why."""
 
 import json
 import subprocess

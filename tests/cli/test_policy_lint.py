@@ -1,4 +1,4 @@
-"""Warnings of `remit policies`: what is stored, and what is to be."""
+"""Warnings of `remit policies`, about stored policies and about new ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""docs/invariants.md: numbered without gaps, and every test that it names is there."""
+"""docs/invariants.md: numbered without gaps, and every test that it names exists."""
 
 import ast
 import re

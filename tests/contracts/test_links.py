@@ -1,4 +1,4 @@
-"""What documents point at is there."""
+"""Everything that the documents link to exists."""
 
 import re
 from pathlib import Path

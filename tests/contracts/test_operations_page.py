@@ -1,4 +1,4 @@
-"""docs/operations.md, held against the code: settings, metrics, tests that it names, and the commands of a backup."""
+"""docs/operations.md agrees with the code: settings, metrics, the tests it names, and the commands of a backup."""
 
 import ast
 import contextlib

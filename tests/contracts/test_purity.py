@@ -1,4 +1,4 @@
-"""I11: what decides is a function of its arguments. The arrows between layers are in tests/test_architecture.py."""
+"""I11: deciding is a function of its arguments. tests/test_architecture.py has the arrows between layers."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""deploy/redis.conf and deploy/redis.acl on both real servers: the service runs as a user who may do little else."""
+"""deploy/redis.conf and deploy/redis.acl on both real servers: the service's user may do little more than it needs."""
 
 import ast
 import hashlib

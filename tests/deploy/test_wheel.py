@@ -1,4 +1,4 @@
-"""The wheel that the image installs: complete, and running from wherever it is put."""
+"""The wheel that the image installs: complete, and runnable from any location."""
 
 import os
 import subprocess

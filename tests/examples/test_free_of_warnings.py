@@ -1,4 +1,4 @@
-"""What we publish is free of warnings: the examples and the policies of the README."""
+"""Our own policies have no warnings: those of the examples and of the README."""
 
 import json
 import re

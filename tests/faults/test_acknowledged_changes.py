@@ -1,4 +1,4 @@
-"""What an admin forbade and had acknowledged stays forbidden, whatever is broken between a replica and the store."""
+"""An acknowledged prohibition holds, whatever breaks between a replica and the store."""
 
 import itertools
 import threading

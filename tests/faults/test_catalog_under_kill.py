@@ -1,4 +1,4 @@
-"""A catalogue is written as a whole or not at all, whatever is killed or lost meanwhile."""
+"""A catalogue is written completely or not at all, whatever is killed or lost meanwhile."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""A replica that stops while callers come: whoever was let in is answered."""
+"""A replica that stops under load answers every request that it has accepted."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A store at its `maxmemory`: what makes room, revokes, deletes or reads still works."""
+"""A store at its `maxmemory`: whatever frees memory, revokes, deletes or reads still works."""
 
 import asyncio
 import contextlib

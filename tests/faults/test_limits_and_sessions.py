@@ -1,4 +1,4 @@
-"""Limits per value, budgets, sessions and what is given back, over three replicas of which one dies again and again."""
+"""Limits per value, budgets, sessions and refunds, over three replicas of which one dies again and again."""
 
 import threading
 from collections import Counter

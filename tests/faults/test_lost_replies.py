@@ -1,4 +1,4 @@
-"""Replies that do not come: a proxy between replica and store loses them, and callers ask again."""
+"""Lost replies: a proxy between replica and store drops them, and callers ask again."""
 
 import contextlib
 import http.client

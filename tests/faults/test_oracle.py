@@ -1,4 +1,4 @@
-"""The oracles themselves: silent about what happened, and each loud about what it is there for."""
+"""The oracles themselves: they accept a correct run, and each finds the fault that it is there for."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""A set of policies is current at once or not at all, whatever is killed or lost while it is written."""
+"""A set of policies is replaced at once or not at all, whatever is killed or lost meanwhile."""
 
 import time
 from itertools import pairwise

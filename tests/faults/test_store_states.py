@@ -1,4 +1,4 @@
-"""A store that is there and does not do its work: refuses, hangs, loads, restarts. Callers go on asking."""
+"""A store that runs but fails under load: it refuses, hangs, loads or restarts."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""GET /v1/agents/{id}/tools: what becomes of calls that nobody has made yet."""
+"""GET /v1/agents/{id}/tools: what would become of an agent's calls."""
 
 import threading
 

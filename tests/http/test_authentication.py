@@ -1,4 +1,4 @@
-"""Who may come in: the Authorization header, on every endpoint, and what its failures show."""
+"""Authentication: the Authorization header on every endpoint, and what its failures reveal."""
 
 import pytest
 from servers import ADMIN_KEY

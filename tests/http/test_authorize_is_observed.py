@@ -1,4 +1,4 @@
-"""What the authorize route leaves for operators: request ids and numbers."""
+"""What operators see of the authorize route: request ids and metrics."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Bodies that are wrong: each is refused with its place and a sentence, and nothing is written."""
+"""Invalid bodies: each is refused with a path and a sentence, and nothing is written."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Paths, ids and methods that are wrong; and ids of others, which are answered like unknown ones."""
+"""Invalid paths, ids and methods; and ids of other workspaces, which are answered as unknown."""
 
 import pytest
 from servers import ADMIN_KEY

@@ -1,4 +1,4 @@
-"""Query parameters that are wrong: refused by name, on every endpoint that has some and on those that have none."""
+"""Invalid query parameters are refused by name, on every endpoint, with or without parameters of its own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bodies made to hold the loop are refused with a sentence or read like any other; bench/stalls.py times them."""
+"""Bodies made to block the event loop are refused with a sentence or read normally; bench/stalls.py times them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Agents are called by their alias wherever they may be called by their id, and never by one that has moved."""
+"""An agent's alias works wherever its id does, and stops working once it has moved."""
 
 import pytest
 from tenants import Tenant

@@ -1,4 +1,4 @@
-"""Policies are called by their key where their owner is named, as by their id."""
+"""A policy's key works like its id wherever the owner is given."""
 
 import pytest
 

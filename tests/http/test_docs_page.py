@@ -1,4 +1,4 @@
-"""/docs: everything that the document has, on a page that asks nobody but this service for anything."""
+"""/docs: shows the whole document, and loads nothing from other servers."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""ETag and If-Match on agents and policies: two admins never overwrite each other unawares."""
+"""ETag and If-Match on agents and policies: two admins never overwrite each other's changes unnoticed."""
 
 from concurrent.futures import ThreadPoolExecutor
 

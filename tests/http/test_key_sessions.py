@@ -1,4 +1,4 @@
-"""Keys that are a session: what they ask belongs together, whatever the calls say."""
+"""Keys that are a session: their calls are in one session, whatever the requests say."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls of up to 1 MiB: judged whole, kept shortened, and bounded all the same."""
+"""Calls of up to 1 MiB: judged whole, logged shortened, and bounded."""
 
 import json
 import socket

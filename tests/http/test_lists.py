@@ -1,4 +1,4 @@
-"""Lists without `limit`: made a little at a time, with the bytes that they would have if made at once."""
+"""Lists without `limit`: built in small steps, with the same bytes as if built at once."""
 
 import asyncio
 

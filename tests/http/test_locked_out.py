@@ -1,4 +1,4 @@
-"""Failed authentications over HTTP: 401 until the address has used its failures up, then 429."""
+"""Failed authentications over HTTP: 401 up to the address's limit, then 429."""
 
 import re
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What became of calls: reported once, by the key that asked; limits that can be given back are."""
+"""Call outcomes: reported once, by the key that asked; refundable limits are given back."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""One spelling of every path is served, so that no check is passed by another."""
+"""Only one spelling of every path is served, so that no check can be bypassed with another."""
 
 from urllib.parse import unquote
 

@@ -1,4 +1,4 @@
-"""Failures become answers in one place: nothing of what nobody foresaw is shown, nothing of it is lost."""
+"""Unexpected failures become answers in one place: no detail is shown, and none is lost."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""X-Request-ID: taken over, made up where it is unfit, returned with every answer."""
+"""X-Request-ID: accepted if valid, otherwise generated, and returned with every answer."""
 
 import re
 

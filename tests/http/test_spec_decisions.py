@@ -1,4 +1,4 @@
-"""docs/spec-decisions.md names tests and pages: they exist."""
+"""The tests and pages that docs/spec-decisions.md names exist."""
 
 import re
 from pathlib import Path

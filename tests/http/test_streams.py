@@ -1,4 +1,4 @@
-"""Answers without an end: how many there may be, and what ends them."""
+"""Streamed answers: how many there may be, and what ends them."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Whatever policies the API takes can be evaluated, and everything that judges calls by them says the same."""
+"""All policies that the API accepts can be evaluated, and everything that judges calls by them agrees."""
 
 import json
 

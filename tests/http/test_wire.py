@@ -1,4 +1,4 @@
-"""Bytes on a connection: what no HTTP client library would send, and what is written about it."""
+"""Raw bytes on a connection that no HTTP client library would send, and how they are answered."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Each warning has policies that earn it and policies that do not."""
+"""Each warning, with policies that cause it and policies that do not."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""A script that is called with too few or too many words writes nothing."""
+"""A script called with too few or too many keys or arguments writes nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls that are given back: found in their bucket, taken out once, whatever came after them."""
+"""Refunded calls: found in their bucket and removed once, whatever came after them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Scripts do not roll back: whatever is wrong with a key, they find out before they write."""
+"""Scripts do not roll back, so they detect a wrong key before they write."""
 
 import pytest
 from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota

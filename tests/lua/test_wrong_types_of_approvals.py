@@ -1,4 +1,4 @@
-"""Scripts of approvals and webhooks: a key of another type is found out before anything is written."""
+"""Scripts of approvals and webhooks: a key of the wrong type is detected before anything is written."""
 
 import pytest
 from deciding import ALLOWED, ESCALATED, Scene

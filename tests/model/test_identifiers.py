@@ -1,4 +1,4 @@
-"""UUIDv7s: their layout, their order, and which texts are ids."""
+"""UUIDv7s: their layout, their order, and which strings are ids."""
 
 import uuid
 from collections import Counter

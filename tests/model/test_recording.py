@@ -1,4 +1,4 @@
-"""What the log keeps of a call's values: long texts are shortened, after what is secret is gone."""
+"""What the log keeps of a call's values: secrets are removed, then long strings are shortened."""
 
 import msgspec
 import pytest

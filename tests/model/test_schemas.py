@@ -1,4 +1,4 @@
-"""JSON Schemas: what is taken, what is refused and where, and what a failure says."""
+"""JSON Schemas: which are accepted, which are refused and where, and what a failure says."""
 
 import pytest
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""MACs under secrets that come and go."""
+"""MACs under rotating secrets."""
 
 import hmac
 

@@ -1,4 +1,4 @@
-"""Secrets that no name of a parameter tells: pairs, JSON in texts, settings, options, headers, known credentials."""
+"""Secrets that no parameter name reveals: pairs, JSON in strings, settings, options, headers, known credentials."""
 
 import json
 

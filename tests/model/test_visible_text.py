@@ -1,4 +1,4 @@
-"""What may stand in a name: what a person can see."""
+"""Names contain only visible characters."""
 
 import sys
 import unicodedata

@@ -1,4 +1,4 @@
-"""Plans: what `decide` leaves open for the commit, and for how long it holds."""
+"""Plans: what `decide` leaves open for the commit, and how long a plan holds."""
 
 import pytest
 from both_sides import REDACTOR, Ledger, agent, policy_of, request

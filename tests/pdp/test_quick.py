@@ -1,4 +1,4 @@
-"""Which calls may be decided on the loop, and which belong into a thread: by what they can cost at worst."""
+"""Which calls are decided in the event loop and which in a thread, by their worst-case cost."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Files as values: what YAML's texts mean, where each value stands, and what is refused."""
+"""Policy files as values: the meaning of YAML scalars, the place of each value, and what is refused."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`*.test.yaml`: calls judged without a store, and what is said where they come out otherwise."""
+"""`*.test.yaml`: calls judged without a store, and the report of unexpected results."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A cluster refuses what a single server lets pass: keys of other slots, and keys that were not declared."""
+"""A cluster refuses what a single server accepts: keys of other slots, and undeclared keys."""
 
 import asyncio
 

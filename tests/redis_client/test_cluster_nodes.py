@@ -1,4 +1,4 @@
-"""What is asked of a whole store is asked of every master of a cluster."""
+"""Commands for a whole store go to every master of a cluster."""
 
 import contextlib
 import gc

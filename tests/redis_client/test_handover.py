@@ -1,4 +1,4 @@
-"""What a replica does with what the Sentinels say."""
+"""How a replica reacts to what Sentinels report."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Script calls that are packed once: every call has the words that it would have had otherwise."""
+"""Script calls that are packed once have the same words as those packed each time."""
 
 from commit_calls import named
 from deciding import ALLOWED, DENIED, POLICY, quota

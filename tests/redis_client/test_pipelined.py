@@ -1,4 +1,4 @@
-"""PipelinedClient and what a server says: whole, in pieces, wrong, or not at all."""
+"""PipelinedClient and server replies: complete, in pieces, wrong, or missing."""
 
 import asyncio
 import contextlib

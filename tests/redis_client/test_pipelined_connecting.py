@@ -1,4 +1,4 @@
-"""How PipelinedClient comes by a connection, and what happens when it does not."""
+"""How PipelinedClient connects, and what happens when it cannot."""
 
 import asyncio
 import ssl

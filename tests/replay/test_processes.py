@@ -1,4 +1,4 @@
-"""The processes in which replays run: what they are before they have done anything."""
+"""The processes in which replays run, before they do any work."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""What the log does not tell is counted and never guessed, and what depends on it neither."""
+"""What the log hides is counted and never guessed, and so is whatever depends on it."""
 
 import pytest
 from fake_store import FakeClient

@@ -1,4 +1,4 @@
-"""`remit serve` on a store that others run: replicas share a port, are replaced, and answer what they accepted."""
+"""`remit serve` on an external store: replicas share a port, are replaced, and answer what they accepted."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Traces: nothing of them where they are off; where they are on the caller's trace, and no span with what it sent."""
+"""Traces: none when off; when on, part of the caller's trace, and without what the caller sent."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A workspace keeps one valid admin key, unless somebody insists."""
+"""A workspace keeps one valid admin key, unless its revocation is forced."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Records are read in the order of their names, a few at a time."""
+"""Records are read in order of their names, a few at a time."""
 
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace

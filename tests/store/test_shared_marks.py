@@ -1,4 +1,4 @@
-"""What rules forbid to go before is known to every agent's commits, from its first naming to its last."""
+"""Every agent's commits leave the marks that rules need, from the first policy that names them to the last."""
 
 import pytest
 from deciding import Scene

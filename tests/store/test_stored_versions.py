@@ -1,4 +1,4 @@
-"""Versions in the store: what a change was made for is checked by the script that makes it."""
+"""Versions in the store: the script that makes a change checks the version that it was made for."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Who is locked out, for how long, and who is never."""
+"""Who is locked out, for how long, and who never is."""
 
 import ipaddress
 import logging

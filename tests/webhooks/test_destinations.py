@@ -1,4 +1,4 @@
-"""Where events may go: the public internet, and nowhere else unless a setting says so; whatever the spelling."""
+"""Where events may go: only to the public internet, unless a setting allows more, however the address is spelled."""
 
 import asyncio
 import ipaddress

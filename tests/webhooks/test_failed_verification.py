@@ -1,4 +1,4 @@
-"""A log that is tampered with while the service runs: somebody hears of it, and hears of it once."""
+"""Tampering with the log while the service runs is reported, and reported once."""
 
 import time
 

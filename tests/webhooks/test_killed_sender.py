@@ -1,4 +1,4 @@
-"""kill -9 of the process that sends, again and again: every event arrives, and a repetition can be told."""
+"""kill -9 of the sending process, again and again: every event arrives, and repetitions are recognisable."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What webhooks are told, over HTTP and by a receiver that verifies every signature with the library."""
+"""Webhook events, over HTTP, to a receiver that verifies every signature with the library."""
 
 import json
 import uuid

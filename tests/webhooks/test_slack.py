@@ -1,4 +1,4 @@
-"""Messages for Slack: no text of a caller's can be anything but that text."""
+"""Messages for Slack: a caller's text is always shown as plain text."""
 
 import json
 

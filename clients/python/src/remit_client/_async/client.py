@@ -22,13 +22,13 @@ FIRST_PAUSE_S = 0.05
 class AsyncRemit:
     """Asks Remit; open it once and share it.
 
-    url, key: else REMIT_URL and REMIT_API_KEY.
-    timeout: seconds for a whole answer, retries included; connect_timeout: for the connection alone.
-    retries: how often a question is repeated after a failure. Above 0 every decision carries an Idempotency-Key, which
-    the store of the service keeps for 24 hours.
+    url, key: if not given, REMIT_URL and REMIT_API_KEY.
+    timeout: seconds for a whole answer, retries included; connect_timeout: seconds to connect.
+    retries: how often a request is repeated after a failure. Above 0, every decision has an Idempotency-Key, which
+    the service keeps for 24 hours.
     http_options: of httpx.AsyncClient, such as `proxy`, `verify`, `cert`, `limits` or `transport`.
 
-    Whatever goes wrong raises a RemitError; nothing here ever says that a call is allowed without an answer that does.
+    Every failure raises a RemitError. A call counts as allowed only if an answer of the service says so.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class AsyncRemit:
 
     @classmethod
     def with_settings_of(cls, other: Any) -> AsyncRemit:
-        """A client like `other`, which may be of either kind, with connections of its own."""
+        """A client with the settings of `other`, which may be of either kind, and its own connections."""
         made = cls.__new__(cls)
         made.settings = other.settings
         made._connections = connections_for(made.settings)  # noqa: SLF001 - it is one of us
         return made
 
     async def aclose(self) -> None:
-        """The connections are closed; the next call opens new ones."""
+        """Close the connections; the next call opens new ones."""
         await self._connections.aclose()
 
     async def authorize(
@@ -77,12 +77,12 @@ class AsyncRemit:
         action: str | None = None,
         approval_id: str | None = None,
     ) -> Decision:
-        """The decision on one call of a tool, whatever it is: run the tool only if `.allowed`.
+        """Ask for the decision on one tool call: run the tool only if it is `.allowed`.
 
         agent: its id. context: what the caller vouches for and the agent cannot choose, such as
-        {"session": …, "user": …}. approval_id: the only approval that may let the call through; nobody is asked anew.
+        {"session": …, "user": …}. approval_id: the only approval to use; no new one is asked for.
         Raises Unavailable, Refused (APPROVAL_MISMATCH if that approval is not this call's or no longer open),
-        MalformedAnswer; TypeError where something is not JSON.
+        MalformedAnswer; TypeError if something is not JSON.
         """
         key = new_idempotency_key() if self.settings.retries else None
         return await self.send(calls.authorize(agent, tool, parameters, context, action, key, approval_id))
@@ -110,7 +110,7 @@ class AsyncRemit:
         return AsyncGuard(enforcer, tool, parameters)
 
     async def approval(self, approval_id: str, *, wait: float = 0.0) -> Approval:
-        """The approval as it is now, or, while it is pending, as it is within `wait` seconds."""
+        """The approval; if it is pending, once it has been decided or after `wait` seconds."""
         until = time.monotonic() + wait
         while True:
             left = until - time.monotonic()
@@ -127,29 +127,29 @@ class AsyncRemit:
     async def approve(
         self, approval_id: str, *, note: str | None = None, version: int | None = None, **grant: Any
     ) -> Approval:
-        """The call may run; `uses`, `valid_seconds` may grant less than the policy does.
+        """Approve the call; `uses` and `valid_seconds` can grant less than the policy does.
 
-        version: of the approval that the person has seen; if it has another one now, this is refused.
+        version: of the approval as the person saw it; refused if it has changed since.
         """
         call = calls.approve(approval_id, note, **grant)
         return await self.send(call if version is None else call.if_version(version))
 
     async def deny(self, approval_id: str, *, note: str | None = None) -> Approval:
-        """The call may not run."""
+        """Deny the call."""
         return await self.send(calls.deny(approval_id, note))
 
     async def cancel(self, approval_id: str, *, note: str | None = None) -> Approval:
-        """The question is taken back."""
+        """Withdraw the request for approval."""
         return await self.send(calls.cancel(approval_id, note))
 
     async def report_outcome(self, decision: Decision | str, status: str) -> None:
-        """The log says what became of an allowed call: `executed`, `failed` or `not_executed`."""
+        """Report what became of an allowed call: `executed`, `failed` or `not_executed`."""
         await self.send(calls.report_outcome(decision if isinstance(decision, str) else decision.id, status))
 
     async def stream(self, call: Stream[Any]) -> AsyncIterator[Any]:
-        """The records of an answer that goes on, as they come: entries of an export, or `Event`s that end with you.
+        """The records of a streamed answer: entries of an export, or `Event`s until you stop reading.
 
-        Raises RemitError: Unavailable also where an export ends before its last record.
+        Raises RemitError; Unavailable also if an export ends before its last record.
         """
         reader = call.reader()
         async for line in self._connections.lines(call):
@@ -158,7 +158,7 @@ class AsyncRemit:
         reader.end()
 
     async def send(self, call: Call[T]) -> T:
-        """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError where something is not JSON."""
+        """The answer to any call of `remit_client.calls`. Raises RemitError; TypeError if something is not JSON."""
         content = encode(call.body)
         until = time.monotonic() + self.settings.deadline(call)
         attempts, pause_s = self.settings.attempts(call), FIRST_PAUSE_S

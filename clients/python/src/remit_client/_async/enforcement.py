@@ -1,4 +1,4 @@
-"""What stands between an agent and its tools: the core under the guard and every adapter."""
+"""What guards an agent's tools: the core of the guard and of every adapter."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ logger = logging.getLogger("remit_client")
 
 
 class AsyncEnforcer:
-    """Lets the calls of one agent through that Remit allows, and raises for all others.
+    """Lets through the calls of one agent that Remit allows, and raises for all others.
 
     context: what the caller vouches for; a function is called for every decision.
-    wait: seconds that an escalated call waits for a person.
+    wait: how many seconds an escalated call waits for a person.
     on_unavailable: "allow" lets calls through without a decision while Remit cannot be reached, with a warning each.
     """
 
@@ -76,7 +76,7 @@ class AsyncEnforcer:
             logger.warning("What became of decision %s was not reported: %s", decision.id, error)
 
     async def _ask_a_person(self, tool: str, parameters: Json, context: Json, decision: Decision) -> Decision:
-        """The decision after a person has said yes. Raises Denied or ApprovalPending."""
+        """The decision after a person has approved the call. Raises Denied or ApprovalPending."""
         until = time.monotonic() + self._wait
         asked = None
         while decision.result == "escalated":
@@ -92,6 +92,6 @@ class AsyncEnforcer:
                 raise ApprovalPending(tool, decision)
             if approval.status not in SETTLED:
                 raise Denied(tool, decision, approval)
-            # The very same question again: the approval is for this call alone, and policies are judged anew.
+            # The same request again: the approval is for this call only, and policies are evaluated again.
             decision = await self.remit.authorize(self.agent, tool, parameters, context=context or None)
         return decision

@@ -1,5 +1,5 @@
 # Written by unasync.py from _async/enforcement.py; change that.
-"""What stands between an agent and its tools: the core under the guard and every adapter."""
+"""What guards an agent's tools: the core of the guard and of every adapter."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ logger = logging.getLogger("remit_client")
 
 
 class Enforcer:
-    """Lets the calls of one agent through that Remit allows, and raises for all others.
+    """Lets through the calls of one agent that Remit allows, and raises for all others.
 
     context: what the caller vouches for; a function is called for every decision.
-    wait: seconds that an escalated call waits for a person.
+    wait: how many seconds an escalated call waits for a person.
     on_unavailable: "allow" lets calls through without a decision while Remit cannot be reached, with a warning each.
     """
 
@@ -77,7 +77,7 @@ class Enforcer:
             logger.warning("What became of decision %s was not reported: %s", decision.id, error)
 
     def _ask_a_person(self, tool: str, parameters: Json, context: Json, decision: Decision) -> Decision:
-        """The decision after a person has said yes. Raises Denied or ApprovalPending."""
+        """The decision after a person has approved the call. Raises Denied or ApprovalPending."""
         until = time.monotonic() + self._wait
         asked = None
         while decision.result == "escalated":
@@ -93,6 +93,6 @@ class Enforcer:
                 raise ApprovalPending(tool, decision)
             if approval.status not in SETTLED:
                 raise Denied(tool, decision, approval)
-            # The very same question again: the approval is for this call alone, and policies are judged anew.
+            # The same request again: the approval is for this call only, and policies are evaluated again.
             decision = self.remit.authorize(self.agent, tool, parameters, context=context or None)
         return decision
