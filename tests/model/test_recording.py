@@ -56,3 +56,23 @@ def test_a_short_call_is_kept_whole():
     """Texts that are short stay texts, however many there are."""
     value = {"texts": ["y" * 1_000] * 10}
     assert kept(value) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use Basic HUNTER2a",
+        "use pwd:HUNTER2a now",
+        "use password:HUNTER2a now",
+        "use (--token HUNTER2a)",
+        "use /password:HUNTER2a now",
+        "use -token HUNTER2a",
+        "use token: HUNTER2a",
+        "use token 'HUNTER2a'",
+        "config set token HUNTER2a",
+        "login ann password HUNTER2a",
+    ],
+)
+def test_a_secret_that_a_single_hint_shows_is_not_kept(text):
+    """In a call with nothing else about it: it is looked through only if a quick look finds such a hint."""
+    assert "HUNTER2a" not in kept({"a": text})["a"]
