@@ -12,14 +12,14 @@ from contextlib import AsyncExitStack, aclosing
 
 import approvals_races as races
 import pytest
-from approvals_races import ANN, ASKER, BOB, Scene, ask, ask_by_name, decide, expire
+from approvals_races import ANN, ASKER, BOB, LASTS_S, Scene, ask, ask_by_name, decide, expire, pass_time
 
 from app.redis_client.client import open_client
 
 FREELY = 10
 APPROVE, DENY, CANCEL = decide("approved"), decide("denied"), decide("cancelled", ASKER)
 SUSPEND, ACTIVATE = races.set_status("suspended"), races.set_status("active")
-PENDING, APPROVED = {}, {"approved": True}
+PENDING, APPROVED = {}, {"approved": True, "valid_s": LASTS_S}
 RACES = {
     "two ask": ([ask], [ask], {"asked": False}),
     "approve, approve": ([APPROVE], [decide("approved", BOB)], PENDING),
@@ -28,6 +28,7 @@ RACES = {
     "approve, deny": ([APPROVE], [decide("denied", BOB)], PENDING),
     "approve, cancel": ([APPROVE], [CANCEL], PENDING),
     "approve, expire": ([APPROVE], [expire], PENDING),
+    "approve, time passes": ([APPROVE], [pass_time], PENDING),
     "approve, edit": ([APPROVE], [races.edit_policy], PENDING),
     "approve, delete": ([APPROVE], [races.delete_policy], PENDING),
     "approve, suspend": ([APPROVE], [SUSPEND], PENDING),
@@ -41,6 +42,7 @@ RACES = {
     "use, use, of two uses": ([ask], [ask], {"approved": True, "uses": 2}),
     "use, cancel": ([ask], [CANCEL], APPROVED),
     "use, expire": ([ask], [expire], APPROVED),
+    "use, time passes": ([ask], [pass_time], APPROVED),
     "use, edit": ([ask], [races.edit_policy], APPROVED),
     "use, delete": ([ask], [races.delete_policy], APPROVED),
     "use, suspend": ([ask], [SUSPEND], APPROVED),
@@ -49,11 +51,13 @@ RACES = {
     "use by name, use": ([ask_by_name], [ask], APPROVED),
     "use by name, use by name": ([ask_by_name], [ask_by_name], APPROVED),
     "use by name, expire": ([ask_by_name], [expire], APPROVED),
+    "use by name, time passes": ([ask_by_name], [pass_time], APPROVED),
     "use by name, edit": ([ask_by_name], [races.edit_policy], APPROVED),
     "use by name, delete": ([ask_by_name], [races.delete_policy], APPROVED),
     "use by name, suspend and activate": ([ask_by_name], [SUSPEND, ACTIVATE], APPROVED),
     "join by name, approve": ([ask_by_name], [APPROVE], PENDING),
     "join by name, deny": ([ask_by_name], [DENY], PENDING),
+    "join by name, time passes": ([ask_by_name], [pass_time], PENDING),
     "join by name, expire": ([ask_by_name], [expire], PENDING),
 }
 
@@ -82,7 +86,7 @@ def merges(one, two):
 async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
     """And where those differ, the places at which one act is stopped give more than one of them."""
     one, two, terms = RACES[name]
-    made = {each: terms[each] for each in ("people", "uses") if each in terms}
+    made = {each: terms[each] for each in ("people", "uses", "valid_s") if each in terms}
     entered = {each: terms[each] for each in ("asked", "approved") if each in terms}
 
     async def scene():

@@ -17,6 +17,7 @@ from app.model.approvals import ApprovalStatus
 from app.model.ids import Ids
 from app.model.keys import Scope
 from app.model.rules import ApprovalRequired, ToolAllowlist
+from app.model.times import parse_time_ms
 from app.redis_client.replies import as_record
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -25,6 +26,7 @@ from app.store.policies import Policies
 
 LASTS_S = 300
 ASKER, ANN, BOB = range(3)
+HOUSE = {"approval_expired", "approval_cancelled"}
 
 
 class Gated:
@@ -73,10 +75,10 @@ class Replica(InProcess):
 class Scene:
     """An agent, a rule that asks, three keys, one call, and at most one approval of it when the race begins."""
 
-    def __init__(self, clients, people=1, uses=1):
+    def __init__(self, clients, people=1, uses=1, valid_s=2 * LASTS_S):
         self.clock, self.workspace_id = Clock(), Ids().new(1)
         self.replicas = [Replica(Gated(Clocked(each, self.clock))) for each in clients]
-        self.terms = ApprovalTerms(expires_seconds=LASTS_S, approvals=people, valid_seconds=LASTS_S, max_uses=uses)
+        self.terms = ApprovalTerms(expires_seconds=LASTS_S, approvals=people, valid_seconds=valid_s, max_uses=uses)
         self.approval_id = ""
 
     async def enter(self, asked=True, approved=False):
@@ -119,6 +121,7 @@ class Scene:
         became = []
         for approval_id in ids:
             shown = await self.replicas[2].approvals.get(self.workspace_id, approval_id)
+            require_in_time([each for each in log if each.get("approvalId") == approval_id], shown)
             became.append((shown.status.value, shown.version, shown.requests, shown.uses_left))
         people = {key: number for number, key in enumerate(self.keys)}
         return (
@@ -155,6 +158,14 @@ def require_lawful(log, uses):
             assert not {"allowed", "escalated", "approval_approved"} & set(told[told.index(ending) :]), told
 
 
+def require_in_time(entries, approval):
+    """By the times in the log it was joined and decided while it could be, and used while it could be."""
+    for each in entries:
+        said = each["result"] or each["code"]
+        ends = approval.usable_until if said == "allowed" else approval.expires_at
+        assert said in HOUSE or int(each["timeMs"]) < parse_time_ms(ends), (each, approval)
+
+
 async def ask(scene, replica):
     """The call, as the agent's runtime sends it."""
     return await replica.asked(scene.workspace_id, scene.agent, scene.keys[ASKER], 1)
@@ -180,10 +191,16 @@ def decide(verdict, key=ANN):
     return said
 
 
-async def expire(scene, replica):
-    """The store's clock passes the end of whatever is open, and a compactor looks."""
+async def pass_time(scene, replica):
+    """The store's clock passes the time in which people may decide, and no compactor has looked."""
     await replica.gate.step()
     scene.clock.now_ms += (LASTS_S + 1) * 1000
+    return "", None
+
+
+async def expire(scene, replica):
+    """The same, and a compactor looks."""
+    await pass_time(scene, replica)
     await replica.endings.end_approvals([scene.workspace_id])
     return "", None
 
