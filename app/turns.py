@@ -2,11 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from app.errors import Overloaded
+
+_Result = TypeVar("_Result")
 
 
 class _Turns:
@@ -16,14 +19,16 @@ class _Turns:
         self._loop = loop
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._giving = False
+        self.latest: asyncio.Future[None] | None = None
 
-    async def wait(self) -> None:
-        turn = self._loop.create_future()
+    def turn(self) -> asyncio.Future[None]:
+        """The next turn that is free, done when it has come."""
+        turn = self.latest = self._loop.create_future()
         self._waiting.append(turn)
         if not self._giving:
             self._giving = True
             self._loop.call_soon(self._give)
-        await turn
+        return turn
 
     def _give(self) -> None:
         """The next has its turn in the next pass, and the one after it in a later one."""
@@ -44,11 +49,51 @@ async def pause() -> None:
     With `sleep(0)` all that go on for long go on in every pass: a decision would wait for a step of each of them, and
     for as many again each time that it waits itself.
     """
+    await _turns().turn()
+
+
+async def in_turns(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """What the work gives. Each of its steps, from one wait to the next, has a turn: what many do at once, a decision
+    meets one step at a time.
+    """
+    return await _InTurns(work)
+
+
+class _InTurns(Generic[_Result]):
+    """A coroutine's steps, each after a wait for a turn. A wait that was for a turn is followed by no other."""
+
+    def __init__(self, work: Coroutine[Any, Any, _Result]) -> None:
+        self._work = work
+
+    def __await__(self) -> Generator[Any, None, _Result]:
+        work, turns, has_turn = self._work, _turns(), False
+        error: BaseException | None = None
+        try:
+            while True:
+                try:
+                    if error is None and not has_turn:
+                        yield from turns.turn()
+                except BaseException as raised:  # noqa: BLE001 - who is cancelled here is cancelled where it waits
+                    error = raised
+                try:
+                    waits_for = work.send(None) if error is None else work.throw(error)
+                except StopIteration as end:
+                    return cast("_Result", end.value)
+                has_turn, error = waits_for is not None and waits_for is turns.latest, None
+                try:
+                    yield waits_for
+                except BaseException as raised:  # noqa: BLE001 - so is what it waits for, if that has failed
+                    error = raised
+        finally:
+            del error  # its traceback holds this frame
+
+
+def _turns() -> _Turns:
     loop = asyncio.get_running_loop()
     turns = _of_loops.get(loop)
     if turns is None:
         turns = _of_loops[loop] = _Turns(loop)
-    await turns.wait()
+    return turns
 
 
 class Shares:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import Overloaded
-from app.turns import Shares, pause
+from app.turns import Shares, in_turns, pause
 
 
 async def in_steps(steps, said, name):
@@ -44,6 +44,69 @@ async def test_who_goes_away_keeps_nobody_from_a_turn():
     await pause()
 
 
+async def asks(said, name, waits):
+    """Work that waits for what comes at the same moment for everybody."""
+    for each in waits:
+        said.append(name)
+        await each
+    return name
+
+
+async def test_of_the_steps_of_all_requests_one_is_made_in_each_pass():
+    """Though what all of them wait for comes at once, as many replies of the store do."""
+    loop, said = asyncio.get_running_loop(), []
+    first, second = loop.create_future(), loop.create_future()
+    works = [asyncio.create_task(in_turns(asks(said, name, (first, second)))) for name in "abcd"]
+    for number, each in enumerate((first, second), 1):
+        most = 0
+        while len(said) < 4 * number:
+            before = len(said)
+            await asyncio.sleep(0)
+            most = max(most, len(said) - before)
+        assert (most, said[-4:]) == (1, list("abcd"))
+        each.set_result(None)
+    assert await asyncio.gather(*works) == list("abcd")
+
+
+async def test_who_pauses_in_turns_waits_for_one_turn_and_not_for_two():
+    said = []
+    works = [asyncio.create_task(in_turns(in_steps(3, said, "a"))), asyncio.create_task(in_steps(3, said, "b"))]
+    await asyncio.gather(*works)
+    assert said in (list("ababab"), list("bababa"))
+
+
+async def test_what_is_raised_in_turns_reaches_the_work_and_its_caller():
+    """A failed wait, one that is cancelled, and a turn that is."""
+    loop = asyncio.get_running_loop()
+    failed, met = loop.create_future(), []
+
+    async def meets(waited):
+        try:
+            await waited
+        except BaseException as error:
+            met.append(type(error))
+            raise
+
+    work = asyncio.create_task(in_turns(meets(failed)))
+    for _ in range(4):
+        await asyncio.sleep(0)
+    failed.set_exception(ValueError("failed"))
+    with pytest.raises(ValueError, match="failed"):
+        await work
+    waiting, late = loop.create_future(), loop.create_future()
+    for waited in (waiting, late):
+        work = asyncio.create_task(in_turns(meets(waited)))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        if waited is late:  # it has come, and the work waits for its turn
+            late.set_result(None)
+            await asyncio.sleep(0)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+    assert met == [ValueError, asyncio.CancelledError, asyncio.CancelledError]
+
+
 async def test_of_a_workspace_so_many_go_on_at_once_and_others_do_not_wait_for_it():
     """The rest waits in order, up to a bound; then 503 and try again."""
     shares, opened, inside = Shares(most=2, waiting_max=1), asyncio.Event(), []
@@ -71,3 +134,9 @@ def test_what_goes_on_for_long_pauses_in_no_other_way():
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
     assert named == {"http/protocol/exchange.py", "turns.py"}
+
+
+def test_the_loop_starts_no_processes_itself():
+    """It would fork, and copying a replica takes many milliseconds; `Popen` copies nothing."""
+    app = Path(__file__).parents[1] / "app"
+    assert not [path for path in app.rglob("*.py") if "create_subprocess" in path.read_text()]

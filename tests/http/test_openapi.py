@@ -74,7 +74,8 @@ def test_the_table_agrees_with_the_handler(operation):
     as_bytes = {("POST", "/v1/explain"): ExplainBody, ("PUT", "/v1/catalog"): PutCatalog}
     read = as_bytes.get((operation.method, operation.path))
     assert operation.body is (get_args(taken["data"].annotation)[0] if "data" in taken else read)
-    assert [guard.scopes for guard in handler.guards or ()] == ([operation.scopes] if operation.scopes else [])
+    scopes = [guard.scopes for guard in handler.guards or () if hasattr(guard, "scopes")]
+    assert scopes == ([operation.scopes] if operation.scopes else [])
     assert operation.status == handler.status_code
     named = [name for name in taken if name.endswith("_id") or name in {"group", "tool"}]
     assert re.findall(r"{(\w+)}", operation.path) == named

@@ -166,6 +166,8 @@ def test_it_ends_with_its_client_and_with_its_process(tenant, narrow):
     os.kill(process, signal.SIGSTOP)
     refused = tenant.reader.post("/v1/replay", json={})
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "TOO_MANY_REPLAYS")
+    unread = tenant.reader.post("/v1/replay", content=b"[" * 100_000)
+    assert unread.status_code == 429, "it is refused before its body is examined, which takes long"
     answer.close()
     stream.__exit__(None, None, None)
     until(lambda: not processes(narrow))

@@ -3,7 +3,9 @@
 from typing import Any, ClassVar
 
 from litestar import Request, post
+from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency as Handed
+from litestar.handlers import BaseRouteHandler
 from litestar.params import JSONBody
 from litestar.response import Stream
 from msgspec import field
@@ -65,7 +67,12 @@ class ReplayBody(Body, frozen=True):
         )
 
 
-@post("/v1/replay", status_code=200, guards=[requires(Scope.READ, Scope.AUDIT)], dto=BodyDTO)
+async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """A guard that refuses one replay too many before its body is read: refusals must not cost others their time."""
+    connection.app.state.services.replays.require_room(connection.scope["state"]["caller"].workspace_id)
+
+
+@post("/v1/replay", status_code=200, guards=[requires(Scope.READ, Scope.AUDIT), has_room], dto=BodyDTO)
 async def replay_log(
     request: Request[Any, Any, Any], data: JSONBody[ReplayBody], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
@@ -74,7 +81,6 @@ async def replay_log(
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     task = data.task(caller.workspace_id, agent_id, await services.audit.now_ms())
-    services.replays.require_room(caller.workspace_id)
     await services.replayer.require_possible(task)
     lines = while_valid(services, raw_key, await services.replays.begin(task))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

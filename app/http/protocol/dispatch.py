@@ -13,6 +13,7 @@ from app.http.protocol.exchange import Exchange, Line
 from app.http.protocol.head import Head
 from app.http.protocol.target import Ends, scope_of
 from app.replica import Services
+from app.turns import in_turns
 
 _PATH = PATH.encode()
 
@@ -66,7 +67,7 @@ class Dispatch:
             if exchange.scope is None:
                 exchange.finish(await respond(cast("Services", self._services), exchange))
             else:
-                await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
+                await in_turns(self._application(cast("Any", exchange.scope), exchange.receive, exchange.send))
                 if not (exchange.is_answered or exchange.is_gone):
                     raise RuntimeError("the application has not answered")  # noqa: TRY301 - one way out of all failures
         except Exception as error:  # noqa: BLE001 - nothing else answers for what is not foreseen
