@@ -57,7 +57,10 @@ def measure(bench: Bench) -> Table:
         left_out=[
             f"The quiet workspace asks for {RATE} decisions a second in an open loop.",
             f"The hostile one sends as much as it can over {HOSTILE_CONNECTIONS} new connections.",
-            "The store and both load generators share one core, and the replica has the other.",
+            (
+                "The store and both load generators share one core, and the replica has the other. The hostile "
+                "generator runs when the other two leave the core idle, as it would be on another machine."
+            ),
             "`refused` counts 503 answers to the quiet workspace. Requests per second are not limited.",
         ],
     )

@@ -5,6 +5,7 @@
 
 import contextlib
 import itertools
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from app.replaying.processes import lower_priority
 from bench.harness.cores import pinned
 
 _CHUNK = 1 << 16
@@ -61,7 +63,8 @@ def _send_on(job: HostileJob, first: int) -> None:
 
 
 def main() -> None:
-    """Read a job, and run it until stopped."""
+    """Read a job, and run it until stopped; whoever is measured on this core has it first, as if this were elsewhere."""
+    lower_priority(os.getpid())
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=HostileJob)
     threads = [threading.Thread(target=_send_on, args=(job, number)) for number in range(job.connections)]
     for thread in threads:

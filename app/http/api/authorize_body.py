@@ -110,9 +110,10 @@ def decode_tool_call(
         raise Invalid.at("$.agent_id", WANTED)
     approval_id = "" if body.approval_id is UNSET and body.approvalId is UNSET else _approval_named(body)
 
-    if len(raw) > MAX_RECORDED_BYTES:
+    is_large = len(raw) > MAX_RECORDED_BYTES
+    if is_large:
         _require_short_names(parameters)  # before each of them is examined
-    recorded_parameters = recorded(parameters, redactor, signer)
+    recorded_parameters = recorded(parameters, redactor, signer, is_large=is_large)
     _require_short(recorded_parameters)
     idempotency = None
     if idempotency_key is not None:
