@@ -63,7 +63,7 @@ def _send_on(job: HostileJob, first: int) -> None:
 
 
 def main() -> None:
-    """Read a job, and run it until stopped; whoever is measured on this core has it first, as if this were elsewhere."""
+    """Read a job, and run it until stopped; those measured on this core have it first, as if this ran elsewhere."""
     lower_priority(os.getpid())
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=HostileJob)
     threads = [threading.Thread(target=_send_on, args=(job, number)) for number in range(job.connections)]
