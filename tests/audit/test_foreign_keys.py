@@ -63,7 +63,7 @@ async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, 
     await client.call(verb, key, *rest)
     settings = Settings(audit_segment_entries=2)
     endings = Endings(client, ids, 1000)
-    compactor = Compactor(client, settings, keep_house=endings.keep_house)
+    compactor = Compactor(client, settings, end_approvals=endings.end_approvals)
     await compactor.sweep()
     await compactor.drop_what_is_too_old()
     await compactor.drop_spent_quotas()
