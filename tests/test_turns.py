@@ -134,9 +134,3 @@ def test_what_goes_on_for_long_pauses_in_no_other_way():
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
     assert named == {"http/protocol/exchange.py", "turns.py"}
-
-
-def test_the_loop_starts_no_processes_itself():
-    """It would fork, and copying a replica takes many milliseconds; `Popen` copies nothing."""
-    app = Path(__file__).parents[1] / "app"
-    assert not [path for path in app.rglob("*.py") if "create_subprocess" in path.read_text()]

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-import subprocess
 import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
@@ -69,13 +69,19 @@ class ReplayProcesses:
     async def _lines(self, task: ReplayTask) -> AsyncGenerator[bytes]:
         self.require_room(task.workspace_id)
         self._running[task.workspace_id] += 1
-        process: subprocess.Popen[bytes] | None = None
+        process: Process | None = None
         try:
-            process = _start(dict(os.environ) | self._env)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "app.replaying", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+                env=dict(os.environ) | self._env, limit=_LINE_BYTES, start_new_session=True,
+            )  # fmt: skip
             lower_priority(process.pid)
-            output = await _hand_over(process, msgspec.json.encode(task))
+            if process.stdin is None or process.stdout is None:
+                raise RuntimeError("the process was started without pipes")
+            process.stdin.write(msgspec.json.encode(task))
+            process.stdin.close()
             line = b""
-            async for line in self._spoken(output):
+            async for line in self._spoken(process.stdout):
                 yield line
             if not line.startswith(_LAST):
                 yield _STOPPING if self._stopping.is_set() else _BROKE_OFF
@@ -118,25 +124,7 @@ def lower_priority(pid: int) -> None:
         os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _start(env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """The process, started in half a millisecond: by the loop itself it would be 12 ms, as that copies the replica."""
-    return subprocess.Popen(
-        (sys.executable, "-m", "app.replaying"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, env=env, start_new_session=True,
-    )  # fmt: skip
-
-
-async def _hand_over(process: subprocess.Popen[bytes], task: bytes) -> asyncio.StreamReader:
-    """What the process is going to say; the task is on its way to it."""
-    loop = asyncio.get_running_loop()
-    output = asyncio.StreamReader(_LINE_BYTES)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
-    sending, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
-    sending.write(task)
-    sending.close()
-    return output
-
-
-async def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    await asyncio.to_thread(process.wait)
+async def _end(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
