@@ -30,6 +30,7 @@ from app.model.keys import Caller
 from app.model.limits import Limits
 from app.model.redaction import Redactor
 from app.model.signer import Signer
+from app.past_decisions.explainer import PastDecisions
 from app.pdp import compile_agent
 from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client, open_client
@@ -37,9 +38,8 @@ from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS
 from app.redis_client.urls import MasterLocator, StoreUrl
-from app.replaying.past_decisions import PastDecisions
-from app.replaying.processes import ReplayProcesses
-from app.replaying.reading import Replayer
+from app.replay_jobs.processes import ReplayProcesses
+from app.replay_jobs.reading import Replayer
 from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -12,7 +12,7 @@ from msgspec import convert
 
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayLine, ReplayTask
-from app.replaying.processes import lower_priority
+from app.replay_jobs.processes import lower_priority
 from bench.audit_beside import calm, caught_up
 from bench.harness.bench import Bench, decisions
 from bench.harness.closed_loop import load
@@ -140,7 +140,7 @@ class _Replays:
                     self._entries = before + line.progress.entries
 
     def _lines(self) -> Iterator[ReplayLine]:
-        command = [sys.executable, "-m", "app.replaying"]
+        command = [sys.executable, "-m", "app.replay_jobs"]
         with subprocess.Popen(
             command, stdin=-1, stdout=-1, cwd=ROOT, env=self._env, preexec_fn=pinned(self._core)
         ) as process:

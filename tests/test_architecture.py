@@ -123,7 +123,7 @@ def test_a_long_module_says_why(path):
     assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
 
 
-READERS = {"http", "cli", "authorize", "replaying", "webhooks"}
+READERS = {"http", "cli", "authorize", "replay_jobs", "past_decisions", "webhooks"}
 OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "take_lease"}
 """What readers may know of `audit`: the facade, what it yields, an archive in a folder, whose turn it is to send."""
 

@@ -54,7 +54,7 @@ def processes(replica):
                     command = Path(f"/proc/{child}/cmdline").read_bytes()
                 except OSError:
                     continue
-                if b"app.replaying" in command:
+                if b"app.replay_jobs" in command:
                     found.append(int(child))
     return found
 

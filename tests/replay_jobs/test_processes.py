@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import TooManyReplays
 from app.model.replays import ReplayTask
-from app.replaying.processes import ReplayProcesses
+from app.replay_jobs.processes import ReplayProcesses
 from app.settings import Settings
 
 TASK = ReplayTask(workspace_id="w", agent_id=None, from_ms=0, to_ms=1, policies=None)

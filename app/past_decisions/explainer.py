@@ -4,9 +4,9 @@ from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept
 from app.fair_pool import FairPool
 from app.model.explanations import PastExplanation
+from app.past_decisions.explained_entry import past_explanation
 from app.pdp.constraints import IsSecret
 from app.replay.calls import decode_call
-from app.replay.explained_entry import past_explanation
 from app.store.policy_history import Moment, PolicyHistory
 
 
