@@ -162,7 +162,7 @@ def test_settings_come_from_the_environment(monkeypatch, service, asking_key, ag
         (None, "svc_x", "REMIT_URL"),
         ("http://h", None, "REMIT_API_KEY"),
         ("h:8080", "svc_x", "http://host:port"),
-        ("http://user:geheim@h", "svc_x", "no user"),
+        ("http://user:geheim@h", "svc_x", "not hold a user"),
         ("http://h", "svc_geheim\n", "not shown"),
         ("http://h", "svc_geheim€", "not shown"),
     ],

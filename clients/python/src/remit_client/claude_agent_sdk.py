@@ -1,4 +1,4 @@
-"""Claude Agent SDK: a PreToolUse hook for every call, and `can_use_tool` for those that would prompt."""
+"""Claude Agent SDK: a PreToolUse hook for every call, and `can_use_tool` for calls that would prompt."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def remit_hooks(
 ) -> dict[Literal["PreToolUse"], list[HookMatcher]]:
     """For `ClaudeAgentOptions(hooks=…)`: a tool of any kind runs only if Remit allows the call.
 
-    allowed: whether Remit's yes is final, or the SDK's own permissions are asked next ("continue").
-    pending: whether a call that needs a person's approval in Remit is denied for now, or the SDK prompts ("ask").
+    allowed: after Remit allows a call, run the tool ("allow") or ask the SDK's own permissions next ("continue").
+    pending: if a call needs a person's approval in Remit, deny it for now ("deny") or let the SDK prompt ("ask").
     If anything goes wrong, the call is denied, with a message that says what to do.
     """
     core = async_enforcer(remit, agent, **options)
@@ -38,11 +38,11 @@ def remit_hooks(
             await core.check(event["tool_name"], event["tool_input"], {"session": event["session_id"]})
         except ApprovalPending as refusal:
             return _answer(pending, refusal.for_agent())
-        except Exception as error:  # noqa: BLE001 - the SDK goes on after a hook that raises
+        except Exception as error:  # noqa: BLE001 - if a hook raises, the SDK continues
             return _answer("deny", for_agent(error))
         return _answer("allow", "Allowed by Remit") if allowed == "allow" else {}
 
-    # Without it the tool runs if a hook does not answer in time. SDKs before 0.2.177 do not know it.
+    # Without this option, the tool runs if a hook does not answer in time. SDKs before 0.2.177 lack it.
     fails: Any = {"on_failure": "block"} if "on_failure" in HookMatcher.__dataclass_fields__ else {}
     return {"PreToolUse": [HookMatcher(hooks=[before_tool], timeout=HOOK_S + options.get("wait", 0.0), **fails)]}
 
@@ -56,7 +56,7 @@ def can_use_tool(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Option
     ) -> PermissionResultAllow | PermissionResultDeny:
         try:
             await core.check(tool, parameters)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the tool does not run
+        except Exception as error:  # noqa: BLE001 - whatever failed, the tool does not run
             return PermissionResultDeny(message=for_agent(error))
         return PermissionResultAllow()
 

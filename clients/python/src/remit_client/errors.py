@@ -62,7 +62,7 @@ class Denied(NotAllowed):
         if self.approval is None:
             return super().advice()
         if self.approval.status == "expired":
-            return "Calling the tool again asks a person anew."
+            return "Calling the tool again asks for a new approval."
         return ADVICE["none"]
 
 
@@ -111,13 +111,13 @@ class Refused(RemitError):
 
     def for_agent(self) -> str:
         if self.code == "PAYLOAD_TOO_LARGE":
-            return "The tool was not run: its arguments are larger than what can be judged. Send less at a time."
-        # The model can do nothing about the key or the configuration and need not read about them.
-        return f"The tool was not run, because the authorization service refused the question ({self.code})."
+            return "The tool was not run: its arguments are too large to be judged. Send less at a time."
+        # The model can do nothing about the key or the configuration, so it is not told about them.
+        return f"The tool was not run, because the authorization service refused the request ({self.code})."
 
 
 class Throttled(Refused):
-    """429: too many requests. Not `Unavailable`: with `on_unavailable`, asking fast enough would let calls through."""
+    """429: too many requests. Not `Unavailable`, or `on_unavailable` would let agents through that ask too fast."""
 
     def __init__(self, message: str, code: str, retry_after_seconds: float | None) -> None:
         super().__init__(message, 429, code)
@@ -142,4 +142,4 @@ def for_agent(error: Exception) -> str:
     """What a model is told when an exception must not leave an adapter."""
     if isinstance(error, RemitError):
         return error.for_agent()
-    return f"The tool was not run: the question whether it may could not be asked ({type(error).__name__})."
+    return f"The tool was not run, because asking for permission failed ({type(error).__name__})."

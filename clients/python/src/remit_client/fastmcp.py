@@ -23,7 +23,7 @@ class RemitMiddleware(Middleware):
     """A tool runs only if Remit allows the call; otherwise the client gets a tool error that says why.
 
     agent: the calling agent, or a function that reads it from the request, such as from its access token.
-    hide: whether tools that the agent can never call are left out of listings.
+    hide: leave tools that the agent can never call out of listings.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RemitMiddleware(Middleware):
         return await call_next(context)
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
-        """The tools that the agent may ever call."""
+        """The listed tools without those that the agent can never call."""
         tools = await call_next(context)
         hidden = await never_allowed(self._remit, self._agent_of(context)) if self._hides else frozenset()
         return [tool for tool in tools if tool.name not in hidden]
@@ -55,7 +55,7 @@ class RemitMiddleware(Middleware):
 
 
 def _session(context: MiddlewareContext[Any]) -> dict[str, str]:
-    """The connection's id, if it outlives this call: approvals are bound to the session, and marks stay in it."""
+    """The connection's id, if it outlives this call: approvals and marks belong to a session."""
     of_server = context.fastmcp_context
     request = of_server.request_context if of_server is not None else None
     if of_server is None or request is None or request.session.protocol_version in MODERN_PROTOCOL_VERSIONS:

@@ -1,7 +1,7 @@
 """Parses HTTP/1.1 answers from bytes as they arrive.
 
-This module reads what Remit itself sends: a status, headers, and a body with a Content-Length. Anything else, such as
-what a proxy made of it, is left to h11 to read or refuse.
+This module reads what Remit itself sends: a status, headers, and a body with a Content-Length. h11 reads or refuses
+anything else, such as an answer that a proxy has rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class TooLarge(Exception):
 
 
 class AnswerReader:
-    """Reads one answer after another. can_go_on: whether the connection can be used for another."""
+    """Reads one answer after another.
+
+    can_go_on: whether the connection can carry another request.
+    """
 
     def __init__(self) -> None:
         self.can_go_on = False

@@ -22,8 +22,9 @@ Answer = ToolMessage | Command[Any]
 class RemitMiddleware(AgentMiddleware[Any, Any]):
     """A tool runs only if Remit allows the call; otherwise the model is told why not.
 
-    interrupt: a call that a person must approve pauses the graph (LangGraph's `interrupt`), with the approval's id as
-    its value; resume it when the approval is decided. Without it, the model is told to repeat the call later.
+    interrupt: a call that a person must approve pauses the graph (LangGraph's `interrupt`), whose value has the
+    approval's id. Resume it once the approval is decided. Without `interrupt`, the model is told to repeat the call
+    later.
     If there is no decision, the run ends with the RemitError, and the tool has not run.
     """
 
@@ -57,7 +58,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
 
     def _refused(self, call: Any, refusal: NotAllowed) -> ToolMessage:
         if self._interrupts and isinstance(refusal, ApprovalPending):
-            # The first time, this pauses the graph. Once resumed, it gets here only if Remit still does not allow it.
+            # The first time, this pauses the graph. A resumed call gets here only if Remit still does not allow it.
             interrupt({"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)})
         return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
 

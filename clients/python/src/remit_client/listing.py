@@ -1,4 +1,4 @@
-"""Which tools need not be shown to an agent."""
+"""Finds the tools that need not be shown to an agent."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ async def never_allowed(remit: AsyncRemit, agent: str) -> frozenset[str]:
     try:
         tools = await remit.send(calls.list_agent_tools(agent))
     except RemitError as error:
-        logger.info("The tools of %s are all listed: %s", agent, error)
+        logger.info("No tool is hidden from %s: %s", agent, error)
         return frozenset()
     return frozenset(name for name, status in tools.items() if status == "denied")

@@ -72,7 +72,7 @@ class Decision:
         got = _object(answer)
         result, allowed = got.get("result"), got.get("allowed")
         if result not in ("allowed", "denied", "escalated") or allowed is not (result == "allowed"):
-            raise NotAnAnswer(f"result {result!r} and allowed {allowed!r} are no decision")
+            raise NotAnAnswer(f"result {result!r} and allowed {allowed!r} are not a decision")
         rule, approval = got.get("rule"), got.get("approval")
         return cls(
             id=_text(got, "id"),
@@ -262,7 +262,7 @@ def tool_statuses(answer: Any) -> dict[str, str]:
     """Name and status of each tool in the answer. Raises NotAnAnswer."""
     tools = answer.get("tools") if isinstance(answer, dict) else answer
     if not isinstance(tools, list):
-        raise NotAnAnswer("no list of tools")
+        raise NotAnAnswer("not a list of tools")
     found = {}
     for tool in map(_object, tools):
         found[_text(tool, "name")] = _text(tool, "status")
@@ -278,7 +278,7 @@ def _verdict(got: Any) -> Verdict:
 
 def _object(answer: Any) -> dict[str, Any]:
     if not isinstance(answer, dict):
-        raise NotAnAnswer("no JSON object")
+        raise NotAnAnswer("not a JSON object")
     return answer
 
 

@@ -21,22 +21,22 @@ ASKED_MAX = 1000
 class RemitGuardrail(ToolInputGuardrail[Any]):
     """A tool runs only if Remit allows the call; otherwise the model is told why not.
 
-    Pass it to `function_tool(tool_input_guardrails=[…])`, or add it to a tool with `protect`, which also makes
-    a call that a person must approve interrupt the run. If there is no decision, the run ends with the RemitError.
+    Pass it to `function_tool(tool_input_guardrails=[…])`, or add it to a tool with `protect`; then a call that a
+    person must approve also interrupts the run. If there is no decision, the run ends with the RemitError.
     """
 
     def __init__(self, remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> None:
         super().__init__(self._guard, name="remit")
         self._protected: set[str] = set()
         self._enforcer = async_enforcer(remit, agent, **options)
-        # The answer from before the interruption, kept for the guardrail that runs next; used once.
+        # `needs_approval` asks first; the guardrail, which runs next, takes that answer instead of asking again.
         self._asked: OrderedDict[tuple[str, str], NotAllowed | None] = OrderedDict()
 
     def protect(self, tool: FunctionTool) -> FunctionTool:
         """The same tool, guarded. A call that needs an approval interrupts the run.
 
-        The framework asks for approvals without naming the run, so `group_id` is not used as `context.session` here: an
-        approval is bound to the session, and both requests must have the same one. Set it with `context`.
+        An approval is bound to its session, so both requests must name the same one. The framework does not name the
+        run when it asks whether a call needs approval, so `group_id` cannot be the session here: set it with `context`.
         """
         self._protected.add(tool.name)
         tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]

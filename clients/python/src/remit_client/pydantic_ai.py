@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class RemitToolset(WrapperToolset[Any]):
     """A tool of `wrapped` runs only if Remit allows the call; otherwise the model is told why not.
 
-    defer: a call that a person must approve ends the run with DeferredToolRequests (name them in `output_type`), the
-    approval's id in their metadata. Without it, the model is told to repeat the call later.
+    defer: a call that a person must approve ends the run with DeferredToolRequests (add it to `output_type`), which
+    hold the approval's id as metadata. Without it, the model is told to repeat the call later.
     If there is no decision, the run ends with the RemitError, and the tool has not run.
     """
 
@@ -39,7 +39,7 @@ class RemitToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """The tool's answer."""
+        """The tool's answer. Raises ToolFailed, which the model reads, or ApprovalRequired if `defer` is set."""
         session = getattr(ctx, "conversation_id", None) or ctx.run_id
         try:
             await self._enforcer.check(name, tool_args, {"session": session} if session else {})

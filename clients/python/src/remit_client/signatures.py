@@ -1,4 +1,4 @@
-"""A tool's parameters, from the arguments of a call of its function."""
+"""Derives a tool's parameters from the arguments of a function call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Parameters:
-    """What a call of `function` passes, by name, defaults included; `self` and `cls` are left out.
+    """Names the arguments of each call of `function`, including defaults but not `self` or `cls`.
 
     fixed: further parameters, which take precedence.
     """

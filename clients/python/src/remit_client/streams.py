@@ -79,7 +79,7 @@ class Events:
         self._fields: dict[str, str] = {}
 
     def feed(self, line: str) -> list[Any]:
-        """The event that this line ends, if the line is empty."""
+        """The event that ends here, if the line is empty."""
         if line:
             name, _, value = line.partition(":")
             value = value.removeprefix(" ")
@@ -101,4 +101,4 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MalformedAnswer(f"The stream holds something that is no JSON ({error}).") from error
+        raise MalformedAnswer(f"The stream holds something that is not JSON ({error}).") from error

@@ -30,7 +30,7 @@ CONNECT_S = 1.0
 ANSWER_S = 2.0
 SILENCE_S = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-ASKS = "remit-client-"
+ID_PREFIX = "remit-client-"
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
@@ -94,19 +94,19 @@ class Settings:
         if not key:
             raise ValueError("No API key: pass key, or set REMIT_API_KEY")
         if not _KEY.fullmatch(key):
-            raise ValueError("The API key must be visible ASCII characters without spaces; it is not shown here")
+            raise ValueError("The API key must be visible ASCII characters without spaces (this one is not shown)")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("The URL of Remit must be http://host:port or https://host")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("The URL of Remit holds no user, password, query or fragment; the key goes into key")
+            raise ValueError("The URL of Remit must not hold a user, password, query or fragment; pass the key as key")
         if not (timeout > 0 and connect_timeout > 0 and retries >= 0):
             raise ValueError("timeout and connect_timeout must be above 0, retries 0 or more")
         self.base = url.rstrip("/")
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.retries = retries
-        self._asks, self._numbers = f"{ASKS}{uuid.uuid4().hex}", count(1)
+        self._id_prefix, self._numbers = f"{ID_PREFIX}{uuid.uuid4().hex}", count(1)
         self.authorize_url = httpx.URL(f"{self.base}/v1/authorize")
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": "remit-client", "Accept": "application/json"}
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
@@ -127,15 +127,15 @@ class Settings:
         return url.copy_merge_params(given) if given else url
 
     def limits(self, call: Call[Any]) -> httpx.Timeout:
-        """How many seconds each step of a call may take; `deadline` bounds the whole."""
+        """How long each step of a call may take; `deadline` limits the whole call."""
         return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout)
 
     def deadline(self, call: Call[Any]) -> float:
-        """Seconds that a call may take, its retries included."""
+        """Seconds that a call may take, including retries."""
         return self.timeout + call.wait_seconds
 
     def attempts(self, call: Call[Any]) -> int:
-        """How often a call may be sent: more than once only if it cannot then count twice."""
+        """How often a call may be sent: more than once only if a repeat cannot count twice."""
         return 1 + self.retries if call.repeatable else 1
 
     def unreachable(self, error: Exception) -> RemitError:
@@ -144,13 +144,13 @@ class Settings:
             return self.late()
         if wrong := _wrong_certificate(error):
             return MalformedAnswer(
-                f"What answers at {self.base} cannot show that it is Remit ({wrong.verify_message}). Check REMIT_URL; "
-                "if an authority of your own has signed the certificate, set SSL_CERT_FILE to that authority's."
+                f"The server at {self.base} could not prove that it is Remit ({wrong.verify_message}). Check "
+                "REMIT_URL, or set SSL_CERT_FILE to the certificate of your own authority if it signed the server's."
             )
         why = f"{type(error).__name__}: {error}".rstrip(": ")
         if isinstance(error, httpx.ProxyError):
             return Unavailable(
-                f"The proxy before Remit at {self.base} does not let the question through ({why}). Check HTTPS_PROXY "
+                f"The proxy in front of Remit at {self.base} did not pass the request on ({why}). Check HTTPS_PROXY "
                 "and HTTP_PROXY, or name Remit's host in NO_PROXY."
             )
         return Unavailable(f"Remit at {self.base} cannot be reached ({why}). Check REMIT_URL and that it is running.")
@@ -174,24 +174,24 @@ class Settings:
         )
 
     def headers_of(self, call: Call[Any]) -> tuple[dict[str, str], str]:
-        """The headers of a request, which must never be shown, and its id, new each time."""
-        question = f"{self._asks}-{next(self._numbers)}"
+        """The headers of a request, which must never be shown, and its id, which is new each time."""
+        request_id = f"{self._id_prefix}-{next(self._numbers)}"
         kept = self._post_headers if call.body is not None else self._headers
-        headers = {**kept, "X-Request-ID": question, **call.headers}
+        headers = {**kept, "X-Request-ID": request_id, **call.headers}
         if call.idempotency_key is not None:
             headers["Idempotency-Key"] = call.idempotency_key
-        return headers, question
+        return headers, request_id
 
-    def require_own(self, answer: Answer, question: str) -> None:
+    def require_answer_to(self, answer: Answer, request_id: str) -> None:
         """Raises MalformedAnswer if this is the answer to another request of this client or one like it.
 
         Remit returns the request's id, but a proxy may have replaced it, so only ids in this client's format count.
         """
-        said = answer[1].get("x-request-id", question)
-        if said != question and said.startswith(ASKS):
+        answered = answer[1].get("x-request-id", request_id)
+        if answered != request_id and answered.startswith(ID_PREFIX):
             raise MalformedAnswer(
-                f"What came from {self.base} is the answer to another question. Something between here and Remit mixes "
-                "answers up; nothing that comes through it can be believed."
+                f"{self.base} sent the answer to another request. Something between here and Remit mixes answers up, "
+                "so no answer that comes through it can be trusted."
             )
 
 
@@ -208,7 +208,7 @@ def new_idempotency_key() -> str:
 
 
 def segment(name: str) -> str:
-    """A caller's name as one path segment: slashes and dots in it cannot lead elsewhere."""
+    """A name, quoted as one path segment: its slashes and dots cannot lead elsewhere."""
     return quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
 
 
@@ -223,17 +223,17 @@ def encode(body: Any) -> bytes | None:
 
 
 def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[str, str], content: bytes) -> T:
-    """The answer; raises an exception that says why if there is none."""
+    """The call's result, or an exception that says why there is none."""
     if httpx.codes.is_success(status):
         try:
             answer = call.read(_json(headers, content) if content else None)
             if isinstance(answer, Page):
                 answer.next_cursor = headers.get("x-next-cursor")
                 answer.version = headers["etag"].strip('"') if "etag" in headers else None
-            return answer  # noqa: TRY300 - what the readers raise is caught here, too
+            return answer  # noqa: TRY300 - the except clause is for the readers, too
         except (NotAnAnswer, ValueError, RecursionError, AttributeError, TypeError) as error:
             raise MalformedAnswer(
-                f"{settings.base}{call.path} answered {status} with something that is no answer of Remit's ({error}). "
+                f"{settings.base}{call.path} answered {status} with something that Remit would not send ({error}). "
                 "Check that REMIT_URL is Remit's address and that no proxy answers in its place."
             ) from error
     raise _failure(settings, call, status, headers, content)
@@ -242,7 +242,7 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[s
 def _json(headers: Mapping[str, str], content: bytes) -> Any:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
-        raise NotAnAnswer("it is not said to be JSON")
+        raise NotAnAnswer("its Content-Type is not JSON")
     return json.loads(content)
 
 
@@ -253,17 +253,17 @@ def _failure(
     where = f"{call.method} {settings.base}{call.path}"
     if httpx.codes.is_redirect(status):
         return MalformedAnswer(
-            f"{where} answered with a redirect ({status}), which is not followed: set REMIT_URL to it."
+            f"{where} answered with a redirect ({status}), which is not followed: set REMIT_URL to the final address."
         )
     if status == httpx.codes.TOO_MANY_REQUESTS:
         seconds = _seconds(headers.get("retry-after"))
         wait = "" if seconds is None else f" Try again in {seconds:g} s."
-        return Throttled(f"Remit answers no more questions of this key for now: {message}.{wait}", code, seconds)
+        return Throttled(f"Remit refuses further requests with this key for now: {message}.{wait}", code, seconds)
     if httpx.codes.is_server_error(status):
         return Unavailable(f"{where} answered {status} {code}: {message}. There is no decision; try again later.")
     if status == httpx.codes.UNAUTHORIZED:
         return Refused(
-            f"Remit does not accept the API key ({code}): {message}. Set REMIT_API_KEY to a key that is in use.",
+            f"Remit does not accept the API key ({code}): {message}. Set REMIT_API_KEY to a valid key.",
             status,
             code,
         )
@@ -271,7 +271,7 @@ def _failure(
 
 
 def _problem(content: bytes) -> tuple[str, str, list[object]]:
-    """Code, message and details of an error's body; a proxy's page has none."""
+    """Code, message and details of an error's body; placeholders for a page that some proxy sent."""
     try:
         error = json.loads(content)["error"]
         return str(error["code"]), str(error["message"]).rstrip("."), list(error.get("details") or ())
@@ -279,7 +279,7 @@ def _problem(content: bytes) -> tuple[str, str, list[object]]:
         return "UNKNOWN", "no explanation was given", []
 
 
-def told_length(headers: Mapping[str, str]) -> int:
+def declared_length(headers: Mapping[str, str]) -> int:
     """The length that an answer declares; 0 if it declares none."""
     length = headers.get("content-length", "")
     return int(length) if _LENGTH.fullmatch(length) else 0
@@ -297,7 +297,7 @@ def listed(read: Callable[[Any], U]) -> Callable[[Any], Page[U]]:
 
     def read_list(answer: Any) -> Page[U]:
         if not isinstance(answer, list):
-            raise NotAnAnswer("no JSON array")
+            raise NotAnAnswer("not a JSON array")
         return Page(read(one) for one in answer)
 
     return read_list

@@ -1,4 +1,4 @@
-"""One exchange with the service: whatever goes wrong in it is Unavailable, or Interrupted."""
+"""Connections made by httpx. Every failure on them becomes a RemitError."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ from typing import Any
 
 import httpx
 
-from remit_client._async.io import ClientOfEachLoop, HttpClient, deadline
-from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, encode, interpret, told_length
+from remit_client._async.io import ClientPerLoop, HttpClient, deadline
+from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
 class AsyncConnections:
-    """Connections that stay open; a forked process gets its own, or it would read what its parent asked for."""
+    """Connections that stay open. A forked process opens its own, or it would read answers meant for its parent."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._clients = ClientOfEachLoop()
+        self._clients = ClientPerLoop()
         self._process = os.getpid()
 
     async def exchange(self, call: Call[Any], content: bytes | None, until: float) -> Answer:
-        """Status, headers and body. until: of time.monotonic(). Raises Unavailable, MalformedAnswer."""
+        """Status, headers and body of the answer. Raises Unavailable, Interrupted, MalformedAnswer.
+
+        until: the deadline, by time.monotonic().
+        """
         settings = self._settings
-        headers, question = settings.headers_of(call)
+        headers, request_id = settings.headers_of(call)
         try:
             answer = await self._answer(call, headers, content, until)
-        except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # the last: a name that DNS cannot have
+        except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # UnicodeError: not a valid host name
             raise settings.unreachable(error) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
         if time.monotonic() > until:
             raise settings.late()
-        settings.require_own(answer, question)
+        settings.require_answer_to(answer, request_id)
         return answer
 
     async def lines(self, call: Call[Any]) -> AsyncIterator[str]:
-        """The lines of an answer that goes on for as long as it likes. Raises RemitError."""
+        """The lines of an answer that may go on for ever. Raises RemitError."""
         settings = self._settings
         try:
             async with self._client().stream(
@@ -55,13 +58,13 @@ class AsyncConnections:
             raise settings.unreachable(error) from error
 
     async def aclose(self) -> None:
-        """The connections that were opened here are closed."""
+        """Close the connections that this loop has opened."""
         client = self._clients.pop()
         if client is not None:
             await client.aclose()
 
     async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
-        """The answer; raises as httpx does, and TimeoutError."""
+        """The answer. Raises what httpx raises, and TimeoutError."""
         settings = self._settings
         with deadline(until - time.monotonic()):
             client = self._client()
@@ -75,10 +78,10 @@ class AsyncConnections:
             response = await client.send(request, stream=True)
             try:
                 body = bytearray()
-                # Undecoded: a few packed bytes can become more than there is memory for, and Remit packs no answer.
+                # Raw: a few compressed bytes could decode to more than memory holds, and Remit compresses no answer.
                 async for chunk in response.aiter_raw():
                     body += chunk
-                    if max(len(body), told_length(response.headers)) > MAX_ANSWER_BYTES:
+                    if max(len(body), declared_length(response.headers)) > MAX_ANSWER_BYTES:
                         raise settings.too_large(call)
                     if time.monotonic() > until:
                         raise TimeoutError
@@ -96,8 +99,10 @@ class AsyncConnections:
 
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
-            self._process, self._clients = os.getpid(), ClientOfEachLoop()
+            self._process, self._clients = os.getpid(), ClientPerLoop()
 
 
 def _in_bytes(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("ascii"), value.encode()) for name, value in headers.items()]  # httpx would take ASCII alone
+    return [
+        (name.encode("ascii"), value.encode()) for name, value in headers.items()
+    ]  # httpx accepts only ASCII in strings

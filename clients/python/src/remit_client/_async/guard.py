@@ -25,7 +25,7 @@ class AsyncGuard:
         self._decision: Decision | None = None
 
     def __call__(self, function: F) -> F:
-        """`function`, which asks before each call. Its arguments are the parameters of the tool."""
+        """Wrap `function` so that each call asks first. Its arguments are the parameters of the tool."""
         require_kind(function, inspect.iscoroutinefunction(function), asynchronous=True)
         parameters = Parameters(function, self._parameters)
 
@@ -34,7 +34,7 @@ class AsyncGuard:
             decision = await self._enforcer.check(self._tool, parameters.of(args, kwargs))
             try:
                 answer = await function(*args, **kwargs)
-            except Exception:  # a cancelled call is not reported: nobody knows how far it came
+            except Exception:  # a cancelled call is not reported: nobody knows how far it got
                 await self._enforcer.report(decision, "failed")
                 raise
             await self._enforcer.report(decision, "executed")
@@ -44,7 +44,7 @@ class AsyncGuard:
 
     async def __aenter__(self) -> Decision:
         if self._decision is not None:
-            raise RuntimeError("This guard is in use; make one for each call")
+            raise RuntimeError("This guard is already in use: make a new one for each call")
         self._decision = await self._enforcer.check(self._tool, self._parameters or {})
         return self._decision
 

@@ -1,4 +1,4 @@
-"""What differs between the two clients, here with an event loop. `_sync/io.py` is its twin and written by hand."""
+"""What the two clients do differently, with an event loop. Its twin `_sync/io.py` is also written by hand."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pause = anyio.sleep
 
 
 def deadline(seconds: float) -> AbstractContextManager[Any]:
-    """Ends what is inside with TimeoutError after so many seconds."""
+    """A block that is cancelled after `seconds` and then raises TimeoutError."""
     return anyio.fail_after(max(0.0, seconds))
 
 
-class ClientOfEachLoop:
-    """An HTTP client for every event loop that asks: connections of one loop cannot be used on another."""
+class ClientPerLoop:
+    """One HTTP client per event loop, because a loop cannot use the connections of another."""
 
     def __init__(self) -> None:
         self._clients: WeakKeyDictionary[object, HttpClient] = WeakKeyDictionary()
@@ -32,7 +32,7 @@ class ClientOfEachLoop:
         return self._elsewhere if loop is None else self._clients.get(loop)
 
     def put(self, client: HttpClient) -> None:
-        """This loop's client is this one."""
+        """Make this the loop's client."""
         loop = _loop()
         if loop is None:
             self._elsewhere = client

@@ -1,6 +1,6 @@
-"""Questions over HTTP/1.1 on asyncio alone: httpx takes several times the CPU time for the same bytes.
+"""HTTP/1.1 on asyncio alone: httpx takes several times the CPU time for the same bytes.
 
-`AsyncRemit` asks in this way unless it is given options of httpx, or the machine names a proxy.
+`AsyncRemit` uses this unless it is given httpx options or the environment names a proxy.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import httpx
 from remit_client._async.connections import AsyncConnections
 from remit_client._async.io import deadline
 from remit_client.http_answers import AnswerReader, TooLarge
-from remit_client.plain_questions import (
+from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
     MOST_IDLE,
+    host_and_port,
     is_quiet,
-    place_of,
     request_bytes,
 )
 from remit_client.wire import Answer, Call, Settings
 
 
 class PlainConnections(AsyncConnections):
-    """Connections that stay open for a while, each for one question at a time and for one event loop."""
+    """Connections that stay open for a while. Each belongs to one event loop and carries one request at a time."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self._of_loop: WeakKeyDictionary[object, _OfLoop] = WeakKeyDictionary()
+        self._by_loop: WeakKeyDictionary[object, _LoopConnections] = WeakKeyDictionary()
         self._tls: Any = None
 
     async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
@@ -60,28 +60,28 @@ class PlainConnections(AsyncConnections):
         return answer
 
     async def aclose(self) -> None:
-        """The connections that were opened on this loop are closed, httpx's too."""
+        """Close the connections that this loop has opened, httpx's included."""
         await super().aclose()
         try:
-            mine = self._of_loop.pop(asyncio.get_running_loop(), None)
+            mine = self._by_loop.pop(asyncio.get_running_loop(), None)
         except RuntimeError:  # trio
             return
         for connection in mine.idle if mine else ():
             connection.close()
 
-    def _mine(self, loop: asyncio.AbstractEventLoop) -> _OfLoop:
+    def _mine(self, loop: asyncio.AbstractEventLoop) -> _LoopConnections:
         self._forget_other_process()
-        mine = self._of_loop.get(loop)
+        mine = self._by_loop.get(loop)
         if mine is None:
-            for other in list(self._of_loop):
+            for other in list(self._by_loop):
                 if other.is_closed():  # type: ignore[attr-defined]
-                    del self._of_loop[other]
-            mine = self._of_loop[loop] = _OfLoop()
+                    del self._by_loop[other]
+            mine = self._by_loop[loop] = _LoopConnections()
         return mine
 
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
-            self._of_loop = WeakKeyDictionary()
+            self._by_loop = WeakKeyDictionary()
         super()._forget_other_process()
 
     async def _connect(self, loop: asyncio.AbstractEventLoop, until: float) -> _Connection:
@@ -92,22 +92,22 @@ class PlainConnections(AsyncConnections):
         with deadline(min(self._settings.connect_timeout, until - time.monotonic())):
             _, connection = await loop.create_connection(
                 _Connection,
-                *place_of(url),
+                *host_and_port(url),
                 ssl=self._tls,
                 happy_eyeballs_delay=0.25,
             )
         return connection
 
 
-class _OfLoop:
-    """What one event loop has open."""
+class _LoopConnections:
+    """The idle connections of one event loop, and its limit."""
 
     def __init__(self) -> None:
         self.idle: list[_Connection] = []
         self.limit = asyncio.Semaphore(MOST_AT_ONCE)
 
     def take(self) -> _Connection | None:
-        """A connection on which a question can be asked, if there is one; the one that was used last."""
+        """The usable idle connection that was used last, if there is one."""
         while self.idle:
             connection = self.idle.pop()
             if connection.is_fresh():
@@ -116,7 +116,7 @@ class _OfLoop:
         return None
 
     def keep(self, connection: _Connection) -> None:
-        """It may be used again, if both sides want that."""
+        """Keep the connection for another request if the server allows it and there is room; otherwise close it."""
         if connection.stays_open and len(self.idle) < MOST_IDLE:
             self.idle.append(connection)
         else:
@@ -124,7 +124,7 @@ class _OfLoop:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, on which one question is asked after another."""
+    """One connection, which carries one request after another."""
 
     def __init__(self) -> None:
         self.stays_open = False
@@ -147,7 +147,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._transport.write(request)
             return await answered
-        except BaseException:  # cancelled, too: the next question must not read this one's answer
+        except BaseException:  # even if cancelled: the next request must not read this one's answer
             self._answered = None
             with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
                 self._transport.abort()
@@ -156,17 +156,17 @@ class _Connection(asyncio.Protocol):
             timer.cancel()
 
     def is_fresh(self) -> bool:
-        """Whether another question can be asked: the server has not left, and nothing came that nobody asked for."""
+        """Whether another request can be sent: the server has not closed the connection or sent anything unasked."""
         if self._transport.is_closing() or time.monotonic() - self._idle_since > IDLE_S:
             return False
         return is_quiet(self._transport.get_extra_info("socket"))
 
     def close(self) -> None:
-        """No more questions."""
+        """Close the connection."""
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self._answered is None:  # nobody asked
+        if self._answered is None:  # no request is waiting
             self._transport.abort()
             return
         try:

@@ -1,5 +1,5 @@
 # Written by unasync.py from _async/connections.py; change that.
-"""One exchange with the service: whatever goes wrong in it is Unavailable, or Interrupted."""
+"""Connections made by httpx. Every failure on them becomes a RemitError."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from typing import Any
 
 import httpx
 
-from remit_client._sync.io import ClientOfEachLoop, HttpClient, deadline
-from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, encode, interpret, told_length
+from remit_client._sync.io import ClientPerLoop, HttpClient, deadline
+from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
 class Connections:
-    """Connections that stay open; a forked process gets its own, or it would read what its parent asked for."""
+    """Connections that stay open. A forked process opens its own, or it would read answers meant for its parent."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._clients = ClientOfEachLoop()
+        self._clients = ClientPerLoop()
         self._process = os.getpid()
 
     def exchange(self, call: Call[Any], content: bytes | None, until: float) -> Answer:
-        """Status, headers and body. until: of time.monotonic(). Raises Unavailable, MalformedAnswer."""
+        """Status, headers and body of the answer. Raises Unavailable, Interrupted, MalformedAnswer.
+
+        until: the deadline, by time.monotonic().
+        """
         settings = self._settings
-        headers, question = settings.headers_of(call)
+        headers, request_id = settings.headers_of(call)
         try:
             answer = self._answer(call, headers, content, until)
-        except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # the last: a name that DNS cannot have
+        except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # UnicodeError: not a valid host name
             raise settings.unreachable(error) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
         if time.monotonic() > until:
             raise settings.late()
-        settings.require_own(answer, question)
+        settings.require_answer_to(answer, request_id)
         return answer
 
     def lines(self, call: Call[Any]) -> Iterator[str]:
-        """The lines of an answer that goes on for as long as it likes. Raises RemitError."""
+        """The lines of an answer that may go on for ever. Raises RemitError."""
         settings = self._settings
         try:
             with self._client().stream(
@@ -56,13 +59,13 @@ class Connections:
             raise settings.unreachable(error) from error
 
     def close(self) -> None:
-        """The connections that were opened here are closed."""
+        """Close the connections that this loop has opened."""
         client = self._clients.pop()
         if client is not None:
             client.close()
 
     def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
-        """The answer; raises as httpx does, and TimeoutError."""
+        """The answer. Raises what httpx raises, and TimeoutError."""
         settings = self._settings
         with deadline(until - time.monotonic()):
             client = self._client()
@@ -76,10 +79,10 @@ class Connections:
             response = client.send(request, stream=True)
             try:
                 body = bytearray()
-                # Undecoded: a few packed bytes can become more than there is memory for, and Remit packs no answer.
+                # Raw: a few compressed bytes could decode to more than memory holds, and Remit compresses no answer.
                 for chunk in response.iter_raw():
                     body += chunk
-                    if max(len(body), told_length(response.headers)) > MAX_ANSWER_BYTES:
+                    if max(len(body), declared_length(response.headers)) > MAX_ANSWER_BYTES:
                         raise settings.too_large(call)
                     if time.monotonic() > until:
                         raise TimeoutError
@@ -97,8 +100,10 @@ class Connections:
 
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
-            self._process, self._clients = os.getpid(), ClientOfEachLoop()
+            self._process, self._clients = os.getpid(), ClientPerLoop()
 
 
 def _in_bytes(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("ascii"), value.encode()) for name, value in headers.items()]  # httpx would take ASCII alone
+    return [
+        (name.encode("ascii"), value.encode()) for name, value in headers.items()
+    ]  # httpx accepts only ASCII in strings

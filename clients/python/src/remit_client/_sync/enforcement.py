@@ -1,5 +1,5 @@
 # Written by unasync.py from _async/enforcement.py; change that.
-"""What guards an agent's tools: the core of the guard and of every adapter."""
+"""Enforces decisions on an agent's tools: the core of the guard and of every adapter."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ logger = logging.getLogger("remit_client")
 
 
 class Enforcer:
-    """Lets through the calls of one agent that Remit allows, and raises for all others.
+    """Lets those calls of one agent through that Remit allows, and raises for all others.
 
-    context: what the caller vouches for; a function is called for every decision.
-    wait: how many seconds an escalated call waits for a person.
-    on_unavailable: "allow" lets calls through without a decision while Remit cannot be reached, with a warning each.
+    context: what the caller vouches for. If it is a function, it is called for every decision.
+    wait: seconds an escalated call waits for a person.
+    on_unavailable: with "allow", calls go through without a decision while Remit cannot be reached, each with a
+    warning.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Enforcer:
         report_outcome: bool = False,
     ) -> None:
         if on_unavailable not in ("deny", "allow"):
-            raise ValueError('on_unavailable is "deny" or "allow"')
+            raise ValueError('on_unavailable must be "deny" or "allow"')
         self.remit = remit
         self.agent = agent
         self.reports_outcome = report_outcome
@@ -50,7 +51,7 @@ class Enforcer:
     def check(self, tool: str, parameters: Json, context: Json | None = None) -> Decision:
         """The decision that allows this call. Raises Denied, ApprovalPending or another RemitError: do not run it.
 
-        context: of this call, such as {"session": …}; what the enforcer was given outranks it.
+        context: for this call only, such as {"session": …}. The enforcer's own context takes precedence.
         """
         given = self._context() if callable(self._context) else self._context
         vouched = {**(context or {}), **(given or {})}
@@ -68,13 +69,13 @@ class Enforcer:
         return decision
 
     def report(self, decision: Decision, status: str) -> None:
-        """Report the outcome of the call, if that is switched on; a failure to report is logged and changes nothing."""
+        """Report the outcome of the call if `report_outcome` is on. If that fails, it is only logged."""
         if not (self.reports_outcome and decision.id):
             return
         try:
             self.remit.report_outcome(decision, status)
         except RemitError as error:
-            logger.warning("What became of decision %s was not reported: %s", decision.id, error)
+            logger.warning("The outcome of decision %s was not reported: %s", decision.id, error)
 
     def _ask_a_person(self, tool: str, parameters: Json, context: Json, decision: Decision) -> Decision:
         """The decision after a person has approved the call. Raises Denied or ApprovalPending."""
@@ -93,6 +94,6 @@ class Enforcer:
                 raise ApprovalPending(tool, decision)
             if approval.status not in SETTLED:
                 raise Denied(tool, decision, approval)
-            # The same request again: the approval is for this call only, and policies are evaluated again.
+            # Send the same request again: the approval covers only this call, and policies may have changed.
             decision = self.remit.authorize(self.agent, tool, parameters, context=context or None)
         return decision

@@ -1,4 +1,4 @@
-"""What differs between the two clients, here without an event loop. `_async/io.py` is its twin."""
+"""What the two clients do differently, without an event loop. Its twin is `_async/io.py`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ pause = time.sleep
 
 
 def deadline(seconds: float) -> AbstractContextManager[Any]:
-    """Nothing: a thread cannot be interrupted, so each read has a timeout and the time is looked at in between."""
+    """A block that does nothing: no thread can be interrupted, so reads have timeouts and callers check the time."""
     return nullcontext(seconds)
 
 
-class ClientOfEachLoop:
-    """One HTTP client: all threads share its connections."""
+class ClientPerLoop:
+    """One HTTP client, whose connections all threads share."""
 
     def __init__(self) -> None:
         self._client: HttpClient | None = None
@@ -28,10 +28,10 @@ class ClientOfEachLoop:
         return self._client
 
     def put(self, client: HttpClient) -> None:
-        """The client is this one."""
+        """Make this the client."""
         self._client = client
 
     def pop(self) -> HttpClient | None:
-        """The client, which is forgotten."""
+        """Remove and return the client."""
         client, self._client = self._client, None
         return client

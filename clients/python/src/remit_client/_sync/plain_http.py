@@ -1,8 +1,7 @@
-"""Questions over HTTP/1.1 on sockets alone, so that one deadline holds from the first byte to the last.
+"""HTTP/1.1 on plain sockets, so that one deadline holds from the first byte to the last.
 
-httpx bounds each read: a server that says a byte now and then, in a header, holds its caller for as long as it likes.
-`Remit` asks in this way unless it is given options of httpx, or the machine names a proxy. Written by hand, like its
-twin in `_async`.
+httpx limits only each read: a server that sends a byte of a header now and then can hold its caller for ever. `Remit`
+uses this unless it is given httpx options or the environment names a proxy. Written by hand, like its twin in `_async`.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ import httpx
 
 from remit_client._sync.connections import Connections
 from remit_client.http_answers import AnswerReader, TooLarge
-from remit_client.plain_questions import (
+from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
     MOST_IDLE,
     is_quiet,
-    place_of,
+    host_and_port,
     request_bytes,
 )
 from remit_client.wire import Answer, Call, Settings
@@ -34,7 +33,7 @@ CHUNK = 1 << 16
 
 
 class PlainConnections(Connections):
-    """Connections that stay open for a while and are shared by all threads, each for one question at a time."""
+    """Connections that stay open for a while. All threads share them; each carries one request at a time."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -42,7 +41,7 @@ class PlainConnections(Connections):
         self._begin()
 
     def _begin(self) -> None:
-        self._idle: list[_Connection] = []  # threads share it: append and pop are one step each
+        self._idle: list[_Connection] = []  # shared by threads: append and pop are atomic
         self._limit = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
@@ -55,7 +54,7 @@ class PlainConnections(Connections):
             connection = self._take() or self._connect(until)
             try:
                 answer = connection.ask(request, until)
-            except BaseException:  # interrupted, too: the next question must not read this one's answer
+            except BaseException:  # even if interrupted: the next request must not read this one's answer
                 connection.close()
                 raise
             self._keep(connection)
@@ -66,7 +65,7 @@ class PlainConnections(Connections):
         return answer
 
     def close(self) -> None:
-        """The connections are closed, httpx's too."""
+        """Close the connections, httpx's included."""
         super().close()
         while self._idle:
             with contextlib.suppress(IndexError):  # another thread was faster
@@ -78,7 +77,7 @@ class PlainConnections(Connections):
         super()._forget_other_process()
 
     def _take(self) -> _Connection | None:
-        """A connection on which a question can be asked, if there is one; the one that was used last."""
+        """The usable idle connection that was used last, if there is one."""
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
@@ -88,7 +87,7 @@ class PlainConnections(Connections):
         return None
 
     def _keep(self, connection: _Connection) -> None:
-        """It may be used again, if both sides want that."""
+        """Keep the connection for another request if the server allows it and there is room; otherwise close it."""
         if connection.stays_open and len(self._idle) < MOST_IDLE:
             self._idle.append(connection)
         else:
@@ -97,12 +96,12 @@ class PlainConnections(Connections):
     def _connect(self, until: float) -> _Connection:
         until = min(until, time.monotonic() + self._settings.connect_timeout)
         url = self._settings.authorize_url
-        host, port = place_of(url)
+        host, port = host_and_port(url)
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for place, (family, kind, protocol, _, address) in enumerate(addresses):
             opened = socket.socket(family, kind, protocol)
             try:
-                # An address that says nothing leaves time for those behind it.
+                # An address that does not answer leaves time for the ones after it.
                 opened.settimeout(_left(until) / (len(addresses) - place))
                 opened.connect(address)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,7 +121,7 @@ class PlainConnections(Connections):
 
 
 class _Connection:
-    """One connection, on which one question is asked after another."""
+    """One connection, which carries one request after another."""
 
     def __init__(self, opened: socket.socket) -> None:
         self.stays_open = False
@@ -144,7 +143,10 @@ class _Connection:
                 raise httpx.RemoteProtocolError(LEFT_EARLY)
 
     def _send(self, request: bytes, until: float) -> bool:
-        """False: the server left before it had read all. It may have answered first, as to a body that is too large."""
+        """False: the server closed the connection before it had read everything.
+
+        It may have answered first, for example that the body is too large.
+        """
         self._socket.settimeout(_left(until))
         try:
             self._socket.sendall(request)
@@ -153,16 +155,16 @@ class _Connection:
         return True
 
     def is_fresh(self) -> bool:
-        """Whether another question can be asked: the server has not left, and nothing came that nobody asked for."""
+        """Whether another request can be sent: the server has not closed the connection or sent anything unasked."""
         return time.monotonic() - self._idle_since <= IDLE_S and is_quiet(self._socket)
 
     def close(self) -> None:
-        """No more questions."""
+        """Close the connection."""
         self._socket.close()
 
 
 def _left(until: float) -> float:
-    """Seconds until then. Raises TimeoutError if it is over: 0 would mean not to wait at all, and None for ever."""
+    """Seconds until then. Raises TimeoutError if it has passed: a socket takes 0 for "do not wait"."""
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError

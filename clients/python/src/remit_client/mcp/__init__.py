@@ -1,1 +1,1 @@
-"""`remit-mcp`: stands between an MCP client and an MCP server, and asks Remit before each call of a tool."""
+"""`remit-mcp`: a proxy between an MCP client and an MCP server that asks Remit before each tool call."""

@@ -1,4 +1,4 @@
-"""Lines in and out: what a channel is, and the one to a server that is our child."""
+"""Channels carry lines to and from a peer. Defined here: the interface, and the channel to a server we started."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Heard = Callable[[bytes | None], None]
 
 
 class Channel(Protocol):
-    """One peer."""
+    """Lines to and from one peer."""
 
     def listen(self, heard: Heard) -> None:
-        """From now on `heard` is called with each line, without its end, and with None once the peer has gone."""
+        """Call `heard` with each line from now on, without its line end, and with None when the peer disconnects."""
 
     def send(self, line: bytes) -> None:
-        """Lets a line, with its end, go out in the order of the calls."""
+        """Send a line, which includes its line end. Lines go out in the order in which they were sent."""
 
 
 class Server(Channel, Protocol):
-    """A peer that may end before us."""
+    """An MCP server, which may end before we do."""
 
     @property
     def ended(self) -> str:
-        """How it ended, for a person."""
+        """How it ended, as the end of a sentence for a person."""
 
 
 class Lines:
-    """Cuts what arrives into lines."""
+    """Splits incoming bytes into lines."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -43,14 +43,14 @@ class Lines:
         self._heard: Heard = _nobody
 
     def listen(self, heard: Heard) -> None:
-        """Tells `heard` all lines, those that came before it listened first."""
+        """Pass each line to `heard`, starting with those that have already arrived."""
         self._heard = heard
         early, self._early = self._early or [], None
         for chunk in early:
             self.feed(chunk)
 
     def feed(self, chunk: bytes) -> None:
-        """More has arrived; nothing: the end has."""
+        """Take bytes that have arrived; empty bytes mean the end of input."""
         if self._early is not None:
             self._early.append(chunk)
             return
@@ -66,11 +66,11 @@ class Lines:
 
 
 def _nobody(line: bytes | None) -> None:
-    """Hears a line before anybody listens; `Lines` keeps them instead."""
+    """Stands in until somebody listens. Never called: `Lines` keeps the bytes until then."""
 
 
 class Child(asyncio.SubprocessProtocol):
-    """An MCP server that runs as our child: it ends with us, and its whole process group with it."""
+    """An MCP server that runs as our child. When we end, it ends, together with its whole process group."""
 
     def __init__(self) -> None:
         self._lines = Lines()
@@ -81,7 +81,7 @@ class Child(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Child:
-        """Starts the server, without our API key in its environment. Raises OSError."""
+        """Start the server. Its environment does not contain our API key. Raises OSError."""
         env = {name: value for name, value in os.environ.items() if name != "REMIT_API_KEY"}
         own_group = sys.platform != "win32"
         loop = asyncio.get_running_loop()
@@ -89,21 +89,21 @@ class Child(asyncio.SubprocessProtocol):
         return child
 
     def listen(self, heard: Heard) -> None:
-        """The server's lines."""
+        """Receive the server's lines."""
         self._lines.listen(heard)
 
     def send(self, line: bytes) -> None:
-        """A line for the server."""
+        """Send a line to the server."""
         self._stdin.write(line)
 
     @property
     def ended(self) -> str:
-        """How the server ended, for a person."""
+        """How the server ended, as the end of a sentence for a person."""
         code = self._transport.get_returncode()
         return "closed its output" if code is None else f"ended with exit code {code}"
 
     async def stop(self) -> None:
-        """The server has ended: asked by the end of its input, then by SIGTERM, then by SIGKILL."""
+        """End the server: close its input, then send SIGTERM, then SIGKILL, with time to react after each."""
         self._stdin.close()
         for action in (None, signal.SIGTERM, signal.SIGKILL):
             if action is not None:
@@ -130,7 +130,7 @@ class Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         if fd == 1:
             self._silent = True
-            # The exit code, which `ended` tells, comes a moment later, if it comes.
+            # `ended` reports the exit code, which arrives a moment after the output closes, if at all.
             asyncio.get_running_loop().call_later(0.0 if self._exited.is_set() else 0.2, self._lines.feed, b"")
 
     def process_exited(self) -> None:

@@ -21,25 +21,25 @@ from remit_client.mcp.proxy import Proxy
 logger = logging.getLogger("remit_client")
 CANNOT_BEGIN, SERVER_ENDED = 2, 1
 EXAMPLE = """\
-In an MCP configuration, put it before the command that is there:
+In an MCP configuration, put it in front of the server's own command:
   {"command": "remit-mcp", "args": ["--agent", "laptop", "--", "npx", "some-mcp-server"],
    "env": {"REMIT_URL": "https://remit.example.com", "REMIT_API_KEY": "svc_…"}}
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Ends with 0 when the client leaves, 1 when the server ends before it, 2 when it cannot begin."""
+    """Exit with 0 when the client disconnects, 1 when the server ends first, 2 when the proxy cannot start."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if bool(options.url) == bool(options.command):
-        parser.error("name one server: --url URL, or -- COMMAND …")
+        parser.error("name exactly one server: --url URL, or -- COMMAND …")
     logging.basicConfig(stream=sys.stderr, format="remit-mcp: %(message)s", level=logging.WARNING)
     try:
         code = asyncio.run(_run(options))
     except (OSError, ValueError) as error:
         logger.error("%s", error)  # noqa: TRY400 - a sentence is enough
         code = CANNOT_BEGIN
-    # A thread may still wait for a line of the client's, and would be waited for.
+    # A thread may be blocked reading from the client, and a normal exit would wait for it.
     sys.stderr.flush()
     os._exit(code)
 
@@ -53,7 +53,7 @@ async def _run(options: argparse.Namespace) -> int:
         try:
             return await remit.send(calls.list_agent_tools(options.agent))
         except RemitError as error:
-            logger.info("all tools are listed: %s", error)
+            logger.info("The listing hides no tools: %s", error)
             return {}
 
     async with contextlib.AsyncExitStack() as stack:
@@ -77,7 +77,7 @@ async def _run(options: argparse.Namespace) -> int:
         if not client_left:
             why = f"The MCP server {server.ended} before it answered"
             logger.error("%s", why)
-            proxy.fail_what_is_open(why)
+            proxy.fail_unanswered(why)
         await client.flush()
     return 0 if client_left else SERVER_ENDED
 
@@ -87,7 +87,7 @@ def _pairs(given: Sequence[str], separator: str, option: str) -> dict[str, str]:
     for one in given:
         name, found_separator, value = one.partition(separator)
         if not (name.strip() and found_separator):
-            raise ValueError(f"{option} {one}: write it as name{separator}value")
+            raise ValueError(f"{option} {one}: must be name{separator}value")
         found[name.strip()] = value.strip()
     return found
 
@@ -96,19 +96,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="remit-mcp",
         usage="remit-mcp --agent ID [options] (--url URL | -- COMMAND …)",
-        description="Stands between an MCP client and an MCP server, and asks Remit before each call of a tool.",
+        description="A proxy between an MCP client and an MCP server that asks Remit before each tool call.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--agent", required=True, metavar="ID", help="whose calls these are")
-    parser.add_argument("--url", help="the server's address, for streamable HTTP")
-    parser.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="for the server at --url")
-    parser.add_argument("--wait", type=float, default=0.0, metavar="S", help="seconds to wait for a person's approval")
-    parser.add_argument("--timeout", type=float, default=2.0, metavar="S", help="seconds for a decision")
-    parser.add_argument("--context", action="append", default=[], metavar="NAME=VALUE", help="what policies may read")
+    parser.add_argument("--agent", required=True, metavar="ID", help="the agent that makes the calls")
+    parser.add_argument("--url", help="the MCP server's address, if it speaks streamable HTTP")
     parser.add_argument(
-        "--session", default=uuid.uuid4().hex, help="context.session; a new one for each start if left out"
+        "--header", action="append", default=[], metavar="NAME:VALUE", help="a header for --url; may be repeated"
     )
-    parser.add_argument("--remit-url", help="else REMIT_URL; the key is always REMIT_API_KEY")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="S", help="seconds to wait for a person's approval")
+    parser.add_argument("--timeout", type=float, default=2.0, metavar="S", help="seconds to wait for a decision")
+    parser.add_argument(
+        "--context", action="append", default=[], metavar="NAME=VALUE", help="a field of the context; may be repeated"
+    )
+    parser.add_argument("--session", default=uuid.uuid4().hex, help="context.session (default: a new one each start)")
+    parser.add_argument("--remit-url", help="Remit's address (default: REMIT_URL); the key is always REMIT_API_KEY")
     parser.add_argument("command", nargs="*", help=argparse.SUPPRESS)
     return parser

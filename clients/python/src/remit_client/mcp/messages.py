@@ -1,4 +1,4 @@
-"""JSON-RPC messages, read so strictly that nobody behind us can read another call out of the same bytes."""
+"""JSON-RPC messages, read so strictly that the server cannot understand the same bytes as a different call."""
 
 from __future__ import annotations
 
@@ -13,51 +13,54 @@ Message = dict[str, Any]
 
 
 class Unreadable(ValueError):
-    """This is no message, or one that two readers could understand differently."""
+    """The bytes are not a message, or two parsers could understand them differently."""
 
 
 def read(line: bytes) -> Message:
-    """The message of a line. Raises Unreadable.
+    """The message in a line. Raises Unreadable.
 
-    A name that stands twice in an object would let us judge one call and the server run another, so it is refused, like
-    NaN, numbers too large for a double, text that is not UTF-8, and batches.
+    With a duplicate name in an object, we could judge one call while the server runs another, so duplicates are
+    refused. So are NaN, numbers too large for a double, text that is not UTF-8, and batches.
     """
     return _read(line, _strict)
 
 
 def read_answer(line: bytes) -> Message:
-    """The message of a line that is passed on, not judged: only what no reader understands is refused."""
+    """The message in a line from the server, which is passed on without being judged. Raises Unreadable.
+
+    Only what no parser accepts is refused.
+    """
     return _read(line, _lenient)
 
 
 def write(message: Message) -> bytes:
-    """The line of a message, without line ends inside of it."""
+    """A message as one line."""
     return _encode(message).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def error(message_id: Any, code: int, text: str) -> Message:
-    """An error as the answer to a request."""
+    """The answer to a request that failed."""
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
 
 
 def tool_error(request: Message, text: str) -> Message:
-    """A tool's own error as the answer to a call: what the model reads."""
+    """The answer to a call as an error of the tool, so that the model reads it."""
     result: Message = {"content": [{"type": "text", "text": text}], "isError": True}
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
-    if isinstance(meta, dict) and VERSION in meta:  # since 2026-07-28 a result says that it is one
+    if isinstance(meta, dict) and VERSION in meta:  # required since 2026-07-28
         result["resultType"] = "complete"
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
 
 
 def progress(token: Any, number: int, text: str) -> Message:
-    """That a request is still being worked on."""
+    """A notification that a request is still in progress."""
     params = {"progressToken": token, "progress": number, "message": text}
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
 def is_request(message: Message) -> bool:
-    """Whether an answer is wanted."""
+    """Whether the sender expects an answer."""
     return "method" in message and "id" in message
 
 
@@ -65,21 +68,21 @@ def _read(line: bytes, decode: Callable[[str], Any]) -> Message:
     try:
         message = decode(line.decode())
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"this is no JSON-RPC message: {error}") from error
+        raise Unreadable(f"not a JSON-RPC message: {error}") from error
     if not isinstance(message, dict):
-        raise Unreadable("batches are not supported: send one message after another")
+        raise Unreadable("must be one JSON object per line; batches are not supported")
     return message
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Message:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("an object has two members of the same name")
     return found
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _finite(text: str) -> float:

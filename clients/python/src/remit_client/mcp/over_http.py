@@ -1,4 +1,4 @@
-"""A server at a URL, over the MCP SDK's streamable HTTP transport, as a channel of lines."""
+"""The channel to an MCP server at a URL, over the MCP SDK's streamable HTTP transport."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 
 
 class HttpServer:
-    """Lines to and from a server at a URL; the SDK keeps params and results whole, and no other field of a message."""
+    """Lines to and from a server at a URL.
+
+    The SDK passes `params` and `result` on unchanged, but drops fields of a message that it does not know.
+    """
 
     def __init__(self, reading: Any, writing: Any) -> None:
         self._reading = reading
@@ -34,11 +37,11 @@ class HttpServer:
 
     @property
     def ended(self) -> str:
-        """How it ended, for a person."""
+        """How it ended, as the end of a sentence for a person."""
         return "closed the connection"
 
     def listen(self, heard: Heard) -> None:
-        """The server's messages; what is none of the protocol's is left out."""
+        """Receive the server's messages; what is not a message of the protocol is dropped."""
         self._hearing = asyncio.create_task(self._hear(heard))
 
     async def _hear(self, heard: Heard) -> None:
@@ -52,11 +55,11 @@ class HttpServer:
             heard(None)
 
     def send(self, line: bytes) -> None:
-        """A message for the server."""
+        """Send a message to the server."""
         self._going.put_nowait(line)
 
     async def pump(self) -> None:
-        """Sends what was given to `send`, for as long as it runs."""
+        """Deliver what `send` has queued, until cancelled."""
         while True:
             line = await self._going.get()
             message = json.loads(line)
@@ -64,7 +67,7 @@ class HttpServer:
             await self._writing.send(SessionMessage(jsonrpc_message_adapter.validate_json(line), metadata))
 
     def _headers(self, message: Message) -> dict[str, str]:
-        """What the transport wants said outside of the body: the version, and from 2026 on method and name."""
+        """The headers the transport requires: the protocol version and, since 2026, the method and the name."""
         method, params = message.get("method"), message.get("params")
         params = params if isinstance(params, dict) else {}
         if method == "initialize":
@@ -90,14 +93,14 @@ class HttpServer:
 
 
 def _unbounded() -> dict[str, Any]:
-    """No limit to an event's size, where this SDK has one: a tool's answer may be large."""
+    """Options that lift the limit on an event's size, if this SDK has one: a tool's answer may be large."""
     known = inspect.signature(streamable_http_client).parameters
     return {"max_sse_event_size": None} if "max_sse_event_size" in known else {}
 
 
 @asynccontextmanager
 async def connect(url: str, headers: Mapping[str, str]) -> AsyncIterator[HttpServer]:
-    """The server at `url`, asked with these headers beside the protocol's."""
+    """A connection to the server at `url`. `headers` go with every request, besides the protocol's own."""
     async with (
         create_mcp_http_client(headers=dict(headers)) as http,
         streamable_http_client(url, http_client=http, **_unbounded()) as (reading, writing),

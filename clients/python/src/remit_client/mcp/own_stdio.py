@@ -1,4 +1,4 @@
-"""Our standard input and output as a channel: the MCP client."""
+"""The channel to the MCP client: our standard input and output."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CHUNK = 1 << 16
 
 
 class OwnStdio(Channel, Protocol):
-    """The client's lines."""
+    """Lines to and from the client."""
 
     async def flush(self) -> None:
-        """All that was sent is written, or the client no longer reads."""
+        """Wait until everything sent has been written, or the client no longer reads."""
 
 
 async def open_own_stdio() -> OwnStdio:
-    """The channel to the client. Whatever else in this process prints goes to standard error from here on."""
+    """The channel to the client. From now on, anything else this process prints goes to standard error."""
     reads, writes = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     if not _are_two_pipes(reads, writes):
@@ -36,29 +36,29 @@ async def open_own_stdio() -> OwnStdio:
 
 
 def _are_two_pipes(reads: int, writes: int) -> bool:
-    """Whether the event loop can serve them: files it cannot, and a terminal would stay as it leaves it."""
+    """Whether the event loop can serve them. It cannot serve files, and it would leave a terminal non-blocking."""
     ends = [os.fstat(one) for one in (reads, writes)]
     piped = all(stat.S_ISFIFO(end.st_mode) or stat.S_ISSOCK(end.st_mode) for end in ends)
     return sys.platform != "win32" and piped and not os.path.samestat(*ends)
 
 
 class Pipes(asyncio.Protocol):
-    """Pipes or sockets, which the event loop reads and writes: no thread has to be woken for a line."""
+    """Pipes or sockets. The event loop reads and writes them itself, so no line has to wake a thread."""
 
     def __init__(self) -> None:
         self._lines = Lines()
         self.writing = Writing()
 
     def listen(self, heard: Heard) -> None:
-        """The client's lines."""
+        """Receive the client's lines."""
         self._lines.listen(heard)
 
     def send(self, line: bytes) -> None:
-        """A line for the client."""
+        """Send a line to the client."""
         self.writing.transport.write(line)
 
     async def flush(self) -> None:
-        """All that was sent is written, or the client no longer reads."""
+        """Wait until everything sent has been written, or the client no longer reads."""
         self.writing.transport.close()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.writing.closed.wait(), GRACE_S)
@@ -71,7 +71,7 @@ class Pipes(asyncio.Protocol):
 
 
 class Writing(asyncio.BaseProtocol):
-    """The end that is written to."""
+    """The pipe to the client."""
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -85,7 +85,7 @@ class Writing(asyncio.BaseProtocol):
 
 
 class Threads:
-    """Files, terminals, and everything on Windows: a thread waits for each."""
+    """Files and terminals, and pipes on Windows. One thread reads, another writes."""
 
     def __init__(self, reads: int, writes: int) -> None:
         self._lines = Lines()
@@ -97,15 +97,15 @@ class Threads:
         threading.Thread(target=self._write, daemon=True).start()
 
     def listen(self, heard: Heard) -> None:
-        """The client's lines."""
+        """Receive the client's lines."""
         self._lines.listen(heard)
 
     def send(self, line: bytes) -> None:
-        """A line for the client."""
+        """Send a line to the client."""
         self._out.put(line)
 
     async def flush(self) -> None:
-        """All that was sent is written, or the client no longer reads."""
+        """Wait until everything sent has been written, or the client no longer reads."""
         self._out.put(None)
         self._written.wait(GRACE_S)
 
@@ -116,7 +116,7 @@ class Threads:
                 chunk = os.read(self._reads, CHUNK)
             except OSError:
                 chunk = b""
-            with contextlib.suppress(RuntimeError):  # the loop has ended
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._lines.feed, chunk)
 
     def _write(self) -> None:

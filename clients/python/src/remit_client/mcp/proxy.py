@@ -1,4 +1,4 @@
-"""What passes between client and server, what is judged, and what is answered in the server's place."""
+"""The proxy between client and server: it judges calls and, if one is refused, answers in the server's place."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Statuses = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 class Proxy:
-    """Passes everything on as it is, but for two things: `tools/call` is judged, and `tools/list` shows what may be.
+    """Passes everything on unchanged, except that it judges `tools/call` and shortens the answer to `tools/list`.
 
-    check: returns if the call is allowed, raises if it is not.
-    statuses: what the agent may call, by tool; empty where nobody knows.
+    check: returns if the call is allowed, otherwise raises.
+    statuses: what the agent may call, by tool; empty if Remit cannot say.
     """
 
     def __init__(self, client: Channel, server: Channel, check: Check, statuses: Statuses) -> None:
@@ -51,7 +51,7 @@ class Proxy:
         self._showing: asyncio.Task[None] | None = None
 
     async def run(self) -> bool:
-        """Both directions, until one side has gone. True: the client left; False: the server did."""
+        """Pass messages both ways until one side disconnects. True: the client did; False: the server did."""
         left: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def hear(handle: Callable[[bytes], None], *, client: bool) -> Heard:
@@ -73,8 +73,8 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def fail_what_is_open(self, why: str) -> None:
-        """Every request that the server will not answer any more has an error for an answer."""
+    def fail_unanswered(self, why: str) -> None:
+        """Answer every request that the server has left open with an error that says `why`."""
         for message_id in self._unanswered:
             self._client.send(write(error(message_id, CONNECTION_CLOSED, why)))
         self._unanswered.clear()
@@ -92,7 +92,7 @@ class Proxy:
             self._begin_to_judge(message)
         elif method != "notifications/cancelled" or not self._cancel(message):
             self._note(message)
-            # A carriage return ends a line for some readers, who would then find another message in the rest.
+            # Some parsers end a line at a carriage return, and would read the rest as another message.
             self._server.send(write(message) if b"\r" in line else line + b"\n")
 
     def _note(self, message: Message) -> None:
@@ -104,7 +104,7 @@ class Proxy:
     def _begin_to_judge(self, message: Message) -> None:
         message_id = message.get("id")
         if not isinstance(message_id, (str, int)) or isinstance(message_id, bool):
-            text = "tools/call must be a request with a string or an integer as its id"
+            text = "tools/call must be a request whose id is a string or an integer"
             self._client.send(write(error(None, INVALID_REQUEST, text)))
         elif message_id in self._judging or message_id in self._unanswered:
             self._client.send(write(error(message_id, INVALID_REQUEST, "this id is in use by another request")))
@@ -112,27 +112,27 @@ class Proxy:
             self._judging[message_id] = asyncio.create_task(self._judge(message_id, message))
 
     async def _judge(self, message_id: Any, message: Message) -> None:
-        """The call is passed on exactly as it was judged, or answered here."""
+        """Pass the call on exactly as it was judged, or answer it here."""
         params = message.get("params")
         tool = params.get("name") if isinstance(params, dict) else None
         arguments = params.get("arguments") if isinstance(params, dict) else None
         try:
             if not isinstance(tool, str) or not isinstance(arguments, (dict, type(None))):
-                text = "tools/call needs params with a name, and an object for arguments"
+                text = "tools/call needs params with a string as name and, if it has arguments, an object"
                 self._client.send(write(error(message_id, INVALID_REQUEST, text)))
                 return
             async with self._progress(params):
                 await self._check(tool, arguments or {})
             self._unanswered.add(message_id)
             self._server.send(write(message))
-        except Exception as refusal:  # noqa: BLE001 - whatever it is, the tool does not run and the model reads why
+        except Exception as refusal:  # noqa: BLE001 - whatever failed, the tool does not run and the model reads why
             self._client.send(write(tool_error(message, for_agent(refusal))))
         finally:
             del self._judging[message_id]
 
     @contextlib.asynccontextmanager
     async def _progress(self, params: Any) -> Any:
-        """While the block takes long, the client is told, if it wants to be: it would give up waiting."""
+        """Send progress while the block runs, if the client asked for it; otherwise it would give up waiting."""
         meta = params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         task = None if token is None else asyncio.create_task(self._tell_progress(token))
@@ -150,7 +150,7 @@ class Proxy:
             self._client.send(write(progress(token, number, "Waiting for a person's approval")))
 
     def _cancel(self, message: Message) -> bool:
-        """Whether this cancels a call that the server has not seen; then it need not see the cancellation either."""
+        """Cancel a call that is being judged. False: there is none, so the server must hear of the cancellation."""
         params = message.get("params")
         message_id = params.get("requestId") if isinstance(params, dict) else None
         task = self._judging.get(message_id) if _hashable(message_id) else None
@@ -160,14 +160,14 @@ class Proxy:
         return True
 
     def _from_server(self, line: bytes) -> None:
-        if self._showing is not None:  # what came later is told later
+        if self._showing is not None:  # keeps the order of messages
             self._waiting.append(line)
             return
         try:
             message = read_answer(line)
         except Unreadable:
             if line.strip():
-                logger.warning("The server wrote a line that is no message: %.200r", line)
+                logger.warning("The server wrote a line that is not a message: %.200r", line)
             return
         message_id = message.get("id")
         if "method" not in message and _hashable(message_id):
@@ -179,7 +179,7 @@ class Proxy:
         self._client.send(line + b"\n")
 
     async def _show(self, message: Message) -> None:
-        """The list of tools is told, and then what came while it was made."""
+        """Send the list of tools, and then what arrived while it was being made."""
         self._client.send(write(await self._shown(message)))
         self._showing, lines, self._waiting = None, self._waiting, []
         for line in lines:

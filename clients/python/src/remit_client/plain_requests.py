@@ -1,4 +1,4 @@
-"""What `remit_client`'s own connections share, with an event loop and without."""
+"""What the sync and the async `plain_http` share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_IDLE, MOST_AT_ONCE = 20, 100
 LEFT_EARLY = "Server disconnected without sending a response."
 
 
-def can_ask_plainly(settings: Settings) -> bool:
-    """Whether httpx is not needed: no options of it are given, and the environment names no proxy."""
+def can_use_plain_http(settings: Settings) -> bool:
+    """Whether our own connections will do: no httpx options are given, and the environment names no proxy."""
     return not settings.has_options and not any(map(getproxies().get, ("http", "https", "all")))
 
 
-def place_of(url: httpx.URL) -> tuple[str, int]:
+def host_and_port(url: httpx.URL) -> tuple[str, int]:
     """Host and port."""
     return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
 
