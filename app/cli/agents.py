@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from app.cli.agent_tools import list_tools
 from app.cli.find import find_agent
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, QUIET, REASON, WORKSPACE, AgentAlias, Description, Group, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
@@ -20,7 +21,7 @@ DESCRIPTION = click.option("--description", type=Description(), help="What it is
 GROUPS = click.option("--group", "groups", multiple=True, type=Group(), help="A group it belongs to; may be repeated.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def agents() -> None:
     """Manage the agents whose calls are judged. AGENT is an id, an alias, or a name that only one agent has."""
 

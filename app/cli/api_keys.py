@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from app.cli.find import find_agent, find_key
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, WORKSPACE, Duration, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -26,7 +27,7 @@ def _made_by() -> str:
         return "made with remit"  # the user id has no name, as in a container
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """Manage a workspace's API keys. KEY is an id, the beginning of a key, or a name that only one key has."""
 

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import click
 
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON
 from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
@@ -17,7 +18,7 @@ NOTE = click.option("--note", default="", help="A note for the log and for whoev
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def approvals() -> None:
     """Decide calls that wait for a person. Needs REMIT_API_KEY, a key of your own with the scope `approve`."""
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.tables import counted
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def audit() -> None:
     """Read, verify, export and archive the audit log."""
 

@@ -64,7 +64,7 @@ def named_value(text: str) -> tuple[str, Any]:
     """The two sides of `name=value`; the value is parsed as JSON where possible, else a string. Raises UsageError."""
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise click.UsageError(f"{text!r} is not NAME=VALUE")
+        raise click.UsageError(f"{text!r} must be NAME=VALUE, such as amount=120")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 import msgspec
 
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, WORKSPACE
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
@@ -18,7 +19,7 @@ _SHOWN = 60
 TOOL = click.argument("tool")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def catalog() -> None:
     """Manage the tools of a workspace, as their servers list them. A catalogue allows nothing: policies do."""
 

@@ -42,7 +42,7 @@ def changes(
         from app.store.changes import is_change_id
 
         if before is not None and not is_change_id(before):
-            raise click.BadParameter("is not a position that a page ended with", param_hint="--before")
+            raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
         workspace_id = await services.workspaces.find(workspace)
         actor_id = actor if actor in (None, BREAKER, CONSOLE) else canonical_uuid(actor or "")
         if actor is not None and actor_id is None:

@@ -2,13 +2,14 @@
 
 import click
 
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON
 from app.cli.remote import URL, Remote
 from app.cli.session import print_json
 from app.model.outcomes import CallStatus
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def decisions() -> None:
     """Report on past decisions. Needs REMIT_API_KEY, the key that asked for them."""
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from app.cli.lazy import LazyGroup
+from app.cli.groups import LazyGroup
 from app.cli.session import read_settings
 from app.errors import AppError, StoreUnavailable
 from app.settings import SettingsError

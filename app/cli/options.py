@@ -27,6 +27,7 @@ _LONGEST_DESCRIPTION = 2000
 _LONGEST_GROUP = 64
 _LONGEST_REASON = 500
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_A_UUID = "0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07"
 _LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
 
@@ -155,7 +156,9 @@ class Uuid(click.ParamType[str]):
     name = "uuid"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return canonical_uuid(value) or self.fail("is not a UUID", param, ctx)
+        return canonical_uuid(value) or self.fail(
+            "must be a UUID, such as 0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07", param, ctx
+        )
 
 
 class Shadow(Uuid):

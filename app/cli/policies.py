@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from app.cli.find import find_agent, find_policy
-from app.cli.lazy import LazyGroup
+from app.cli.groups import LazyGroup
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
 from app.cli.policy_divergence import show_divergence
 from app.cli.policy_versions import list_versions, roll_back

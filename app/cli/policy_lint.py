@@ -49,7 +49,7 @@ def lint(
     --agent or --group, or all of --workspace.
     """
     if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
-        raise click.UsageError("Give one of FILE, --agent and --group")
+        raise click.UsageError("Give only one of FILE, --agent and --group")
     found = _in_files(paths) if paths else _in_store(workspace, url, agent, group)
     if as_json:
         print_json([warning for warning, _ in found])

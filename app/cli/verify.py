@@ -59,7 +59,7 @@ def verify_log(
     """
     if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
         raise click.UsageError(
-            "Give one of --archive, --since-checkpoint and --checkpoint-file: each says what to compare"
+            "Give only one of --archive, --since-checkpoint and --checkpoint-file: the log is compared with one of them"
         )
     since = _checkpoint_of(since_checkpoint, checkpoint_file)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -24,7 +25,7 @@ DENIED_SAMPLE = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def webhooks() -> None:
     """Manage webhooks: events are sent to them, signed according to Standard Webhooks. WEBHOOK is an id."""
 

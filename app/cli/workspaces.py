@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.groups import CommandGroup
 from app.cli.options import JSON, Name
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def workspaces() -> None:
     """Manage workspaces: tenants isolated from each other."""
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from servers import clean_env
 
+from app.cli.groups import CommandGroup
 from app.cli.main import SINGULAR, main
 
 RAW_KEY = r"svc_[0-9a-f]{32}"
@@ -137,6 +138,29 @@ def test_a_misused_command_ends_with_2_and_says_how_it_is_used(arguments):
     assert told.exit_code == 2
     assert "Usage: " in told.output
     assert "Error: " in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ("audt", "'audt'. Did you mean 'audit'?"),
+        ("polcy list", "'polcy'. Did you mean 'policies'?"),
+        ("policies lnt", "'lnt'. Did you mean 'lint'?"),
+        ("key creat", "'creat'. Did you mean 'create'?"),
+        ("keys xyzzy", "'xyzzy'. The commands are: create, list, revoke, rotate."),
+    ],
+)
+def test_an_unknown_command_is_answered_with_the_nearest_one(arguments, error):
+    """The names are compared without importing the commands. If none is near, all are listed."""
+    told = CliRunner().invoke(main, arguments)
+    assert told.exit_code == 2
+    assert told.output.endswith(f"Error: No such command {error}\n")
+
+
+def test_every_group_suggests_commands():
+    groups = [command for command in COMMANDS.values() if isinstance(command, click.Group)]
+    assert groups
+    assert [group.name for group in groups if not isinstance(group, CommandGroup)] == []
 
 
 @pytest.mark.slow
