@@ -12,7 +12,7 @@ import shutil
 import sys
 
 import pytest
-from consoles import Consoles
+from consoles import run_console
 from fake_store import FakeClient
 from profiles import register_profiles
 from servers import PATIENT, Replica, Store, store_binaries
@@ -130,9 +130,7 @@ async def client(request):
 @pytest.fixture(scope="session")
 def console():
     """Runs `remit`: `console(words, env)`, with `cwd` and `stdin` where they matter."""
-    consoles = Consoles()
-    yield consoles.run
-    consoles.close()
+    return run_console
 
 
 @pytest.fixture

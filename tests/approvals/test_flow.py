@@ -1,13 +1,12 @@
 """Approvals over HTTP, from the question to the call that a person let through."""
 
 import concurrent.futures
-import subprocess
-import sys
 import time
 import uuid
 
 import pytest
 from asking import ALLOW, ASK, approve, ask
+from consoles import run_console
 from servers import clean_env
 from tenants import Tenant
 
@@ -156,8 +155,8 @@ def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, 
 
 def replaced(store, tenant, key_id):
     """The key has a successor, and expires a second later."""
-    command = [sys.executable, "-m", "app.cli", "key", "rotate", key_id, "-w", tenant.id, "--overlap", "1s"]
-    subprocess.run(command, env=clean_env() | {"REMIT_REDIS_URL": store.url}, check=True, capture_output=True)
+    words = ["key", "rotate", key_id, "-w", tenant.id, "--overlap", "1s"]
+    run_console(words, clean_env() | {"REMIT_REDIS_URL": store.url}).check_returncode()
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "replaced"])

@@ -142,14 +142,13 @@ async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, t
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_compactor_ends_cleanly_when_it_is_told_to(redis_store, writer, workspace_id, number):
+def test_a_compactor_ends_cleanly_when_it_is_told_to(console, redis_store, writer, workspace_id, number):
     """Exit code 0; what it was sealing is sealed, and decisions went first where they had to share a core."""
     env = clean_env() | {"REMIT_REDIS_URL": redis_store.url, "REMIT_AUDIT_SEGMENT_ENTRIES": "16"}
     with subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=env) as process:
         status = ["audit", "status", "-w", workspace_id, "--json"]
-        command = [sys.executable, "-m", "app.cli", *status]
         for _ in range(60):
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+            done = console(status, env)
             if json.loads(done.stdout)["unsealed"] == 0:
                 break
         assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)

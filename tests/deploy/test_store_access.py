@@ -5,12 +5,12 @@ import hashlib
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
+from consoles import run_console
 from servers import Replica, Store, wait_for_port
 
 pytestmark = pytest.mark.slow
@@ -80,9 +80,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
         assert client.delete(f"/v1/agents/{agent_id}").status_code == 204
         assert client.get("/metrics").status_code == 200
     for words in (["key", "list"], ["workspace", "create", "guarded"], ["doctor"]):
-        ran = subprocess.run(
-            [sys.executable, "-m", "app.cli", *words, "--json"], env=served.env, capture_output=True, check=False
-        )
+        ran = run_console([*words, "--json"], served.env)
         assert ran.returncode == 0, ran.stderr
     assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 8
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY

@@ -8,7 +8,6 @@ import contextlib
 import random
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from collections import defaultdict
 
 import httpx
 from asking import ALLOW, ASK, SECRET
+from forked import Forked
 from servers import PATIENT, Replica, Store, clean_env
 from tenants import Tenant
 
@@ -34,7 +34,7 @@ class Background:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=self.env)
+        self.process = Forked([sys.executable, "-m", "app.cli", "compact"], env=self.env)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import subprocess
 import sys
 
 import httpx
 import pytest
 import redis
+from forked import Forked
 from servers import Replica, Store
 from topologies import until
 from witness import Witness
@@ -52,7 +52,7 @@ class Unready(Replica):
     """A replica that lives and need not be ready, as on a store that is full."""
 
     def start(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=self.env)
+        self.process = Forked([sys.executable, "-m", "app.cli", "serve"], env=self.env)
         until(self.lives, "the replica lives")
 
     def lives(self) -> bool:

@@ -2,12 +2,11 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
+from consoles import run_console
 from monitor import watched
-from servers import Replica, Store, clean_env, wait_until_ready
+from servers import Replica, Store, clean_env
 from tenants import Tenant
 
 from app.http.openapi.operations import OPERATIONS
@@ -24,13 +23,8 @@ class LoggedReplica(Replica):
     def __init__(self, store_url, path, style):
         self._path = path
         settings = {"REMIT_LOG_LEVEL": "debug", "REMIT_LOG_FORMAT": style, "REMIT_COMPACT": "false"}
-        super().__init__(store_url, REMIT_SECRET="0123456789abcdef" * 2, **settings)
-
-    def start(self):
-        with self._path.open("wb") as file:
-            command = [sys.executable, "-m", "app.cli", "serve"]
-            self.process = subprocess.Popen(command, env=self.env, stdout=file, stderr=subprocess.STDOUT)
-        wait_until_ready(self.base_url, self.process)
+        with path.open("wb") as file:
+            super().__init__(store_url, log=file, REMIT_SECRET="0123456789abcdef" * 2, **settings)
 
     @property
     def written(self):
@@ -71,13 +65,8 @@ class Session:
             {"type": "parameter_constraint", "tools": ["t"], "parameters": {"a": {"regex": "^ok$"}}},
         )["id"]
         key = self.tenant.new_key(["admin"])
-        rotated = subprocess.run(
-            [sys.executable, "-m", "app.cli", "key", "rotate", key["id"], "-w", self.tenant.id, "--json"],
-            env=clean_env() | {"REMIT_REDIS_URL": self.store.url},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        words = ["key", "rotate", key["id"], "-w", self.tenant.id, "--json"]
+        rotated = run_console(words, clean_env() | {"REMIT_REDIS_URL": self.store.url})
         self.keys |= {key["key"], json.loads(rotated.stdout)["key"]}
         ids = {
             "agent_id": agent,

@@ -3,11 +3,9 @@
 import json
 import re
 import socket
-import subprocess
-import sys
 
 import pytest
-from servers import Replica, wait_until_ready
+from servers import Replica
 from tenants import Tenant
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -181,25 +179,12 @@ def test_a_host_that_is_none_is_refused(connection, key):
     assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
 
 
-class LoggedReplica(Replica):
-    """A replica whose messages go to a file."""
-
-    def __init__(self, store_url, file, **env):
-        self._file = file
-        super().__init__(store_url, **env)
-
-    def start(self):
-        command = [sys.executable, "-m", "app.cli", "serve"]
-        self.process = subprocess.Popen(command, env=self.env, stdout=self._file, stderr=self._file)
-        wait_until_ready(self.base_url, self.process)
-
-
 @pytest.fixture(scope="module")
 def misbehaved(store, tmp_path_factory):
     """Raw keys wherever a client can put one, bodies broken off: what was answered, what was logged, and the keys."""
     path = tmp_path_factory.mktemp("logs") / "replica"
     with path.open("wb") as file:
-        replica = LoggedReplica(store.url, file, REMIT_LOG_LEVEL="debug")
+        replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug")
         tenant = Tenant(store.url, replica)
         answers = []
         for key in (tenant.admin_key, tenant.read_key):

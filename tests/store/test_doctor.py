@@ -2,9 +2,9 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
+from consoles import run_console
 from servers import Store, clean_env
 
 from app.redis_client.client import open_client
@@ -42,8 +42,7 @@ async def set_up(own_store):
 
 def doctor(url: str, *arguments: str) -> subprocess.CompletedProcess:
     env = clean_env() | {"REMIT_REDIS_URL": url}
-    command = [sys.executable, "-m", "app.cli", "doctor", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return run_console(["doctor", *arguments], env)
 
 
 async def found(client, subject: str):

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import httpx
+from forked import Forked
 
 ADMIN_KEY = "svc_" + "5eed" * 8
 PATIENT = {"REMIT_STORE_TIMEOUT_MS": "5000"}
@@ -105,9 +107,12 @@ class Store:
 
 
 class Replica:
-    """One `remit serve` on a store."""
+    """One `remit serve` on a store, forked from a process that has loaded it.
 
-    def __init__(self, store_url: str, **env: str) -> None:
+    log: the file that its output goes to.
+    """
+
+    def __init__(self, store_url: str, *, log: IO[bytes] | None = None, **env: str) -> None:
         self.port = free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.env = clean_env() | {
@@ -118,12 +123,14 @@ class Replica:
             "REMIT_AUTH_FAILURES_PER_MINUTE": "0",  # all tests have one address in common
             **env,
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.log = log
+        self.process: Forked | None = None
         self.start()
 
     def start(self) -> None:
         """Start the replica, and return once /readyz answers 200."""
-        self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=self.env)
+        command = [sys.executable, "-m", "app.cli", "serve"]
+        self.process = Forked(command, env=self.env, stdout=self.log, stderr=self.log)
         wait_until_ready(self.base_url, self.process)
 
     def stop(self) -> None:
@@ -151,7 +158,7 @@ def clean_env() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 20) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes] | Forked, seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -175,7 +182,7 @@ def wait_for_silence(port: int, seconds: float = 20) -> None:
     raise RuntimeError(f"somebody still listens on port {port}")
 
 
-def wait_until_ready(base_url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> None:
+def wait_until_ready(base_url: str, process: subprocess.Popen[bytes] | Forked, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:

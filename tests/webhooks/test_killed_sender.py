@@ -3,12 +3,12 @@
 import contextlib
 import json
 import signal
-import subprocess
 import sys
 
 import pytest
 import redis
 from asking import SECRET
+from forked import Forked
 from receivers import subscribe
 from servers import Replica, Store, clean_env
 from tenants import Tenant
@@ -33,7 +33,7 @@ def test_a_killed_sender_loses_no_event(valkey_store, tmp_path, receiver):
             receiver.answers = [*([204] * (number % 3)), None] if number < KILLS else []
             came = len(receiver.got)
             made += [tenant.new_policy(agent, name=f"{number}.{each}")["id"] for each in range(EVENTS_EACH)]
-            sender = subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=env)
+            sender = Forked([sys.executable, "-m", "app.cli", "compact"], env=env)
             if number < KILLS:
                 receiver.wait(came + number % 3 + 1)
                 sender.send_signal(signal.SIGKILL)

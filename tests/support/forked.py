@@ -1,0 +1,78 @@
+"""Python commands of the project as processes of their own, forked from one that has loaded them: see zygote.py."""
+
+import atexit
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+ZYGOTE = Path(__file__).with_name("zygote.py")
+
+
+class Forked:
+    """What `subprocess.Popen` gives, as far as tests ask for it.
+
+    command: `[sys.executable, "-m", module, …]` or `[sys.executable, path, …]`. stdin, stdout, stderr: files or
+    descriptors; None = this process's own.
+    """
+
+    def __init__(self, command, *, env, cwd=None, stdin=None, stdout=None, stderr=None) -> None:
+        self.args, self.returncode = [str(word) for word in command], None
+        request = {"args": self.args, "env": env, "cwd": str(cwd or os.getcwd())}  # noqa: PTH109
+        files = [_descriptor(file, number) for number, file in enumerate((stdin, stdout, stderr))]
+        self._zygote = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._zygote.connect(address())
+        socket.send_fds(self._zygote, [json.dumps(request).encode()], files)
+        self.pid = int(self._zygote.recv(100))
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._end(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code. Raises subprocess.TimeoutExpired if it still runs after so many seconds."""
+        if self._end(timeout) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _end(self, seconds: float | None) -> int | None:
+        if self.returncode is None:
+            events = select.poll()
+            events.register(self._zygote, select.POLLIN)
+            if events.poll(None if seconds is None else seconds * 1000):
+                self.returncode = int(self._zygote.recv(100))
+                self._zygote.close()
+        return self.returncode
+
+
+def _descriptor(file, number: int) -> int:
+    if file is None:
+        return number
+    return file if isinstance(file, int) else file.fileno()
+
+
+@functools.cache
+def address() -> bytes:
+    """Where this process's zygote listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(b"")  # the kernel chooses a name, which is in no folder
+        listener.listen(64)
+        command = [sys.executable, "-P", str(ZYGOTE), str(listener.fileno()), " " * 1000]
+        zygote = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
+        atexit.register(zygote.communicate)
+        return listener.getsockname()

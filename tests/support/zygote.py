@@ -1,0 +1,186 @@
+"""A process that has loaded the console and the service, and forks whatever it is asked to run.
+
+Loading takes half a second of CPU for a command and over two seconds for a replica, which is three processes, and the
+tests start hundreds. `forked.Forked` asks; a fork has the environment, folder, files, signals, command line and exit
+code that a new interpreter would have. What is loaded, and how the service starts, is tested with new interpreters.
+
+python -P zygote.py LISTENER PADDING    descriptor of a listening socket; room for the command lines of the forks.
+                                        It ends when standard input does.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+_REQUEST_BYTES = 1 << 20
+_LOADED = ("app.serve.supervisor", "app.serve.compactor", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
+_RUN = ("app.serve.worker",)
+"""What these import stays loaded; they themselves are loaded by whoever runs them."""
+_new_interpreter = subprocess.Popen
+
+
+class Child:
+    """What `subprocess.Popen` gives, as far as a supervisor asks for it."""
+
+    def __init__(self, args: list[str], pid: int) -> None:
+        self.args, self.pid, self.returncode = args, pid, None
+
+    def poll(self) -> int | None:
+        return self._reap(os.WNOHANG)
+
+    def wait(self) -> int:
+        return self._reap(0)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _reap(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+
+def _popen(args, **options):
+    """`subprocess.Popen` in a fork: a Python command with nothing but these options is forked, too."""
+    plain = options.keys() <= {"env", "start_new_session", "pass_fds", "preexec_fn"}
+    if not plain or list(args[:2]) != [sys.executable, "-m"] or threading.active_count() > 1:
+        return _new_interpreter(args, **options)
+    pid = os.fork()
+    if pid == 0:
+        _run(list(args), **options)
+    return Child(args, pid)
+
+
+def _run(args, *, env, cwd=".", start_new_session=False, pass_fds=(), preexec_fn=None):
+    """Be a new interpreter with these arguments, in this process, to its end."""
+    code = 1
+    try:
+        _rename(args)
+        _close_all_but({0, 1, 2, *pass_fds})
+        if start_new_session:
+            os.setsid()
+        if preexec_fn is not None:
+            preexec_fn()
+        for number in (signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.clear()
+        os.environ.update(env)
+        time.tzset()
+        os.chdir(cwd)
+        subprocess.Popen = _popen if args[3:4] == ["serve"] else _new_interpreter
+        if args[1] == "-m":
+            sys.argv[:] = args[2:]
+            runpy.run_module(args[2], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[:] = args[1:]
+            runpy.run_path(args[1], run_name="__main__")
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _rename(args) -> None:
+    """Let ps and /proc show this command line, as far as there is room for it."""
+    start, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:47])
+    line = b"\0".join(map(os.fsencode, args))[: end - start - 1]
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, line, len(line))
+
+
+def _close_all_but(kept) -> None:
+    for each in Path("/proc/self/fd").iterdir():
+        if int(each.name) not in kept:
+            with contextlib.suppress(OSError):  # one of them was the listing's own
+                os.close(int(each.name))
+
+
+def _fork(connection) -> int:
+    """Fork what the connection asks for, and tell it the pid."""
+    request, files, _, _ = socket.recv_fds(connection, _REQUEST_BYTES, 3)
+    wanted = json.loads(request)
+    pid = os.fork()
+    if pid == 0:
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        _run(**wanted)
+    for file in files:
+        os.close(file)
+    connection.send(str(pid).encode())
+    return pid
+
+
+def _serve(listener) -> None:
+    """Fork until standard input ends; tell whoever asked for a process its exit code."""
+    running, events = {}, select.poll()
+    events.register(sys.stdin.fileno(), 0)
+    events.register(listener, select.POLLIN)
+    while True:
+        for ready, _ in events.poll():
+            if ready == sys.stdin.fileno():
+                return
+            if ready == listener.fileno():
+                connection, _ = listener.accept()
+                pid = _fork(connection)
+                process = os.pidfd_open(pid)
+                running[process] = pid, connection
+                events.register(process, select.POLLIN)
+            elif ready in running:
+                pid, connection = running.pop(ready)
+                events.unregister(ready)
+                os.close(ready)
+                _, status = os.waitpid(pid, 0)
+                with contextlib.suppress(OSError), connection:  # whoever asked may have ended
+                    connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def main() -> None:
+    from app.cli.main import COMMANDS  # noqa: PLC0415 - who imports this module need not load it
+    from app.http.openapi.page import prepare_pages  # noqa: PLC0415
+
+    for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):
+        import_module(each)
+    for each in _RUN:
+        del sys.modules[each]
+    prepare_pages()
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which then end this process
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        _serve(listener)
+
+
+if __name__ == "__main__":
+    main()
