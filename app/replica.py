@@ -30,6 +30,7 @@ from app.model.keys import Caller
 from app.model.limits import Limits
 from app.model.redaction import Redactor
 from app.model.signer import Signer
+from app.past_decisions.agent_history import AgentHistory
 from app.past_decisions.explainer import PastDecisions
 from app.pdp import compile_agent
 from app.redis_client.blocking import BlockingReader
@@ -48,7 +49,6 @@ from app.store.changes import Changes
 from app.store.divergences import Divergences
 from app.store.outcomes import Outcomes
 from app.store.policies import Policies
-from app.store.policy_history import PolicyHistory
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
 from app.store.watch import Watch
@@ -187,7 +187,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         stack.push_async_callback(follower.close)
         if settings.bootstrap_key is not None:
             await workspaces.ensure_default(settings.bootstrap_key)
-        changes, history = Changes(client), PolicyHistory(client, limits.policy_versions, pool)
+        changes, history = Changes(client), AgentHistory(client, limits.policy_versions, pool)
         audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
         yield Services(
             settings=settings,

@@ -4,16 +4,17 @@ from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept
 from app.fair_pool import FairPool
 from app.model.explanations import PastExplanation
+from app.past_decisions.agent_history import AgentHistory
 from app.past_decisions.explained_entry import past_explanation
 from app.pdp.constraints import IsSecret
 from app.replay.calls import decode_call
-from app.store.policy_history import Moment, PolicyHistory
+from app.replay.spans import Place
 
 
 class PastDecisions:
     """Explains decisions on one store."""
 
-    def __init__(self, audit: AuditLog, history: PolicyHistory, is_secret: IsSecret, pool: FairPool) -> None:
+    def __init__(self, audit: AuditLog, history: AgentHistory, is_secret: IsSecret, pool: FairPool) -> None:
         self._audit = audit
         self._history = history
         self._is_secret = is_secret
@@ -26,8 +27,8 @@ class PastDecisions:
         if call.result is None or call.type:
             raise AuditEntryNotFound("The entry with this id is no decision; there is nothing to explain")
         try:
-            then = Moment(call.time_ms, sequence)
-            agent, policies = await self._history.governed_at(workspace_id, call.agent_id, then)
+            entry = Place(call.time_ms, sequence)
+            agent, policies = await self._history.governed_at(workspace_id, call.agent_id, entry)
         except AgentNotFound:
             raise VersionNotKept("The agent as it was then is no longer known") from None
         return await self._pool.run(workspace_id, past_explanation, call, agent, policies, self._is_secret)

@@ -1,51 +1,24 @@
-"""Which policies governed each agent when an entry was made: today's policies with later changes undone.
-
-`store/policy_history.py` does the same for one agent, from records that it decodes only when needed; a test compares
-the two.
-"""
+"""Which policies governed each agent when an entry was made: today's policies with later changes undone."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import Change, ChangeKind, ResourceType
-from app.model.ids import time_ms_of
+from app.model.changes import Change, ResourceType
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, off_in_shadow
-from app.model.rules import PolicyRule
-from app.model.times import parse_time_ms
+from app.model.past import Past, PastState
+from app.model.policies import Policy, off_in_shadow
 from app.replay.counted import counting_rules
-from app.replay.spans import EVER, Place, Since, Span, order_of
+from app.replay.spans import EVER, Place, Since, Span, order_of, since_of
 
 _T = TypeVar("_T")
+_S = TypeVar("_S", Agent, Policy)
 _Versions = list[tuple[Since, _T | None]]
-
-
-class _Fields(Struct, rename="camel"):
-    """A policy's fields as the trail keeps them; a change has only those that differ."""
-
-    agent_id: str | None = None
-    group: str | None = None
-    kind: PolicyKind | None = None
-    name: str | None = None
-    rules: tuple[PolicyRule, ...] | None = None
-    priority: int | None = None
-    enabled: bool | None = None
-    mode: PolicyMode | None = None
-    version: int = 1
-    created_at: str | None = None
-
-
-class _Groups(Struct):
-    """An agent's groups as the trail keeps them."""
-
-    groups: tuple[str, ...] | None = None
 
 
 class _Status(Struct):
@@ -67,28 +40,27 @@ class History:
         self._resumed: list[tuple[Since, str]] = []
         self._tripped: dict[str, list[tuple[Since, bool]]] = defaultdict(list)
         self._known_since = EVER
-        groups: dict[str, tuple[str, ...]] = {agent.id: agent.groups for agent in agents}
-        held = {policy.id: policy for policy in policies}
+        past = Past(agents, policies)
         for change in changes:
-            since = Since(parse_time_ms(change.timestamp), None if change.sequence is UNSET else change.sequence)
+            since = since_of(change)
             try:
                 if change.resource_type is ResourceType.AGENT:
-                    self._undo_agent(change, groups, since)
+                    self._undo_agent(change, past, since)
                 elif change.resource_type is ResourceType.POLICY:
-                    self._undo_policy(change, held, since)
+                    self._undo_policy(change, past, since)
             except (msgspec.MsgspecError, KeyError, ValueError):
                 self._known_since = since  # this release cannot read how the older state was recorded
                 break
-        for agent_id, names in groups.items():
-            self._groups[agent_id].append((EVER, names))
-        for policy in held.values():
-            self._versions[policy.id].append((EVER, policy))
+        for agent_id, agent in past.agents.items():
+            self._groups[agent_id].append((EVER, agent.get().groups))
+        for policy_id, policy in past.policies.items():
+            self._versions[policy_id].append((EVER, policy.get()))
         self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
             # A policy in shadow mode changed no answer and took from no other policy's limit.
             versions[:] = [(since, policy and off_in_shadow(policy)) for since, policy in versions]
-            owner = next(policy for _, policy in versions if policy is not None)
-            self._owned[owner_of(owner)].append(policy_id)
+            for owner in {owner_of(policy) for _, policy in versions if policy is not None}:
+                self._owned[owner].append(policy_id)
             versions.reverse()
         for known in self._groups.values():
             known.reverse()
@@ -155,38 +127,31 @@ class History:
         owners = [("agent", agent_id), ("workspace", ""), *(("group", name) for name in groups)]
         return [policy_id for owner in owners for policy_id in self._owned.get(owner, ())]
 
-    def _undo_agent(self, change: Change, groups: dict[str, tuple[str, ...]], since: Since) -> None:
+    def _undo_agent(self, change: Change, past: Past, since: Since) -> None:
         agent_id = change.resource_id
-        if change.kind is ChangeKind.DELETED:
-            self._groups[agent_id].append((since, None))
-            groups[agent_id] = msgspec.json.decode(change.before, type=_Groups).groups or ()
-            return
-        if change.kind is ChangeKind.CREATED:
-            self._groups[agent_id] += ((since, groups.pop(agent_id, ())), (EVER, None))
+        now = _state(past.agents, agent_id)
+        past.undo(change)
+        was = _state(past.agents, agent_id)
+        groups_now, groups_then = (each.groups if each else None for each in (now, was))
+        if groups_now != groups_then:
+            self._groups[agent_id].append((since, groups_now))
+        if was is None:
+            self._groups[agent_id].append((EVER, None))
+        if now is None or was is None:
             return
         status = msgspec.json.decode(change.after, type=_Status).status
         if status is not None:
             self._tripped[agent_id].append((since, change.tripped is not UNSET))
         if status is AgentStatus.ACTIVE:
             self._resumed.append((since, agent_id))
-        before = msgspec.json.decode(change.before, type=_Groups).groups
-        if before is not None:
-            self._groups[agent_id].append((since, groups[agent_id]))
-            groups[agent_id] = before
 
-    def _undo_policy(self, change: Change, held: dict[str, Policy], since: Since) -> None:
+    def _undo_policy(self, change: Change, past: Past, since: Since) -> None:
         policy_id = change.resource_id
         versions = self._versions[policy_id]
-        if change.kind is ChangeKind.DELETED:
-            versions.append((since, None))
-            held[policy_id] = _policy(policy_id, msgspec.json.decode(change.before, type=_Fields))
-            return
-        if change.kind is ChangeKind.CREATED:
-            versions += ((since, held.pop(policy_id)), (EVER, None))
-            return
-        now = held[policy_id]
-        versions.append((since, now))
-        held[policy_id] = _undone(now, msgspec.json.decode(change.before, type=_Fields))
+        versions.append((since, _state(past.policies, policy_id)))
+        past.undo(change)
+        if _state(past.policies, policy_id) is None:
+            versions.append((EVER, None))
 
 
 def owner_of(policy: Policy) -> tuple[str, str]:
@@ -196,40 +161,14 @@ def owner_of(policy: Policy) -> tuple[str, str]:
     return ("workspace", "") if policy.group is None else ("group", policy.group)
 
 
+def _state(held: Mapping[str, PastState[_S]], resource_id: str) -> _S | None:
+    """It, if it existed then."""
+    return held[resource_id].get() if resource_id in held else None
+
+
 def _existing(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:
     return tuple(policy for policy in policies if policy is not None)
 
 
 def _at(versions: _Versions[_T], entry: Place) -> _T | None:
     return next((held for since, held in reversed(versions) if since.holds_for(entry)), None)
-
-
-def _policy(policy_id: str, fields: _Fields) -> Policy:
-    """A deleted policy, as the trail keeps it."""
-    return Policy(
-        id=policy_id,
-        agent_id=fields.agent_id,
-        group=fields.group,
-        kind=fields.kind or PolicyKind.GRANT,
-        name=fields.name or "",
-        rules=fields.rules or (),
-        priority=fields.priority or 0,
-        enabled=fields.enabled is not False,
-        mode=fields.mode or PolicyMode.ENFORCE,
-        created_ms=time_ms_of(policy_id) if fields.created_at is None else parse_time_ms(fields.created_at),
-        updated_ms=0,
-        version=fields.version,
-    )
-
-
-def _undone(policy: Policy, before: _Fields) -> Policy:
-    return replace(
-        policy,
-        kind=before.kind or policy.kind,
-        name=policy.name if before.name is None else before.name,
-        rules=policy.rules if before.rules is None else before.rules,
-        priority=policy.priority if before.priority is None else before.priority,
-        enabled=policy.enabled if before.enabled is None else before.enabled,
-        mode=before.mode or policy.mode,
-        version=before.version,
-    )

@@ -2,7 +2,11 @@
 
 from typing import NamedTuple
 
+from msgspec import UNSET
+
+from app.model.changes import Change
 from app.model.policies import Policy
+from app.model.times import parse_time_ms
 
 
 class Since(NamedTuple):
@@ -45,6 +49,10 @@ class Span(NamedTuple):
 
 
 EVER = Since(0)
+
+
+def since_of(change: Change) -> Since:
+    return Since(parse_time_ms(change.timestamp), None if change.sequence is UNSET else change.sequence)
 
 
 def order_of(since: Since) -> tuple[int, int]:

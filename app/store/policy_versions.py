@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
 from app.fair_pool import FairPool
-from app.model.changes import CONSOLE, PolicyVersion
+from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
+from app.model.past import PastState, past_policy
 from app.model.policies import Policy
+from app.model.rules import MANY_PATTERNS
 from app.model.versions import Versions
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.changes import change_of, change_time_ms
 from app.store.keyspace import Keyspace
-from app.store.past_records import undone
 from app.store.policies import Policies
 from app.store.policy_records import policies_of
 
@@ -42,16 +43,19 @@ class PolicyVersions:
         record = as_record(held)
         if not record:
             raise PolicyNotFound("No policy has this id or key")
+        (policy,) = await policies_of([record], self._pool, workspace_id)
+        past = past_policy(policy)
         for start in range(0, len(ids), _TOGETHER):
-            for change_id, fields in await self._read(keyspace, ids[start : start + _TOGETHER]):
-                if change_id != ids[0]:
-                    record["updated_ms"] = str(change_time_ms(change_id))
-                yield PolicyVersion(await self._policy(workspace_id, record), change_of(change_id, fields))
-                record = undone(record, fields)
-                if not record:
+            for change in await self._read(keyspace, ids[start : start + _TOGETHER]):
+                if change.id != ids[0]:
+                    policy = replace(policy, updated_ms=change_time_ms(change.id))
+                yield PolicyVersion(policy, change)
+                if change.kind is ChangeKind.CREATED:
                     return
+                past.undo(change.before)
+                policy = replace(await self._decoded(workspace_id, past), updated_ms=policy.updated_ms)
         if len(ids) < most:
-            yield PolicyVersion(await self._policy(workspace_id, record), None)
+            yield PolicyVersion(policy, None)
 
     async def get(self, workspace_id: str, policy_id: str, version: int) -> Policy:
         """The policy at that version. Raises PolicyNotFound, PolicyVersionNotFound, VersionNotKept."""
@@ -88,9 +92,11 @@ class PolicyVersions:
             reason=reason or f"back to version {version}",
         )
 
-    async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[Change]:
         replies = await self._client.read_pipelined(("XRANGE", keyspace.changes, each, each) for each in ids)
-        return [(change_id, as_record(fields)) for reply in replies for change_id, fields in reply]
+        return [change_of(change_id, as_record(fields)) for reply in replies for change_id, fields in reply]
 
-    async def _policy(self, workspace_id: str, record: dict[str, str]) -> Policy:
-        return (await policies_of([record], self._pool, workspace_id))[0]
+    async def _decoded(self, workspace_id: str, past: PastState[Policy]) -> Policy:
+        if past.patterns() > MANY_PATTERNS:
+            return await self._pool.run(workspace_id, past.get)
+        return past.get()

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, VersionNotKept
 from app.model.agents import AgentStatus
 from app.model.changes import ChangeQuery
-from app.model.policies import PolicyKind, evaluation_order
+from app.model.policies import PolicyKind, PolicyMode, evaluation_order, off_in_shadow
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
+from app.past_decisions.agent_history import AgentHistory
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.replay import history as replay_history
@@ -20,7 +21,6 @@ from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
-from app.store.policy_history import Moment, PolicyHistory
 from app.store.policy_sets import PolicySets
 
 ALLOW = [ToolAllowlist(tools=["file.read"])]
@@ -42,7 +42,7 @@ class Past:
         self.client, self.workspace_id = client, workspace_id
         self.agents, self.policies = Agents(client, ids), Policies(client, ids)
         self.sets = PolicySets(client, ids)
-        self.history = PolicyHistory(client, kept)
+        self.history = AgentHistory(client, kept)
         self.seen = []
 
     async def look(self, agent_id):
@@ -53,18 +53,18 @@ class Past:
             state = comparable(governed.agent, governed.policies)
         except AgentNotFound:
             state = None
-        self.seen.append((Moment(await store_time_ms(self.client), sequence), state))
+        self.seen.append((Place(await store_time_ms(self.client), sequence), state))
 
     async def as_replayed(self, agent_id):
         """What governed the agent at each place that was looked at, as a replay knows it."""
         changes = (await Changes(self.client).query(self.workspace_id, ChangeQuery(limit=1000))).changes
         agents = [agent async for agent in self.agents.each(self.workspace_id)]
         history = replay_history.History(agents, await self.policies.list_page(self.workspace_id), changes)
-        return [history.span(agent_id, Place(moment.time_ms, moment.sequence)) for moment, _ in self.seen]
+        return [history.span(agent_id, entry) for entry, _ in self.seen]
 
-    async def past(self, agent_id, moment):
+    async def past(self, agent_id, entry):
         try:
-            return comparable(*await self.history.governed_at(self.workspace_id, agent_id, moment))
+            return comparable(*await self.history.governed_at(self.workspace_id, agent_id, entry))
         except AgentNotFound:
             return None
 
@@ -93,6 +93,7 @@ async def change_something(past, rng, agent_id, others):
             await past.policies.update(past.workspace_id, rng.choice(held).id, rules=rng.choice(RULES))
         case 4 if held:
             fields = {"enabled": rng.random() < 0.5, "priority": rng.randrange(3), "name": f"p{rng.randrange(99)}"}
+            fields |= {"agent_message": rng.choice(["ask ann", None]), "mode": rng.choice(list(PolicyMode))}
             name = rng.choice(list(fields))
             await past.policies.update(past.workspace_id, rng.choice(held).id, **{name: fields[name]})
         case 5 if held:
@@ -131,20 +132,19 @@ async def test_at_every_entry_the_history_has_what_a_look_had_then(past, seed, i
         await past.agents.delete(past.workspace_id, agent_id)
         await past.look(agent_id)
 
-    assert len({moment.time_ms for moment, _ in past.seen}) > 1
-    history = await past.history.since(past.workspace_id, agent_id, past.seen[0][0])
-    for moment, state in past.seen:
-        assert await past.past(agent_id, moment) == state
-        if state is not None:
-            assert comparable(*await past.history.read(past.workspace_id, history.at(moment))) == state
+    assert len({entry.time_ms for entry, _ in past.seen}) > 1
+    for entry, state in past.seen:
+        assert await past.past(agent_id, entry) == state
 
-    # A replay undoes the same changes for all agents at once, by a walk of its own: it must come to the same.
+    # A replay undoes the same changes for all agents at once: it must come to the same.
     for span, (_, state) in zip(await past.as_replayed(agent_id), past.seen, strict=True):
         assert (span.policies is None) == (state is None)
         if state is not None:
             agent, policies = state
             assert set(span.groups) == set(agent.groups)
-            assert evaluation_order(replace(each, updated_ms=0) for each in span.policies) == policies
+            assert evaluation_order(replace(each, updated_ms=0) for each in span.policies) == [
+                off_in_shadow(each) for each in policies
+            ]
 
 
 async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(client, past):
@@ -159,7 +159,7 @@ async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(cl
         await client.call("XADD", name, change_id, *kept)
     created_ms = int(stored[-1][0].partition("-")[0])
 
-    before, then = Moment(created_ms - 1, 1), Moment(created_ms, 1)
+    before, then = Place(created_ms - 1, 1), Place(created_ms, 1)
     assert [each.id for each in (await past.past(agent.id, then))[1]] == [policy.id]
     if int(stored[-2][0].partition("-")[0]) < created_ms:
         assert (await past.past(agent.id, before))[1] == []
@@ -167,7 +167,7 @@ async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(cl
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 async def test_what_has_changed_too_often_since_is_no_longer_kept(client, ids, workspace_id, is_deleted):
-    """As many versions of a policy as are kept, also of one that is gone; newer moments are still known."""
+    """As many versions of a policy as are kept, also of one that is gone; newer entries are still known."""
     past = Past(client, ids, workspace_id, kept=4)
     agent = await past.agents.create(workspace_id, "a", None)
     policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW)
@@ -181,8 +181,8 @@ async def test_what_has_changed_too_often_since_is_no_longer_kept(client, ids, w
 
     with pytest.raises(VersionNotKept, match="no longer kept"):
         await past.past(agent.id, past.seen[0][0])
-    for moment, state in past.seen[1:]:
-        assert await past.past(agent.id, moment) == state
+    for entry, state in past.seen[1:]:
+        assert await past.past(agent.id, entry) == state
 
 
 async def test_nobody_knows_an_agent_that_never_was(past):

@@ -1,0 +1,124 @@
+"""Agents and policies as they were: what `changes.snapshots` wrote into the trail, undone."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from app.model.agents import Agent, AgentStatus
+from app.model.changes import Change, ChangeKind, ResourceType
+from app.model.ids import time_ms_of
+from app.model.policies import Policy, PolicyKind, PolicyMode
+from app.model.rules import PolicyRule
+from app.model.times import parse_time_ms
+
+_S = TypeVar("_S", Agent, Policy)
+
+
+class _AgentFields(Struct, rename={"revision": "version", "created_at": "createdAt"}):
+    """An agent's fields as the trail keeps them; a change has only those that differ, a deletion all."""
+
+    name: str | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+    status: AgentStatus | UnsetType = UNSET
+    groups: tuple[str, ...] | UnsetType = UNSET
+    alias: str | None | UnsetType = UNSET
+    revision: int | UnsetType = UNSET
+    created_at: str | UnsetType = UNSET
+
+
+class _PolicyFields(Struct, rename="camel"):
+    """The same of a policy."""
+
+    agent_id: str | None | UnsetType = UNSET
+    group: str | None | UnsetType = UNSET
+    key: str | None | UnsetType = UNSET
+    kind: PolicyKind | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    rules: tuple[PolicyRule, ...] | UnsetType = UNSET
+    priority: int | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    mode: PolicyMode | UnsetType = UNSET
+    agent_message: str | None | UnsetType = UNSET
+    version: int | UnsetType = UNSET
+    created_at: str | UnsetType = UNSET
+
+
+class PastState(Generic[_S]):
+    """An agent or a policy at an ever earlier time. It is decoded only when asked for."""
+
+    __slots__ = ("_before", "_fields", "_state")
+
+    def __init__(self, state: _S, fields: type[_AgentFields | _PolicyFields]) -> None:
+        self._state: _S = state
+        self._fields = fields
+        self._before: dict[str, Raw] = {}
+
+    def undo(self, before: Raw) -> None:
+        """Take back a change that replaced these values."""
+        self._before |= msgspec.json.decode(before, type=dict[str, Raw])
+
+    def patterns(self) -> int:
+        """How many patterns `get` may have to compile."""
+        return bytes(self._before.get("rules", b"")).count(b'"regex"')
+
+    def get(self) -> _S:
+        """As it was, except for `updated_ms`.
+
+        Raises MsgspecError if this release cannot read what was undone since the last `get`; that is then skipped.
+        """
+        if self._before:
+            before, self._before = self._before, {}
+            given = msgspec.json.decode(msgspec.json.encode(before), type=self._fields)
+            state: _S = replace(self._state, **_values(given))
+            self._state = state
+        return self._state
+
+
+def past_policy(policy: Policy) -> PastState[Policy]:
+    """A policy whose changes will be undone."""
+    return PastState(policy, _PolicyFields)
+
+
+class Past:
+    """Agents and policies by id, at an ever earlier time: as they are now, until changes are undone, newest first."""
+
+    def __init__(self, agents: Iterable[Agent], policies: Iterable[Policy]) -> None:
+        self.agents = {agent.id: PastState(agent, _AgentFields) for agent in agents}
+        self.policies = {policy.id: past_policy(policy) for policy in policies}
+
+    def undo(self, change: Change) -> None:
+        """Take back a change of an agent or a policy. Raises KeyError if that did not exist after it."""
+        if change.resource_type is ResourceType.AGENT:
+            _undo(self.agents, change, _unknown_agent)
+        elif change.resource_type is ResourceType.POLICY:
+            _undo(self.policies, change, _unknown_policy)
+
+
+def _undo(held: dict[str, PastState[_S]], change: Change, unknown: Callable[[str], PastState[_S]]) -> None:
+    if change.kind is ChangeKind.CREATED:
+        del held[change.resource_id]
+        return
+    if change.kind is ChangeKind.DELETED:
+        held[change.resource_id] = unknown(change.resource_id)
+    held[change.resource_id].undo(change.before)
+
+
+def _unknown_agent(agent_id: str) -> PastState[Agent]:
+    created_ms = time_ms_of(agent_id)
+    return PastState(
+        Agent(id=agent_id, name="", created_ms=created_ms, updated_ms=created_ms, version=""), _AgentFields
+    )
+
+
+def _unknown_policy(policy_id: str) -> PastState[Policy]:
+    created_ms = time_ms_of(policy_id)
+    return past_policy(Policy(id=policy_id, name="", rules=(), created_ms=created_ms, updated_ms=created_ms, version=1))
+
+
+def _values(fields: _AgentFields | _PolicyFields) -> dict[str, Any]:
+    given = {name: value for name in fields.__struct_fields__ if (value := getattr(fields, name)) is not UNSET}
+    created_at = given.pop("created_at", None)
+    return given if created_at is None else {**given, "created_ms": parse_time_ms(created_at)}
