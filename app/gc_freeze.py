@@ -1,6 +1,6 @@
 """Excludes long-lived objects from garbage collection.
 
-The collector walks all live objects again and again: with the compiled policies of a thousand agents, that took most of
+The collector walks all live objects again and again. With the compiled policies of a thousand agents, that took most of
 a second, during which no call was answered. Compiled policies hold no cycles, so their reference counts free them.
 """
 

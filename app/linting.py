@@ -1,4 +1,4 @@
-"""Lint warnings about stored policies, judged beside everything that governs the same agents."""
+"""Lint warnings about stored policies, judged together with everything that governs the same agents."""
 
 from collections.abc import Sequence
 
@@ -32,9 +32,9 @@ async def warnings_about(
 
 
 def known_tools(listing: Listing) -> KnownTools:
-    """The tools that lint may compare patterns and parameters with: none without a catalogue.
+    """The tools that lint may compare patterns and parameters with; none if there is no catalogue.
 
-    A log alone knows few tools at first. With a catalogue, tools seen only in the log are no misspellings either.
+    At first, a log alone knows few tools. Where there is a catalogue, tools seen only in the log also count as known.
     """
     tools = listing.catalog.tools
     schemas = {name: bytes(tool.input_schema) for name, tool in tools.items() if bytes(tool.input_schema) != b"null"}

@@ -44,7 +44,7 @@ DecisionNoter = Callable[[str, AuthorizeRequest, Decision, int], None]
 def decision_noter(when: str, known: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
     """A function that logs each decision; None if this is switched off. when: `terminal`, `always` or `never`.
 
-    known: looks up the agent with an id or alias in a workspace, as far as this replica has it cached.
+    known: looks up the agent with an id or alias in a workspace, if this replica has it cached.
     """
     if when == "never" or (when == "terminal" and not sys.stderr.isatty()) or not _decisions.isEnabledFor(logging.INFO):
         return None

@@ -1,4 +1,4 @@
-"""The composition root: no other module builds objects."""
+"""The composition root: only this module builds objects."""
 
 import zoneinfo
 
@@ -16,7 +16,7 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> Litestar:
 
     metrics: where it counts; None = private memory.
     """
-    # The locked time zone data on every replica; the system's may be older.
+    # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())
     prepare_pages()
     return build_application(lambda: open_services(settings, metrics))

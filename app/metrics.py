@@ -19,7 +19,7 @@ DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if w
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
 CROWDS = ("values", "sessions")
-"""What a rule tracks a bounded number of: the values that a limit is `per`, and the sessions that sequences look at."""
+"""What rules track only a limited number of: values of a limit's `per`, and sessions that sequence rules look at."""
 
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
 ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
@@ -181,7 +181,7 @@ class Metrics:
         self._own[_DIVERGENCE_AT[f"{result}_{would}"]] += 1
 
     def ready(self, waited_us: int) -> None:
-        """Count a call whose answer, a decision or a refusal, is ready this long after its arrival."""
+        """Count a call, and the time from its arrival until its answer, a decision or a refusal, was ready."""
         own = self._own
         own[_ANSWER.start + bisect_left(LATENCY_US, waited_us)] += 1
         own[_ANSWER.sum] += waited_us
@@ -191,7 +191,7 @@ class Metrics:
         self._own[_REFUSAL_AT.get(code, _REFUSAL_AT["other"])] += 1
 
     def went_stale(self, *, version_moved: bool) -> None:
-        """Count a plan that must be made again."""
+        """Count a plan that was out of date and must be made again."""
         self._own[_STALE.start + (not version_moved)] += 1
 
     def breaker_tripped(self) -> None:
@@ -199,7 +199,7 @@ class Metrics:
         self._own[_TRIPS.start] += 1
 
     def crowded(self, what: str) -> None:
-        """A call was refused because a rule already tracks as many of these as it may."""
+        """Count a call that was refused because a rule already tracks as many of these as it may."""
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
 
     def answered(self, round_trip_us: int) -> None:

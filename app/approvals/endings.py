@@ -21,7 +21,7 @@ from app.turns import pause
 log = logging.getLogger(__name__)
 _CHUNK = 100
 _SOON_MAX = 100
-"""The most that whoever makes a change waits for; a compactor ends the rest."""
+"""The most approvals ended before a change is acknowledged; a compactor ends the rest."""
 _CHANGES = 256
 _FIELDS = ("asked", "agent_id", "tool_name", "key_id", "digest", "asked_sequence", "policies", "policy_id", "rule")
 
@@ -41,7 +41,7 @@ class _Open(Struct, frozen=True):
 
 
 class Endings:
-    """Ends approvals. The scripts refuse those without a basis at once; here the log records their end."""
+    """Ends approvals. The scripts already refuse those without a basis; this puts their end into the log."""
 
     def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class Endings:
             log.warning("%s; approvals are looked at again in a second", error)
 
     async def end_expired(self, workspaces: Sequence[str]) -> None:
-        """Expire and log what nobody decided or used in time; some of each workspace at a time."""
+        """Expire and log the approvals that nobody decided or used in time, a few per workspace at a time."""
         now_ms = await store_time_ms(self._client)
         names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
         due = await self._client.read_each(
@@ -91,7 +91,7 @@ class Endings:
     async def end_what_rests_on_nothing(
         self, workspace_id: str, agent_id: str | None = None, at_most: int | None = None
     ) -> int:
-        """End open approvals whose agent, key or policy is gone, or whose agent was inactive since; return how many."""
+        """End open approvals whose agent, key or policy is gone, or whose agent has been inactive; return how many."""
         keyspace = Keyspace(workspace_id)
         name = keyspace.approvals_open if agent_id is None else keyspace.agent_approvals(agent_id)
         ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
@@ -105,7 +105,7 @@ class Endings:
         return ended
 
     async def _end_after(self, workspace_id: str, mark: str) -> None:
-        """Move the mark past the change up to which every open approval has its basis."""
+        """Move the mark to the change up to which every open approval is known to have its basis."""
         keyspace = Keyspace(workspace_id)
         changes = await self._client.call("XRANGE", keyspace.changes, f"({mark}", "+", "COUNT", _CHANGES)
         if not changes:
@@ -171,7 +171,7 @@ class Endings:
         return held
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
-        """End the approval and log it with a sentence; False if it had ended. expired: only if it has expired."""
+        """End the approval and log why; False if it had already ended. expired: only if it has expired."""
         keys = open_keys(Keyspace(workspace_id), approval.id, approval.agent_id, approval.digest)
         ending = ApprovalStatus.EXPIRED if expired else ApprovalStatus.CANCELLED
         entry_id = self._ids.new(await store_time_ms(self._client))
@@ -183,7 +183,7 @@ class Endings:
 
 
 def require_backlog(status: str) -> None:
-    """Raise StoreUnavailable if the log has no room for another entry, since nothing happens unlogged."""
+    """Raise StoreUnavailable if the log has no room for another entry, because nothing may happen unlogged."""
     if status == "backlog":
         raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 

@@ -1,4 +1,4 @@
-"""Following approvals: all who wait on this replica for one workspace's events share one blocking read of the store."""
+"""Follows approvals: all waiters of one workspace on this replica share one blocking read of the store."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ class ApprovalEvent(Struct, frozen=True):
 
 
 class ApprovalFollower:
-    """Changes of approvals on any replica reach all waiters here, within one round trip.
+    """Delivers changes made on any replica to all waiters on this one, within one round trip.
 
     stopping: once set, all waiters are woken.
     """
@@ -42,7 +42,7 @@ class ApprovalFollower:
     ) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
         """A queue of every event from now on; None in it means that events may have been missed.
 
-        wake: set whenever something comes. key_id: None comes, too, when this API key has been changed or revoked.
+        wake: set whenever something arrives. key_id: None also arrives when this API key has been changed or revoked.
         """
         room = self._rooms.get(workspace_id)
         if room is None:
@@ -59,7 +59,7 @@ class ApprovalFollower:
                 room.close()
 
     async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
-        """What happened after the event with this id, as far back as the store keeps events (10,000 of them)."""
+        """The events after the one with this id, as far back as the store keeps them (10,000 events)."""
         entries = await self._reader.after({Keyspace(workspace_id).approval_events: after}, wait=False)
         return [_event(entry_id, fields) for _, entry_id, fields in entries]
 
@@ -72,17 +72,17 @@ class ApprovalFollower:
 
 
 class _Listener(Struct, frozen=True):
-    """Whom a queue belongs to. wake: set whenever something comes. key_id: of the API key that they wait with."""
+    """One waiter and its queue. wake: set whenever something arrives. key_id: the API key it waits with."""
 
     wake: asyncio.Event | None
     key_id: str | None
 
 
 class _Room:
-    """Everybody in this replica who waits for one workspace's approvals.
+    """All waiters on this replica for one workspace's approvals.
 
-    One read waits for the events and for the trail of changes, which says when a key ends: nobody looks at keys while
-    nothing happens.
+    One read waits both for events and for the trail of changes, which tells when a key is revoked. So nothing polls the
+    keys.
     """
 
     def __init__(self, reader: BlockingReader, keyspace: Keyspace, stopping: asyncio.Event) -> None:
@@ -137,7 +137,7 @@ class _Room:
 def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, event: ApprovalEvent | None) -> None:
     if listener.wake is not None:
         listener.wake.set()
-    if queue.full():  # whoever reads so slowly reads the list again
+    if queue.full():  # a reader this slow must read the list again
         while not queue.empty():
             queue.get_nowait()
         event = None

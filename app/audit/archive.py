@@ -61,7 +61,7 @@ class Archive:
         if not path.exists():
             return []
         lines = path.read_bytes().split(b"\n")
-        # Anything after the last line feed is a line cut off by a crash; its segment is written again.
+        # A crash may have cut off the last line; its segment is written again.
         try:
             return [_decode(line) for line in lines[:-1]]
         except msgspec.DecodeError as error:
@@ -92,7 +92,8 @@ class Archive:
         return Checkpoint(self.workspace_id, last.segment, last.last_sequence, last.sha256, time_ms)
 
     async def write(self, client: Client, progress: Progress | None = None) -> int:
-        """Archive every sealed segment that is missing, record that in the store, and return how many were added.
+        """Archive every sealed segment that the archive lacks, record that in the store, and return how many were
+        added.
 
         Raises AuditLogDamaged if a segment does not hold what was sealed, Invalid if the archive ends below the floor
         or another run is writing to it.

@@ -1,4 +1,4 @@
-"""How far sealing is behind, over all workspaces; cheap, because monitors ask often."""
+"""How far sealing is behind, over all workspaces. Cheap to ask, because monitors ask often."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from app.store.keyspace import WORKSPACES, keyspace_of
 
 FRESH_SECONDS = 5.0
 _AT_ONCE = 16
-"""Workspaces read in one step; redis-py takes 15 us per command, and decisions wait meanwhile."""
+"""Workspaces read in one step: redis-py takes 15 us per command, during which decisions wait."""
 
 
 class SealingLag(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
 
 
 class SealingWatch:
-    """Reads every stream's lag, at most once every few seconds however many ask."""
+    """Reads every stream's lag, at most once every few seconds however often it is asked."""
 
     def __init__(self, client: Client, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class SealingWatch:
     async def require_room(self, backlog_max: int) -> None:
         """Raise StoreUnavailable if every stream is full; return if any workspace can take a decision.
 
-        One full workspace must not take a replica away from the others: only its own callers get 503.
+        One full workspace must not make a replica unready for the others: only its own callers get 503.
         """
         if (await self.look()).shortest >= backlog_max:
             raise StoreUnavailable("The unsealed backlog of every workspace is full; is a compactor running?")

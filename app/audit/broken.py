@@ -4,7 +4,7 @@ from app.model.checkpoints import Fault, Finding, Part
 
 
 class Broken(Exception):
-    """Something is not what was written; the finding says where and what is wrong."""
+    """Something in the log is not what was written; the finding says where and what is wrong."""
 
     def __init__(self, fault: Fault, segment: int, message: str, part: Part = Part.SEGMENTS) -> None:
         super().__init__(message)

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 SWEEP_S = 1.0
 _LEASE_ASKED_S = 1.0
 _MAINTAINED_AT_ONCE = 256
-"""How many workspaces' streams a sweep checks for entries that no commit made; the next sweep takes the next ones."""
+"""How many workspaces each sweep checks for stream entries that no commit made; the next sweep checks the next ones."""
 _WORKSPACES_AT_ONCE = 256
 _PART_OF_SEGMENT = 8
 """Once the store is nearly out of memory, a stream that would fill this share of a segment (an eighth) is sealed."""
@@ -40,8 +40,9 @@ _DAY_MS = 24 * 3600 * 1000
 class Compactor:
     """Seals what is due in every workspace, once a second.
 
-    It polls the length of every stream, so replicas announce nothing: the hot path pays nothing, and a crash loses no
-    announcement. The lease only keeps compactors from building the same segment twice; correctness rests on the script.
+    It polls the length of every stream, so replicas need not announce entries: the hot path pays nothing, and a crash
+    loses no announcement. The lease only saves compactors from building the same segment twice; correctness rests on
+    the script.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Compactor:
         return sealed
 
     async def drop_what_is_too_old(self, stopped: asyncio.Event | None = None) -> int:
-        """Drop what retention no longer keeps, in all workspaces; return how many segments."""
+        """Drop the segments that retention no longer keeps, in all workspaces; return how many."""
         dropped = 0
         before_ms = await store_time_ms(self._client) - self._retention_ms
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
@@ -127,7 +128,7 @@ class Compactor:
         return dropped
 
     async def _maintain(self, workspaces: list[str]) -> None:
-        """For the workspaces whose turn it is: make sure commits can append, and chain every change of the trail.
+        """For the workspaces whose turn it is, make sure that commits can append, and chain the trail's new changes.
 
         Commits fail to append only where something else has written to the stream.
         """
@@ -145,7 +146,7 @@ class Compactor:
             log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
-        """The workspaces whose stream holds enough entries, or one that has waited long enough."""
+        """The workspaces whose stream holds enough entries, or an entry that has waited long enough."""
         streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
         lengths = [reply or 0 for reply in await self._client.read_each(("XLEN", stream) for stream in streams)]
         due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
@@ -163,7 +164,7 @@ class Compactor:
         return due
 
     async def _seal(self, workspace_id: str, enough: int, stopped: asyncio.Event | None) -> bool:
-        """Seal what there is, and go on while enough entries are left; True if anything was sealed."""
+        """Seal a segment, and more while enough entries are left; True if anything was sealed."""
         keyspace = Keyspace(workspace_id)
         any_sealed = False
         asked_at = -_LEASE_ASKED_S

@@ -8,7 +8,7 @@ from app.model.checkpoints import Finding, Part
 
 
 class Coverage(NamedTuple):
-    """How far a verification came. unsealed, trail: None if it did not reach their end."""
+    """How far a verification got. unsealed, trail: None if it did not reach their end."""
 
     first_segment: int
     segments: int

@@ -35,14 +35,14 @@ def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
 
 
 class EntryFilter:
-    """Cheap where little matches: a line is decoded only if it contains the bytes that a match must contain."""
+    """Matches entries. Cheap if few match: a line is decoded only if it contains the bytes that any match contains."""
 
     def __init__(self, query: AuditQuery) -> None:
         # Fixed width, UTC: these strings sort as the times do.
         self._from = None if query.from_ms is None else rfc3339(query.from_ms)
         self._to = None if query.to_ms is None else rfc3339(query.to_ms)
         self._rule_type = query.rule_type
-        # The rarest comes first: lines are searched for it.
+        # The rarest comes first, because lines are searched for the first.
         wanted = {
             "id": query.id,
             "policyId": query.policy_id,
@@ -95,7 +95,7 @@ class EntryFilter:
         """The matching lines of `body`, each with its index, from 0."""
         if not self._needles:
             return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
-        # Most lines contain no needle: they are neither cut out nor counted until one does.
+        # Most lines do not contain the needle, so lines are split off and counted only where it is found.
         needle = self._needles[0]
         found = []
         place = counted = 0

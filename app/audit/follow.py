@@ -1,4 +1,4 @@
-"""Following the log: a follower gets every appended entry once, in order."""
+"""Follows the log: a follower gets every appended entry once, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,12 +1,12 @@
-"""The index of segments: for each value, a sorted set that names the segments containing it.
+"""The index of segments: for each value, a sorted set of the segments that contain it.
 
 Each key covers one part of the log (128 segments). `by:all` holds every segment of the part:
 `<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` holds `<segment>:<matching
 entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
 
-The dimensions are agent (value `<agent>:<result>`, so that agent, and agent with result, take one step each), tool,
-action and result. Once a part has `names_max` values of a dimension, new ones share the value `other`, whose segments
-are scanned: a caller that invents names costs time but no memory.
+The dimensions are agent (with `<agent>:<result>` as value, so that a query for both reads one set), tool, action and
+result. Once a part has `names_max` values of a dimension, new ones share the value `other`, whose segments are scanned:
+a caller that invents names costs time but no memory.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from app.turns import pause
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
 OTHER = "other"
 NO_RESULT = "none"
-"""The result of an entry that is no decision."""
+"""The result under which an entry that is not a decision is indexed."""
 CAPPED = (AGENT, TOOL, ACTION)
 _CACHED = 1 << 12
 
@@ -101,8 +101,8 @@ class Lookup:
     async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
         """For each part, the segments in which every dimension has a match, newest first.
 
-        The dimensions' sets are read first, and the segments' rows only in parts where they leave any: most parts hold
-        nothing about a rare agent.
+        The sets of the dimensions are read first. The segments' rows are read only for parts with candidates, because
+        most parts hold nothing about a rare agent.
         """
         named: list[dict[int, Posting] | None] = [None] * len(parts)
         if self._dimensions:

@@ -1,4 +1,4 @@
-"""Leases: a compactor leaves alone what another one is sealing."""
+"""Leases: a compactor does not touch what another one is sealing."""
 
 from app.redis_client.client import Client
 from app.redis_client.scripts import TAKE_LEASE
@@ -7,9 +7,9 @@ LEASE_MS = 5_000
 
 
 async def take_lease(client: Client, lease: str, holder: str, lease_ms: int = LEASE_MS) -> bool:
-    """Whether `holder` has the lease from now for the given time. lease: its key.
+    """Take or renew the lease for the given time; False if another holder has it. lease: its key.
 
-    It only saves work; what keeps two compactors from sealing the same entries is the script seal_segment.
+    A lease only saves work: the script seal_segment is what keeps two compactors from sealing the same entries.
     """
     status = (await client.run(TAKE_LEASE, [lease], [holder, lease_ms]))[0]
     return bool(status == "held")

@@ -78,8 +78,8 @@ class AuditLog:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
         below = END if query.before is None else query.before
         floor = None
-        # The stream comes first, then the segments below what it gave: an entry sealed in between is neither missed (it
-        # is below) nor repeated (what was read from the stream is not).
+        # The stream is read first, then the segments below the entries found there. An entry sealed in between is
+        # neither missed, because it is below, nor repeated, because segments are read only below what the stream gave.
         below = await self._search_tail(keyspace, matcher, page, below)
         if not page.has_more:
             floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
@@ -147,7 +147,7 @@ class AuditLog:
         began_ms = await store_time_ms(self._client)
         found = await verifier.verify(since, segments_max, progress)
         if found.finding is None and found.complete:
-            with suppress(StoreUnavailable):  # a store that takes no writes does not change the finding
+            with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
         return found
 
@@ -158,7 +158,7 @@ class AuditLog:
     async def backlog(self, workspace_id: str) -> Backlog:
         """How far sealing is behind, read at one moment."""
         keyspace = Keyspace(workspace_id)
-        # read separately: TIME has no key, and a cluster finds the slot by keys
+        # read separately: TIME has no key, and a cluster routes commands by key
         now_ms = await store_time_ms(self._client)
         record, unsealed, oldest, newest, poison = await self._client.read_snapshot(
             ("HGETALL", keyspace.audit_head),
@@ -183,7 +183,7 @@ class AuditLog:
         )
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
-        """Offer the stream's entries to the page; the lowest sequence seen, or `below` if there are none below that."""
+        """Offer the stream's entries to the page; return the lowest sequence seen, or `below` if it saw none."""
         async for sequence, fields in read_stream_backwards(self._client, keyspace, below):
             below = sequence
             if matcher.may_hold(fields):

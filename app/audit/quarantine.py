@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Quarantined(Struct, frozen=True):
-    """An entry that is set aside. foreign: no commit made it, so it is removed from the stream."""
+    """An entry in quarantine. foreign: no commit made it, so it is removed from the stream."""
 
     entry_id: str
     why: str

@@ -11,7 +11,7 @@ from app.redis_client.scripts import DROP_SEGMENT
 from app.store.keyspace import Keyspace
 
 ReadUpTo = Callable[[str], Awaitable[int | None]]
-"""The sequence up to which every reader that retention must wait for has read; None if there is none."""
+"""The sequence that all readers whom retention must wait for have reached; None if there are no such readers."""
 
 
 class Retention:

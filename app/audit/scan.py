@@ -1,4 +1,4 @@
-"""Reads the log from old to new in chunks of bounded size, for exports and followers."""
+"""Reads the log, oldest entries first, in chunks of bounded size, for exports and followers."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
@@ -61,7 +61,7 @@ class Scan:
                 continue
             tail = await self._tail(position, until)
             if tail is None or (tail.up_to > position and not self._joins(tail, position)):
-                # Either it was sealed between the two reads, or it does not exist.
+                # Either the entry was sealed between the two reads, or it does not exist.
                 now, _ = await read_head(self._client, self._keyspace)
                 if now.sequence > position:
                     continue
@@ -84,7 +84,7 @@ class Scan:
             if not entries and len(chunk) < _TAIL_CHUNK:
                 return None
             first = f"({chunk[-1][0].decode()}"
-        # If one is missing further on, the next read reports it.
+        # If an entry is missing further on, the next read reports it.
         entries = [each for place, each in enumerate(entries) if each[0] == entries[0][0] + place]
         sequences, lines = [], []
         for sequence, fields in entries:
@@ -100,8 +100,8 @@ class Scan:
         self._require_kept(head, position)
         for part in sealed.parts():
             (found,) = await self._lookup.read(self._client, [part])
-            # Dropped segments leave the index. One that the index named just now and that is dropped later is noticed
-            # when read.
+            # Dropped segments leave the index. A segment that is dropped after this look at the index is noticed when
+            # it is read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             self._require_kept(now, max(position, spans[part].first_sequence - 1))
             wanted = sealed.segments(reversed(found))

@@ -16,14 +16,14 @@ from app.store.keyspace import Keyspace
 log = logging.getLogger(__name__)
 
 FEW = 16
-"""How many entries are read first while their size is unknown: 512 of the largest would be 32 MB."""
+"""How many entries are read first, while their size is unknown: 512 of the largest would take 32 MB."""
 _POISON_MAX = 512
 """Entries set aside in one call."""
 _GONE = "it was gone from the stream"
 
 
 class ChainPosition(Struct, frozen=True):
-    """The chain's newest link, as far as sealing compares it. sha256: of the last segment, or the genesis."""
+    """The chain's newest link, reduced to what sealing compares. sha256: of the last segment, or the genesis."""
 
     segment: int
     sequence: int
@@ -57,8 +57,8 @@ class SealInput:
     def take(self, raw_id: bytes, fields: Any, newest: int) -> bool:
         """Add the entry to the block or set it aside; False if there is no room for it.
 
-        newest: the last commit's sequence. Anything above it was made by no commit and is left to `stream_repair`: if
-        it were trusted, placeholders would fill the log up to whatever sequence it claims.
+        newest: the last commit's sequence. No commit made anything above it, and `stream_repair` deals with that. If
+        such an entry were trusted, placeholders would fill the log up to whatever sequence it claims.
         """
         block, sequence = self.block, sequence_of(raw_id)
         if block.is_full or len(self.poison) >= _POISON_MAX or (sequence is not None and sequence > newest):
@@ -86,10 +86,11 @@ class SealInput:
 
 
 async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:
-    """What the segment after `upon` will hold; None if that is no longer the head, so what is unsealed is unknown.
+    """What the segment after `upon` will hold; None if `upon` is no longer the head, because then other entries are
+    next.
 
     expected: how many entries are likely to fill the segment; no more are read at once.
-    Whatever cannot be sealed unchanged is saved for inspection before it leaves the stream.
+    An entry that cannot be sealed unchanged is saved for inspection before it leaves the stream.
     """
     gathered = SealInput(upon, most)
     start, step = b"-", max(FEW, min(expected, most))
@@ -128,7 +129,7 @@ def _further(block: SegmentBuilder, most: int) -> int:
 
 
 async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool:
-    """Save the entries set aside; False if the head has moved, and with it what must be saved."""
+    """Save the entries set aside; False if the head has moved, because then other entries must be saved."""
     poison = sorted(gathered.poison, key=lambda each: not each.foreign)
     kept: list[Value] = []
     for each in poison:

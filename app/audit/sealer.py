@@ -64,7 +64,7 @@ class Sealer:
         self._bases: OrderedDict[str, _Basis] = OrderedDict()
 
     async def seal_next(self, workspace_id: str) -> Sealed | None:
-        """Seal the oldest unsealed entries as a segment; None if there are none, or another sealer was faster."""
+        """Seal the oldest unsealed entries as a segment; None if there are none or another sealer was faster."""
         keyspace = Keyspace(workspace_id)
         basis = self._bases.pop(workspace_id, None)
         gathered = None if basis is None else await self._gather(keyspace, basis)
@@ -84,7 +84,7 @@ class Sealer:
             basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
         tallies = block.tallies(frames)
-        # This precedes the segment: whatever becomes of that, the entries are in the log.
+        # Before the segment is written: whether or not that succeeds, the entries are in the log.
         await self._note_tools(workspace_id, basis, tallies, row)
         index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)

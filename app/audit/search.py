@@ -101,15 +101,15 @@ class SealedSearch:
         waiting: list[Candidate] = []
         expected, ahead = 0, 1
         for candidate in candidates:
-            # Segments that are skipped as a whole need not be read; nothing waits before them, so the order of matches
-            # stays.
+            # Segments that the offset skips entirely need not be read. None before them is still unread, so matches
+            # stay in order.
             if not waiting and self._is_whole(candidate) and page.to_skip >= candidate.bound:
                 page.to_skip -= candidate.bound
                 continue
             waiting.append(candidate)
             expected += candidate.bound
-            # Where the index gives exact counts, this is just what the page needs. Elsewhere it overestimates the
-            # matches, so each round reads further ahead.
+            # If the index gives exact counts, this is just what the page needs. Otherwise it overestimates the matches,
+            # so each round reads further ahead.
             if expected < page.wanted * ahead and len(waiting) < _SEGMENTS_AT_ONCE:
                 continue
             if await self._search_frames(waiting):

@@ -21,7 +21,7 @@ async def read_stream_backwards(
     while True:
         commands = [("XREVRANGE", keyspace.audit_stream, end, "-", "COUNT", _CHUNK)]
         if newest is None:
-            # The commit's number is read second, so it is not below anything that a commit has appended by then.
+            # The number of the last commit is read second, so it is at least that of every entry read before it.
             chunk, sequence = await client.read_pipelined(
                 [*commands, ("HGET", keyspace.commits, "sequence")], as_bytes=True
             )
@@ -58,12 +58,12 @@ async def _time_before(client: Client, keyspace: Keyspace, sequence: int) -> int
 
 
 def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, bytes]]]:
-    """The entries in the store's reply; the sequence is None where a commit cannot have given the id."""
+    """The entries in the store's reply; the sequence is None if no commit can have given the id."""
     return [(sequence_of(entry_id), fields_of(fields)) for entry_id, fields in chunk]
 
 
 def sequence_of(entry_id: bytes) -> int | None:
-    """The sequence in a stream id; None where a commit cannot have given the id."""
+    """The sequence in a stream id; None if no commit can have given the id."""
     sequence, _, rest = entry_id.partition(b"-")
     return int(sequence) if rest == b"0" else None
 

@@ -1,4 +1,4 @@
-"""Repairs streams to which something else appended entries above the last commit, so that commits fit again."""
+"""Repairs streams to which something other than a commit has appended, so that commits can append again."""
 
 import logging
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
     there = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
     commands: list[tuple[str, ...]] = []
     for workspace_id in there:
-        # The commit's number is read second, so nothing committed in between is mistaken for foreign.
+        # The number of the last commit is read second, so nothing committed in between is mistaken for foreign.
         commands += (("XINFO", "STREAM", Keyspace(workspace_id).audit_stream),)
         commands += (("HGET", Keyspace(workspace_id).commits, "sequence"),)
     replies = await client.read_each(commands) if commands else []
@@ -37,7 +37,7 @@ async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
 
 
 async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
-    """Make room for the workspace's next commit; return how many entries were set aside.
+    """Make the stream accept the workspace's next commit; return how many entries were set aside.
 
     What commits have written is sealed first, because only an empty stream can be made to forget its last id.
     """

@@ -37,7 +37,7 @@ class TrailLink(NamedTuple):
 
 
 def trail_genesis(workspace_id: str) -> TrailLink:
-    """What the first link builds on; no link of another workspace or of an audit log fits there."""
+    """What the first link builds on. It differs for every workspace and audit log, so no foreign link fits."""
     return TrailLink(0, "0-0", hashlib.sha256(f"{workspace_id}:changes".encode()).hexdigest())
 
 

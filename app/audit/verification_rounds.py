@@ -20,7 +20,7 @@ from app.store.keyspace import WORKSPACES, Keyspace
 
 log = logging.getLogger(__name__)
 SHARE = 0.1
-"""The share of a core used, at most, while logs are being read."""
+"""The share of a core that reading logs may take."""
 
 _STEP_SEGMENTS = 16
 """Read between two pauses: some 8,000 entries, about 40 milliseconds."""

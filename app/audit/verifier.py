@@ -1,6 +1,6 @@
 """Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry.
 
-Long because it is one walk through the log, whose steps share what was found on the way.
+Long because it is one walk through the log whose steps share state.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class Verifier:
         try:
             return await self._check_what_can_be_read(since, segments_max, progress)
         except (AuditLogDamaged, ForeignData) as error:
-            # Of the head, the index or the stream: what cannot be read of a segment is found where it is read.
+            # This concerns the head, the index and the stream. A segment that cannot be read is found where it is read.
             number = self._first + self._segments
             return _Reached(Finding(Fault.CHANGED, number, error.message), complete=False, unsealed=None)
 
@@ -104,7 +104,8 @@ class Verifier:
             return _Reached(finding, complete=False, unsealed=None)
         link = self._start(head, since)
         try:
-            # A line without the rest comes from a verification in steps, which has just verified everything before it.
+            # A checkpoint line without the rest comes from a verification in steps, which has just verified everything
+            # before.
             if since is not None and (segments_max is None or since.rest is not None):
                 await self._links.check_stored(head, since)
             while True:
@@ -152,7 +153,7 @@ class Verifier:
         return link
 
     def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
-        """Where to begin; a checkpoint was compared with the log already."""
+        """Where to begin. A checkpoint has already been compared with the log."""
         link = self._links.first(head)
         if since is not None:
             link = ChainPosition(since.segment + 1, since.sha256, since.sequence + 1)

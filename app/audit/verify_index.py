@@ -113,7 +113,7 @@ class IndexCheck:
         return [number for number in self._rows if said.get(number) != texts.get(number)]
 
     def _strangers(self, where: str, stored: dict[int, list[str]], part: int) -> list[IndexFault]:
-        """Members of a part's index that belong to no segment of it; the last segment added is blamed."""
+        """Members of a part's index that belong to none of its segments, reported for the last segment added."""
         found = [text for number, texts in stored.items() if part_of(number) != part for text in texts]
         return [
             IndexFault(max(self._rows), f"{where} says {text} in part {part}, which is another's") for text in found

@@ -47,7 +47,7 @@ async def check_unsealed(
             return None
         newest = _counted(committed, segment, sequence)
         for entry_id, fields in chunk:
-            # A commit counts in the step in which it appends, and the number was read after the entries.
+            # A commit counts and appends in one step, and its number was read after the entries.
             is_next = entry_id == b"%d-0" % following
             if not is_next or following > newest:
                 raise _out_of_place(entry_id, following, newest, segment)

@@ -21,13 +21,13 @@ Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
 _AGENT_BYTES, _MARK_BYTES = 2_000, 200
 _LARGE_BYTES = 32 * 1024
-"""Rules with more JSON than this are compiled in a thread; this much takes up to 10 ms."""
+"""Rules with more JSON than this are compiled in a thread; up to this, compiling takes at most 10 ms."""
 
 
 class CachedAgent(Generic[Compiled]):
     """A compiled agent, the version tokens that it was made from, and its packed commits.
 
-    agent: as it was at those tokens. size: the bytes for which all of this counts.
+    agent: as it was at those tokens. size: the estimated bytes of all this.
     """
 
     __slots__ = ("agent", "agent_id", "calls", "compiled", "size", "tokens")
@@ -43,14 +43,14 @@ class CachedAgent(Generic[Compiled]):
 
 
 class AgentCache(Generic[Compiled]):
-    """Compiled agents by workspace and agent, bounded in bytes; the least recently used leave first.
+    """Compiled agents by workspace and agent, bounded in bytes; the least recently used are evicted first.
 
     An entry may be out of date; that costs a retry and never a wrong answer, because the commit compares version
-    tokens. This covers the alias too: an agent that gives it away gets a new token. Absence is never cached. However
-    many decisions miss at once, an agent is loaded once.
+    tokens. This covers the alias too: an agent that gives it away gets a new token. Absence is never cached. If many
+    decisions miss at once, the agent is still loaded only once.
 
     compile: turns an agent, its policies and the marks that the workspace's rules need into what decisions use. An
-    entry counts for the JSON of its rules, these marks and its packed commits.
+    entry's size is estimated from the JSON of its rules, these marks and its packed commits.
     kept: called when a long-lived entry has been added.
     """
 
@@ -141,7 +141,7 @@ class AgentCache(Generic[Compiled]):
             self._remove(next(iter(self._entries)))
 
     def _compile_sized(self, governed: Governed) -> tuple[Compiled, int]:
-        """The compiled agent, and for how many bytes it counts."""
+        """The compiled agent, and its estimated size in bytes."""
         marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)
         compiled = self._compile(governed.agent, governed.policies, governed.shared_marks)
         return compiled, _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks

@@ -1,4 +1,4 @@
-"""The part of a commit that is about a person's yes: its arguments, and what its reply means."""
+"""The part of a commit that deals with approvals: its arguments, and what its reply means."""
 
 import msgspec
 from msgspec import Struct
@@ -15,14 +15,14 @@ from app.store.keyspace import Keyspace
 
 
 class ApprovalStep(Struct, frozen=True, kw_only=True):
-    """What the commit does if a person must be asked; the reply is `Escalates` if the step does not apply.
+    """What the commit does if a person must approve; if the step does not apply, the reply is `Escalates`.
 
-    step: ask = make an approval, attach = to the pending one, use = the approved one, probe = nothing.
-    held_id, held_version: what the call's approval was when it was read. full: the full quotas that this counts with.
-    terms, rules, policies: what is asked of people; the fingerprints of the rules that ask, and their policies' ids.
+    step: ask = create an approval, attach = join the pending one, use = use the approved one, probe = nothing.
+    held_id, held_version: the call's approval as it was read. full: the quotas that the plan takes to be full. terms:
+    the conditions of the approval. rules, policies: fingerprints of the rules that ask, and their policies' ids.
     asker_id: the key that asked for the approval.
-    bound, hides, digest: what of the call is bound, and whether a person sees less.
-    parameters: as people see them; empty = as the log has them.
+    bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
+    parameters: as people see them; empty = as in the log.
     agent_max, workspace_max: approvals that may be open at once.
     """
 
@@ -59,7 +59,7 @@ def approval_keys(keyspace: Keyspace, agent_id: str, approval: ApprovalStep) -> 
 def approval_args(
     approval: ApprovalStep, request: AuthorizeRequest, caller: Caller, outcome: Outcome, decision_id: str
 ) -> list[Value]:
-    """The arguments of the step, in the order of the script's header. outcome: of the call if no quota is full."""
+    """The arguments of the step, in the order of the script's header. outcome: the call's if no quota is full."""
     return [
         approval.step,
         approval.approval_id,
@@ -76,9 +76,9 @@ def approval_args(
 def _asked(
     approval: ApprovalStep, request: AuthorizeRequest, caller: Caller, outcome: Outcome, decision_id: str
 ) -> bytes:
-    """What never changes of an approval, and what its record begins as, for `whole_record`.
+    """The fields of an approval that never change, and its initial record, for `whole_record`.
 
-    Each field that the script would have to write costs the store more than all of this.
+    Built here, because each field that the script would have to write costs the store more than all of this.
     """
     terms, rule = approval.terms, outcome.rule
     return msgspec.json.encode(

@@ -1,4 +1,4 @@
-"""A call as people are asked about it, and the approval that it has."""
+"""A call as people are asked about it, and the approval it has."""
 
 from collections.abc import Collection
 
@@ -13,8 +13,8 @@ from app.pdp import CompiledAgent
 class Asked(Struct, frozen=True):
     """A call as people are asked about it.
 
-    now_ms: the store's time as far as it is known; 0 = not at all. bound: what of its context is bound.
-    digest: the MAC of it all.
+    now_ms: the store's time, estimated; 0 = unknown. bound: the part of its context that the approval binds.
+    digest: the MAC of everything bound.
     """
 
     workspace_id: str
@@ -30,13 +30,13 @@ class Asked(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True):
-    """The approval that a call has now, and its record; empty if it has none, as far as is known."""
+    """The approval that a call is known to have, and its record; empty if none is known."""
 
     id: str
     record: dict[str, str]
 
     def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
-        """Whether it was asked for all these rules, as they are, and all policies that asked still govern the agent."""
+        """Whether it was requested for all these rules, and all policies that asked still govern the agent."""
         rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
         return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
 

@@ -13,11 +13,11 @@ from app.store.keyspace import Keyspace, key_pointer
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is cached (workspace, key id, name, scopes, what it is bound to) never changes while the key exists, so it can
-    be wrong in one way only: the key is gone or has expired. `commit_decision` checks that again; every other endpoint
-    uses `authenticate`. Unknown keys are never cached.
+    What is cached (workspace, key id, name, scopes, bindings) never changes while the key exists. So the cache can be
+    wrong in one way only: the key may be gone or have expired. `commit_decision` checks that again; every other
+    endpoint uses `authenticate`. Unknown keys are never cached.
 
-    prompt: a client with the timeout of decisions; without it, `client` serves decisions too.
+    prompt: a client with the shorter timeout of decisions; without it, `client` serves them too.
     """
 
     def __init__(self, client: Client, cache_size: int, prompt: Client | None = None) -> None:
@@ -42,7 +42,7 @@ class Authenticator:
         return caller
 
     def forget(self, raw_key: str) -> None:
-        """Remove a key from the cache that has turned out to be revoked or expired."""
+        """Remove a key from the cache because it has been revoked or has expired."""
         self._remembered.pop(digest_of(raw_key), None)
 
     async def authenticate_once(self, raw_key: str) -> Caller:

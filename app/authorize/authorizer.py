@@ -45,10 +45,10 @@ class Authorizer:
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.
 
-        request: its agent_id is the agent's id or its alias; entry and answer carry the id.
+        request: its agent_id may be an id or an alias; entry and answer carry the id.
         arrived_us: when the request arrived, by our monotonic clock; the latency counts from there.
-        Raises AgentNotFound, Unauthorized (revoked in the meantime), InsufficientScope (the alias is that of an agent
-        about which the key may not ask), StoreUnavailable, Overloaded.
+        Raises AgentNotFound, Unauthorized (the key was revoked in the meantime), InsufficientScope (the key may not ask
+        about the agent that has this alias), StoreUnavailable, Overloaded.
         """
         if caller.session_from is not None:
             request = in_its_session(caller, request)

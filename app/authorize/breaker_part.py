@@ -5,7 +5,7 @@ from app.model.decisions import DenialCount, Plan
 from app.store.keyspace import Keyspace
 
 TRIPPED = "tripped"
-"""How the script's reply ends if the denial has suspended the agent."""
+"""The last element of the script's reply if the denial has suspended the agent."""
 
 _ACTIVE, _SUSPENDED = '{"status":"active","version":%.0f}', '{"status":"suspended","version":%.0f}'
 """The agent before and after, in the form of `changes.snapshots`, with a placeholder for the version."""

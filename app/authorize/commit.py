@@ -29,12 +29,12 @@ class CommitDecision:
     """Typed face of `lua/commit_decision.lua`, and its only caller.
 
     backlog_max: how many unsealed entries a workspace may have. answered: called with the us of every round trip.
-    patience_us: how long the runner waits for a reply; an entry recorded later is not an answer. None: nothing is ever
-    written, and the answer is what the decision would have been.
-    first_answers_max: for how many Idempotency-Keys of one API key the answers are kept.
-    diverged: called with each result that shadow policies would have changed, and with what they would have made it.
+    patience_us: how long the runner waits for a reply; an entry recorded later counts as unanswered. None: nothing is
+    ever written, and the answer is what the decision would have been.
+    first_answers_max: how many Idempotency-Keys of one API key have their answers kept.
+    diverged: called with each result that shadow policies would have changed, and the result they would have given.
     tripped: called for each denial that suspends its agent.
-    crowded: called for each call that is refused because a rule already tracks as many values or sessions as it may.
+    crowded: called for each call refused because a rule already tracks as many values or sessions as it may.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class CommitDecision:
 
         tokens: the version tokens that the plan was made from.
         arrived_us: the request's arrival by the store's clock; the entry's latency counts from it.
-        waited_us: how long ago that was by our own clock, which never steps.
+        waited_us: how long ago that was by our own monotonic clock.
         held: the agent's cache entry, with its packed commits.
         now_us: for tests; in production the store is the clock.
-        approval: None = a call that escalates is answered as escalated, and nobody is asked.
+        approval: None = nobody is asked, and a call that escalates is answered as escalated.
         If the idempotency key was used before, the decision is the earlier one, provided that the agent and its
         policies have not changed.
         Raises Unauthorized or ApiKeyExpired if the API key is no longer valid; IdempotencyConflict if the idempotency
         key was used for another request, IdempotencyStale if the agent or its policies have changed since;
-        StoreUnavailable if the backlog is full or the store gave no answer (the decision may then be in the log,
-        although nobody has seen it).
+        StoreUnavailable if the backlog is full or the store did not answer (the decision may then be in the log,
+        although nobody received it).
         """
         call = self._prepared(caller, request, tokens, plan, decision_id, held, approval)
         sent_us = monotonic_us()
@@ -147,7 +147,7 @@ class CommitDecision:
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
     ) -> ScriptCall:
-        """The script call with every argument that does not vary from request to request; cached if the plan recurs."""
+        """The script call with every argument that is the same for each request; cached if the plan recurs."""
         may_recur = request.idempotency is None and approval is None
         if may_recur and held is not None:
             kept = held.calls.get(request.tool_name, caller.key_id, plan)
@@ -169,7 +169,7 @@ class CommitDecision:
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
     ) -> CommitWords:
-        """The script call's keys, and the arguments that do not vary from request to request."""
+        """The script call's keys, and the arguments that are the same for each request."""
         versions = {} if held is None else held.compiled.versions
         keyspace = keyspace_of(caller.workspace_id)
         result, policy, rule, _ = outcome_args(plan.outcome, versions)

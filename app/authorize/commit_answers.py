@@ -25,7 +25,7 @@ class Stale(Struct, frozen=True):
 
 
 class Escalates(Struct, frozen=True):
-    """A person must be asked, which the step did not expect; nothing was written. full: numbers of the full quotas."""
+    """A person must approve, which the step did not expect; nothing was written. full: numbers of the full quotas."""
 
     full: tuple[int, ...]
 
@@ -33,7 +33,7 @@ class Escalates(Struct, frozen=True):
 class Overtaken(Struct, frozen=True):
     """The call's approval has changed since it was read, and nothing was written: read it again.
 
-    time_us: the store's time then; by our own estimate, an approval that has just expired might still be good.
+    time_us: the store's time then; by our own estimate, an approval that has just expired might still seem valid.
     ended: the approval is unchanged, but its agent or API key no longer supports it, so a new one must be asked for.
     """
 
@@ -45,7 +45,7 @@ Answer = Decision | Stale | Escalates | Overtaken
 
 
 def require_stale(answer: Answer) -> Stale:
-    """The answer, which must be Stale if there is no decision and approvals are off. Raises StoreUnavailable if not."""
+    """The answer. Without approvals it must be a decision or Stale; raises StoreUnavailable otherwise."""
     if isinstance(answer, Stale):
         return answer
     raise StoreUnavailable("The store answered a question about approvals that was not asked")

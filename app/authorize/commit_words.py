@@ -6,9 +6,9 @@ from app.redis_client.client import Value
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS, Script
 
 VARYING = COMMIT_DECISION.args.index("tool_name")
-"""How many arguments vary from call to call; they come first."""
+"""How many arguments differ from call to call; they come first."""
 _CALL_BYTES, _WORD_BYTES = 800, 8
-"""Estimated bytes of a prepared call, and of each of its words besides the characters."""
+"""Estimated overhead in bytes: of a prepared call, and of each of its words."""
 
 
 class CommitWords:
@@ -38,5 +38,5 @@ class CommitWords:
         return COMMIT_WITH_PARTS
 
     def bytes_held(self) -> int:
-        """For how many bytes the prepared call counts."""
+        """The estimated size of the prepared call in bytes."""
         return _CALL_BYTES + sum(len(str(each)) + _WORD_BYTES for each in (*self.keys, *self.settled))

@@ -1,4 +1,4 @@
-"""Calls that need a person: the commit creates their approval, joins it, or uses it."""
+"""Calls that need a person's approval: the commit requests it, joins the request, or uses the approval."""
 
 import re
 from collections import OrderedDict
@@ -43,9 +43,9 @@ class Bounds(Struct, frozen=True):
 
 
 class EscalatedCalls:
-    """Commits calls that may need a person's yes. Without REMIT_SECRET nothing can be bound, and nobody is asked.
+    """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so nobody is asked.
 
-    read: runs a reading command, in the time that a decision has.
+    read: runs a read command within the time limit of a decision.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class EscalatedCalls:
         key_id: str,
         commit: Commit,
     ) -> Decision | Stale:
-        """The decision; if a person must be asked it carries the approval, and if one has said yes it is allowed.
+        """The decision. It carries the approval if a person must be asked, and is allowed if one has approved.
 
         Raises ApprovalMismatch if the request names an approval that is not the call's, or no longer open.
         """
@@ -91,16 +91,16 @@ class EscalatedCalls:
                 return _final(answer)
             full = answer.full
         parameters = request.recorded_parameters
-        # In a thread, because secrets in long texts take a while to find.
+        # In a thread, because it takes a while to find secrets in long strings.
         if self._redactor is not None and may_be_whole(request):
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
-        # Whether an approval that the caller names has run out, only the store says.
+        # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         asked = Asked(workspace_id, request, agent, plan, now_ms, decision_id, key_id, tuple(bound), digest, parameters)
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
-        """What of the context is bound, and the MAC of all that is; None without a secret."""
+        """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
         bound = bound_context(agent, request)
         form = canonical_call(request.agent_id, request.tool_name, request.body, bound)
         return bound, self._signer.mac(Purpose.CALL, form)
@@ -127,11 +127,10 @@ class EscalatedCalls:
                     *(asked.agent, asked.request, plan, held.record["rules"].split(), reason, asked.key_id),
                 )
             answer = await commit(plan, step)
-            if isinstance(answer, Escalates) and step.step == "use":  # a quota is full that nobody was asked about
+            if isinstance(answer, Escalates) and step.step == "use":
                 beyond = _asking(asked.agent, plan, answer.full)
-                if held.covers(
-                    beyond, asked.agent.policy_ids
-                ):  # or one that no yes can let the call past: it has no room for another value
+                # A covered quota that is full all the same cannot track another value: no approval helps.
+                if held.covers(beyond, asked.agent.policy_ids):
                     return _final(await commit(asked.plan, None))
             elif isinstance(answer, Escalates):
                 full = answer.full
@@ -146,9 +145,9 @@ class EscalatedCalls:
     def _step(
         self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...], ended: str
     ) -> ApprovalStep:
-        """What the commit shall do about the call's approval. ended: one of which it has said that it is no good.
+        """What the commit is to do about the call's approval. ended: an approval that it has reported as ended.
 
-        probe: the request names an approval that will not do, so nobody may be asked.
+        probe: the request names an approval that does not apply, so nobody may be asked.
         """
         step = ApprovalStep(
             step="use", approval_id=held.id, digest=asked.digest, held_id=held.id,
@@ -179,10 +178,10 @@ class EscalatedCalls:
         )
 
     async def _recalled(self, asked: Asked) -> Held | None:
-        """What this replica takes the call's approval to be; None = the store must be asked. Only the commit knows.
+        """The call's approval as this replica remembers it; None = ask the store. Only the commit can be sure.
 
-        A call that is new here is mostly new everywhere, so its commit goes out without a look at the store. One that
-        names its approval is new nowhere.
+        A call that is new here is nearly always new everywhere, so its commit is sent without asking the store first. A
+        call that names its approval is never new.
         """
         if asked.request.approval_id:
             return None
@@ -193,7 +192,7 @@ class EscalatedCalls:
         return held if held.record.get("status") in OPEN else None
 
     def _recall(self, digest: str, answer: Answer) -> None:
-        """The newest approvals of calls that were asked about here are known by id."""
+        """Remembers the ids of the newest approvals requested here."""
         if isinstance(answer, Decision) and answer.approval is not None:
             self._last_known[digest] = answer.approval.id
             self._last_known.move_to_end(digest)
@@ -214,7 +213,7 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:
-    """What of the context an approval is bound to, by name: session, user, and whatever a policy of the agent reads."""
+    """The context fields that an approval binds: session, user, and whatever a policy of the agent reads."""
     if not request.context:
         return {}
     names = {*ALWAYS_BOUND, *agent.context_names}
@@ -224,13 +223,13 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
 
 
 def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
-    """What the full quotas of a plan ask of people."""
+    """The conditions under which people may approve, from the full quotas of a plan."""
     asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
     return tuple(each for each in asked if each is not None)
 
 
 async def _unasked(plan: Plan, probe: ApprovalStep, commit: Commit) -> Decision | Stale:
-    """The decision, if it needs nobody's yes. Raises ApprovalMismatch."""
+    """The decision, if it needs no approval. Raises ApprovalMismatch."""
     answer = await commit(plan, probe)
     if isinstance(answer, Escalates):
         raise ApprovalMismatch(

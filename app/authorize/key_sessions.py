@@ -1,4 +1,4 @@
-"""Sessions of calls made with keys that are sessions by themselves."""
+"""The session of calls made with keys that have one session of their own."""
 
 import msgspec
 from msgspec.structs import replace

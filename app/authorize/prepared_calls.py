@@ -13,7 +13,7 @@ _Name = tuple[str, str, str, int]
 class _Kept(Struct, frozen=True):
     """A packed commit of a plan, without the reason, which varies.
 
-    It keeps the plan alive, so that no other object can have the identity of one of its parts.
+    It keeps the plan alive, so that no other object can take over the id() of one of its parts.
     """
 
     plan: Plan
@@ -38,7 +38,7 @@ class PreparedCalls:
         return len(self._kept)
 
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
-        """The packed commit of this very plan, whatever its reason."""
+        """The packed commit of this plan, whatever its reason."""
         outcome = plan.outcome
         kept = self._kept.get((tool, key_id, outcome.result, id(outcome.rule)))
         if (

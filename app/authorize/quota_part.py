@@ -14,7 +14,7 @@ from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace
 
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
-"""The script's reason if a rule has too many live buckets."""
+"""The script's reason if a rule has too many buckets in use."""
 
 MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"
 """The script's reason if there is no room for the marks of one more session."""
@@ -78,7 +78,7 @@ def _add_limits(
 
 
 def final_outcome(plan: Plan, full: int) -> Outcome:
-    """The outcome that the script has logged, given which quota it found full."""
+    """The outcome that the script has logged, given the quota that it found full."""
     if full == 0:
         return plan.outcome
     if full > len(plan.quotas):
@@ -88,7 +88,7 @@ def final_outcome(plan: Plan, full: int) -> Outcome:
 
 
 def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, str]:
-    """Result, policy, rule and reason as the script reads them. versions: policy versions by id, as far as known."""
+    """Result, policy, rule and reason as the script reads them. versions: the policy versions that are known, by id."""
     policy = outcome.policy_id or ""
     if outcome.rule is None:
         return outcome.result, policy, "", outcome.reason

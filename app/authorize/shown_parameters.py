@@ -1,4 +1,4 @@
-"""The parameters that people see when asked about a call: whole up to 16 KiB, while the log shortens strings."""
+"""The parameters that people see when they are asked about a call: up to 16 KiB unshortened, unlike in the log."""
 
 import re
 
@@ -29,5 +29,5 @@ def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Sign
 
 
 def hides(shown: bytes) -> bool:
-    """Whether people see less of the call than the approval binds."""
+    """Whether people see less of the call than its approval binds."""
     return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None

@@ -19,7 +19,7 @@ _Counted = TypeVar("_Counted", bound=Quota | DenialCount)
 
 
 class Level(NamedTuple):
-    """Calls in the window, or millionths spent of a budget; and the us until the oldest leaves, 0 = there is none."""
+    """Calls in the window, or millionths of a budget spent, and the us until the oldest leaves it (0 = it is empty)."""
 
     taken: int
     leaves_us: int
@@ -55,7 +55,7 @@ async def read_standings(
 async def read_levels(
     client: Client, keyspace: Keyspace, quotas: Sequence[_Counted], now_us: int | None = None, agent_id: str = ""
 ) -> tuple[int, dict[_Counted, Level]]:
-    """The quota time in us, and how full each quota is; nothing is taken. agent_id: for breakers."""
+    """The quota time in us, and how full each quota is. Takes nothing. agent_id: for breakers."""
     keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
     for quota in quotas:
         keys.append(counted_in(keyspace, agent_id, quota))

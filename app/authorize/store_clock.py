@@ -4,7 +4,7 @@ import time
 
 
 class StoreClock:
-    """An estimate of the store's TIME, corrected by every round trip and never asked to be exact.
+    """An estimate of the store's TIME, corrected by every round trip. Nothing relies on it being exact.
 
     The store read its clock after the command left and before the reply came, so each reply bounds the offset
     between that clock and our monotonic one from both sides. The offset is kept within the newest bounds: it

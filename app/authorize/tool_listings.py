@@ -1,4 +1,4 @@
-"""What an agent may call: every known tool, judged once for all tools that the agent's rules treat alike."""
+"""Lists what an agent may call. Tools that the agent's rules treat alike are judged once, together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
@@ -36,8 +36,8 @@ _EFFECTS = {Result.DENIED: Effect.DENY, Result.ESCALATED: Effect.ESCALATE}
 
 
 class ToolListing(Struct, frozen=True):
-    """What an agent may call. tools: name, whether the catalogue has it, and what becomes of its calls; tools that are
-    treated alike share that, which names none of them.
+    """What an agent may call. tools: name, whether the catalogue has it, and the result of its calls. Tools that are
+    treated alike share one result, which names none of them.
     """
 
     agent: ExplainedAgent
@@ -78,7 +78,7 @@ class ToolListings:
     async def list_tools(
         self, workspace_id: str, agent_id: str, *, limit: int | None = None, offset: int = 0, tool: str | None = None
     ) -> ToolListing:
-        """The known tools, sorted by name, and what becomes of the agent's calls of each.
+        """The known tools, sorted by name, and the result of the agent's calls of each.
 
         tool: list only this one, whether it is known or not. Raises AgentNotFound.
         """

@@ -1,4 +1,4 @@
-"""Dates and times of RFC 3339, in an order."""
+"""Dates and times of RFC 3339 that can be compared."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from datetime import date as calendar_date
 from app.canonical.ambiguous import Ambiguous
 
 Moment = tuple[str, int, str]
-"""Its kind (`date` or `time`), whole seconds or days, and the digits of a fraction. Those of one kind can be sorted."""
+"""Kind (`date` or `time`), whole seconds or days, and the digits of the fraction. Moments of one kind sort by time."""
 
 MAX_LENGTH = 64
 _form = re.compile(

@@ -1,4 +1,4 @@
-"""The domain of one plain mail address; anything that mail programs read in several ways is refused."""
+"""The domain of one plain mail address. Anything that mail programs could read in several ways is refused."""
 
 import re
 import unicodedata

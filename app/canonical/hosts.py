@@ -1,8 +1,8 @@
-"""Hosts, in URLs or alone, in the one spelling that every URL parser arrives at.
+"""Hosts, alone or in URLs, in the one spelling that all URL parsers agree on.
 
-URL parsers disagree about much: text before an `@`, backslashes, tabs, missing slashes, `0x7f.1`. Only those URLs are
-accepted on which RFC 3986, the WHATWG's URL standard, IDNA 2003 and IDNA 2008 agree; a test compares with an
-implementation of each.
+URL parsers disagree about much: text before an `@`, backslashes, tabs, missing slashes, `0x7f.1`. A URL is accepted
+only if RFC 3986, the WHATWG URL standard, IDNA 2003 and IDNA 2008 agree on it; a test compares with an implementation
+of each.
 """
 
 import ipaddress
@@ -14,8 +14,8 @@ import idna
 from app.canonical.ambiguous import Ambiguous
 
 SCHEMES = ("http", "https", "ws", "wss", "ftp")
-"""Schemes whose host every parser finds in the same place. `file:` has none that counts, `javascript:` only seems to
-have one.
+"""Schemes for which every parser finds the host in the same place. The host of `file:` does not count, and
+`javascript:` has none, though it may look so.
 """
 
 MAX_HOST = 253

@@ -1,4 +1,4 @@
-"""POSIX paths: absolute, in one spelling, judged by name alone.
+"""Absolute POSIX paths in one spelling, judged by their names alone.
 
 Nothing here touches a disk. `..` removes the name before it, as in RFC 3986 and `normpath`; the tool that follows a
 symbolic link must judge its target.

@@ -15,7 +15,7 @@ _form = re.compile(r"[^\[\]*]+(?:(?:\[\*\])+\.[^\[\]*]+)*(?:\[\*\])*").fullmatch
 
 
 def require_path(name: str) -> None:
-    """Raise ValueError, saying what would be right, unless `ValuePath` reads the name the way it looks."""
+    """Raise ValueError unless `ValuePath` reads the name the way it looks; the message says what would be right."""
     if not _form(name):
         raise ValueError(
             "`[`, `]` and `*` stand only in `[*]`, for each element of an array: `recipients[*]`, `payments[*].amount`"
@@ -30,7 +30,7 @@ class ValuePath:
     A dot leads into an object or belongs to a key: all ways of splitting a name count (decision 0004), so a caller
     cannot hide the value that a tool reads behind one that it does not. `[*]` is each element of an array. If a reading
     meets the wrong type (an array or a string where an object must be), the name cannot be judged, because some tools
-    look into it nevertheless. Null counts as missing.
+    look inside it anyway. Null counts as missing.
 
     A name that is not a path, stored before paths existed, is only a key.
     """
@@ -50,7 +50,7 @@ class ValuePath:
         return len(self._segments) == 1 and self._segments[0].parts == 1
 
     def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
-        """Every value it can mean, the exact key first, and whether any reading or element lacks one.
+        """Every value that the name can mean, the exact key first, and whether any reading or element has no value.
 
         Raises Ambiguous if a reading meets the wrong type.
         """
@@ -83,7 +83,7 @@ class _Segment:
         self.parts = len(self._bounds) - 1 if text else 0
 
     def values(self, holder: dict[str, Any], start: int = 0) -> Iterator[Any]:
-        """What the parts from `start` on can mean in this object."""
+        """Every value that the parts from `start` on can mean in this object."""
         begin = self._bounds[start] + 1
         for end in range(self.parts, start, -1):
             key = self._text[begin : self._bounds[end]]

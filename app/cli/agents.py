@@ -91,7 +91,7 @@ def create_agent(
     workspace: str, name: str, alias: str | None, description: str | None, groups: tuple[str, ...], quiet: bool,
     as_json: bool, reason: str,
 ) -> None:  # fmt: skip
-    """Create an agent. It is active, and until it has a policy, every call of it is denied."""
+    """Create an active agent. Until it has a policy, all its calls are denied."""
 
     async def create(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)

@@ -157,7 +157,7 @@ def _ask(remote: Remote, approval: dict[str, Any]) -> None:
 
 
 def _print_call(approval: dict[str, Any]) -> None:
-    """Print the whole call; nothing in it can move the cursor, colour a line or imitate another field."""
+    """Print the whole call. Nothing in it can move the cursor, colour a line or imitate another field."""
     status = approval["status"]
     fields = [
         ("approval", approval["id"]),
@@ -182,5 +182,5 @@ def _print_call(approval: dict[str, Any]) -> None:
 
 
 def _visible(text: str) -> str:
-    """The text on one line, with every invisible or moving character as its code."""
+    """The text on one line; every invisible or cursor-moving character is shown as its code."""
     return with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))

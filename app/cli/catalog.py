@@ -21,7 +21,7 @@ TOOL = click.argument("tool")
 
 @click.group(cls=CommandGroup)
 def catalog() -> None:
-    """Manage the tools of a workspace, as their servers list them. A catalogue allows nothing: policies do."""
+    """Manage the tools of a workspace, as their servers list them. A catalogue allows nothing; only policies do."""
 
 
 @catalog.command("import")
@@ -59,7 +59,7 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, rea
 @WORKSPACE
 @JSON
 def list_tools(workspace: str, as_json: bool) -> None:
-    """List every known tool by name; those known only from the log are `seen`."""
+    """List every known tool by name; tools known only from the log are marked `seen`."""
 
     async def read(services: "Services") -> list[CatalogToolView]:
         listing = await services.catalog.listing(await services.workspaces.find(workspace))
@@ -116,6 +116,6 @@ def delete_tool(workspace: str, tool: str, as_json: bool, reason: str) -> None:
 
 
 def _line(tool: CatalogToolView) -> str:
-    """A one-line summary of the tool to print beside its name; its description is text from outside."""
+    """A one-line summary to print beside the tool's name. Its description is untrusted text."""
     text = with_hidden_shown(" ".join((tool.title or tool.description or "-").split()))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

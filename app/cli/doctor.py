@@ -9,7 +9,7 @@ from app.cli.session import print_json, read_settings, with_services
 @click.command()
 @JSON
 def doctor(as_json: bool) -> None:
-    """Check the store and print what is at risk. Exit code 1 if it must not be used like this."""
+    """Check the store and print the risks. Exit code 1 if it must not be used as it is."""
     from app.store.doctor import Severity, check_up
 
     settings = read_settings()

@@ -1,4 +1,4 @@
-"""Find things by id or by a name that only one has; agents also by alias, keys by their first characters."""
+"""Find records by id or by a unique name; agents also by alias, keys also by their first characters."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeVar

@@ -34,10 +34,10 @@ _LAZILY = {
 
 @click.group(cls=LazyGroup, lazily=_LAZILY, also={})
 def policies() -> None:
-    """Manage policies. POLICY is an id, or a key or name that only one has; AGENT an id, an alias or such a name.
+    """Manage policies. POLICY is an id, or a unique key or name; AGENT is an id, an alias or a unique name.
 
-    Keys and names of policies are looked up among all, or among those of --agent or --group. `create` and `update` take
-    a file with the body of POST /v1/policies without its owner: name, rules, and optionally kind, mode, …. `export`,
+    Keys and names are looked up among all policies, or among those of --agent or --group. `create` and `update` take a
+    file with the body of POST /v1/policies without its owner: name, rules, and optionally kind, mode, …. `export`,
     `diff` and `apply` work with files that hold all policies of an agent, of a group or of the workspace.
     """
 

@@ -89,7 +89,7 @@ def update_policy(
     workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
     priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
 ) -> None:  # fmt: skip
-    """Change a policy; fields not given stay. Rate limits whose tools and window stay keep their counted calls."""
+    """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
     if (file, name, priority, enabled, mode) == (None,) * 5:
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
     from msgspec.structs import asdict, replace

@@ -44,9 +44,9 @@ def lint(
 ) -> None:  # fmt: skip
     """Warn about rules that are valid but probably not meant. A folder stands for all policy files in it.
 
-    Files are judged without a store: those of each agent and group together with the workspace's, if that file is
-    given. Without a file, the stored policies are judged, each beside all others that govern the same agents: those of
-    --agent or --group, or all of --workspace.
+    Files are checked without a store: those of each agent and group together with the workspace's, if that file is
+    given. Without a file, stored policies are checked, those of --agent or --group or all of --workspace, each together
+    with all others that govern the same agents.
     """
     if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
         raise click.UsageError("Give only one of FILE, --agent and --group")

@@ -50,7 +50,7 @@ class Sets(Protocol):
         """Make the entries current, if the version is still this one."""
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
-        """Which results of the latest `span_ms` of the log would flip if these were all policies of the owner."""
+        """Which results of the latest `span_ms` of the log would flip if these were the owner's only policies."""
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
         """The warnings about each of the owner's policies, beside all others that govern the same agents."""
@@ -122,7 +122,7 @@ class StoreSets:
 
 
 def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T]]) -> T:
-    """The result of `act` with the sets of the service at the URL or, without one, of the store."""
+    """The result of `act` with the sets of the service at the URL or, if there is none, of the store."""
     if url is not None:
         import asyncio
 

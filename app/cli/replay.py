@@ -39,9 +39,9 @@ def replay_draft(
     """Judge logged calls again by the policies in FILE, and print which results flip.
 
     FILE is a policy file in YAML or JSON, as `remit policy export` writes it: all policies of an agent, of a group or
-    of the workspace. If it names no owner, --agent or --group does; it may then be a list of policies, or one. Without
-    FILE, the policies of the time are replayed, which should flip nothing. Limits are counted on the log's own
-    timeline.
+    of the workspace. If it does not name the owner, give --agent or --group; it may then be a list of policies, or one
+    policy. Without FILE, the policies in force at the time are replayed, which should flip nothing. Limits are counted
+    on the log's own timeline.
     """
     if agent is not None and group is not None:
         raise click.UsageError("Give --agent or --group, not both")

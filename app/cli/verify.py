@@ -54,8 +54,8 @@ def verify_log(
 ) -> None:
     """Recompute the log's chains from the entries and changes themselves, and print a checkpoint line.
 
-    Keep the line where nobody who can write to the store can change it, and pass it next time: nothing else detects a
-    log that was rewritten as a whole. Exit code 1 if anything is wrong; a checkpoint file is then left as it is.
+    Keep the line where nobody who can write to the store can change it, and pass it next time: only that detects a log
+    that was rewritten as a whole. If anything is wrong, the exit code is 1 and a checkpoint file stays as it is.
     """
     if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
         raise click.UsageError(

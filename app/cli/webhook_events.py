@@ -1,4 +1,4 @@
-"""`remit webhooks events` and `remit webhooks retry`: what could not be delivered."""
+"""`remit webhooks events` and `remit webhooks retry`: events that could not be delivered."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`remit webhooks …`: where a workspace's events go."""
+"""`remit webhooks …`: where a workspace's events are sent."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,7 @@ def update_webhook(
 @WORKSPACE
 @JSON
 def list_webhooks(workspace: str, as_json: bool) -> None:
-    """List the webhooks, and how far each one is."""
+    """List the webhooks, and how far each one's events have been sent."""
 
     async def read(services: "Services") -> list[WebhookView]:
         workspace_id = await services.workspaces.find(workspace)
@@ -179,7 +179,7 @@ def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
 )
 @JSON
 def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> None:
-    """Create another secret and print it, once; the previous ones keep signing beside it for the overlap."""
+    """Create a new secret and print it, once; the previous ones also sign for the overlap."""
 
     async def rotate(services: "Services") -> tuple[WebhookView, str]:
         workspace_id = await services.workspaces.find(workspace)

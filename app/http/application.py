@@ -119,11 +119,11 @@ ROUTES: list[ControllerRouterHandler] = [
 ]
 
 _AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})
-"""The router ignores a trailing slash, but a decision is to have only one URL."""
+"""The router ignores a trailing slash, but there must be only one URL for decisions."""
 
 
 class Application(Litestar):
-    """Litestar, with the hot path's route answered before the router is asked."""
+    """Litestar, except that the hot path's route is answered before routing."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one ASGI event."""
@@ -161,7 +161,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             yield
 
     return Application(
-        [options_handler(ROUTES), *ROUTES],  # in this order Litestar adds no OPTIONS of its own
+        [options_handler(ROUTES), *ROUTES],  # in this order, Litestar adds no OPTIONS handlers of its own
         request_class=BodyRequest,
         lifespan=[lifespan],
         dependencies={
@@ -173,7 +173,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
-        logging_config=None,  # app.logs has configured it; Litestar would replace that by a queue and a thread
+        logging_config=None,  # app.logs has configured logging; Litestar would replace that with a queue and a thread
     )
 
 

@@ -29,7 +29,7 @@ Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitab
 def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
     """The headers with these names. Raises Unauthorized or Invalid if one is given twice.
 
-    One reader might use the first and another the last. Of request ids, the first is used.
+    Otherwise one program might use the first and another the last. Of repeated request ids, the first is used.
     """
     found: dict[bytes, bytes] = {}
     for name, value in headers:
@@ -91,7 +91,10 @@ def require_asking(caller: Caller) -> None:
 
 
 def require_asking_for(caller: Caller, called: str) -> None:
-    """Raise InsufficientScope if the key is bound to other agents; for an alias, the authorizer checks whose it is."""
+    """Raise InsufficientScope if the key is bound to other agents.
+
+    The authorizer checks requests that name an alias.
+    """
     if not caller.may_ask_for(called) and canonical_uuid(called) is not None:
         raise InsufficientScope(BOUND_ELSEWHERE)
 
@@ -110,7 +113,7 @@ def require_not_locked_out(services: Services, peer: str | None, headers: Iterab
 
 
 def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None:
-    """The caller with the request's key, if this replica has seen it working; the store is not asked."""
+    """The caller with the request's key, if the key has worked on this replica; the store is not asked."""
     try:
         raw_key = raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:

@@ -17,11 +17,11 @@ from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
 MAX_BODY_BYTES = 256 * 1024
-"""For every body except calls, whose limit is a setting, and sets of policies."""
+"""The limit in bytes of every body except calls, whose limit is a setting, and sets of policies."""
 
 MAX_DEPTH = 32
 MAX_NESTED = 10_000
-"""The most objects and lists in a body: each is examined separately, all in one step of the loop."""
+"""The most objects and lists in a body. Each is examined separately, all in one step of the loop."""
 
 MAX_SET_BYTES = 1536 * 1024
 """For a body with all policies of an owner: the 1 MiB of rules that an agent may have, and what surrounds them."""
@@ -39,7 +39,7 @@ _MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
 """More strings, including names, than fit into an entry: `"",` is the shortest."""
 
 ANY_LENGTH = 1 << 62
-"""More than any body may have; used where no length was announced."""
+"""More bytes than any body may have; stands for a length that was not announced."""
 
 
 _LONG = 4096
@@ -93,8 +93,8 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) ->
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        # Only after a failure, as almost no body needs it: in JSON 5.0 is a whole number, whatever the parser makes of
-        # it.
+        # In JSON, 5.0 is a whole number, but the parser makes a float of it. Tried only after a failure, because almost
+        # no body needs it.
         value = with_whole_numbers(value)
     try:
         return msgspec.convert(value, kind)
@@ -154,8 +154,7 @@ def _require_flat(raw: bytes, max_nested: int) -> None:
 
 
 def _require_small_exponents(raw: bytes) -> None:
-    # Bodies that are mostly strings are not searched for these: that would take longer than decoding the few there can
-    # be.
+    # Bodies that are mostly strings are not searched for these: there can only be a few, and decoding them is quicker.
     is_large = len(raw) > MAX_BODY_BYTES
     if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_texts(raw)):
         raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
@@ -225,7 +224,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         raise Invalid.at("$", "a name holds NUL, at which some readers end it: it would be another name's to them")
     if len(given) == len(pairs):
         return
-    # A dict keeps each name where it came first, so up to the first repeated name the two sequences agree. All in C.
+    # A dict keeps a repeated name in its first place, so the two sequences agree up to the first repetition. All in C.
     names = [name for name, _ in pairs]
     twice = next(compress(names, map(ne, names, (*given, None))))
     raise Invalid.at("$", f'"{visible(twice)}" is given twice in one object')

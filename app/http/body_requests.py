@@ -22,7 +22,7 @@ class BodyRequest(Request[Any, Any, Any]):
 
     async def body(self) -> bytes:
         raw = await read_body(self.receive, _kind_of(self).max_bytes)
-        # Litestar would treat an empty body as none, and report it in its own words.
+        # Litestar would treat an empty body as no body, and report that in words of its own.
         require_content(raw)
         if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
             self.scope["state"][_DECODED] = await _decoded(self, raw)

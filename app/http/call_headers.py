@@ -1,4 +1,4 @@
-"""What the hot path reads of the headers of a call."""
+"""The headers of a call that the hot path reads."""
 
 from typing import Protocol
 
@@ -14,7 +14,7 @@ _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
 
 
 class CallHeaders(Struct, frozen=True):
-    """The same for all calls with the same headers.
+    """The headers of calls, read once for all calls that send the same ones.
 
     digest: of the raw key, by which its caller is found. request_id: None if the answer gets one of ours.
     """
@@ -26,14 +26,17 @@ class CallHeaders(Struct, frozen=True):
 
 
 class CallHead(Protocol):
-    """Headers as a connection has them. call_headers: what has been read of them; a client repeats its headers."""
+    """Headers as a connection has them.
+
+    call_headers: kept with them once read, because clients repeat their headers.
+    """
 
     headers: list[Header]
     call_headers: CallHeaders | None
 
 
 def call_headers_of(head: CallHead) -> CallHeaders:
-    """What the hot path reads of these headers, kept with them. Raises Unauthorized or Invalid."""
+    """The headers that the hot path reads, kept once read. Raises Unauthorized or Invalid."""
     kept = head.call_headers
     if kept is None:
         kept = head.call_headers = _read(head.headers)

@@ -1,4 +1,4 @@
-"""ETag and If-Match: two admins never unknowingly overwrite each other's change."""
+"""ETag and If-Match, so that no admin unknowingly overwrites another's change."""
 
 import re
 from typing import Any

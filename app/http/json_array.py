@@ -1,4 +1,4 @@
-"""Lists as answers, encoded in small steps, so that a long one delays no other request."""
+"""Answers that are lists, encoded in small steps so that a long one does not delay other requests."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar

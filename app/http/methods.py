@@ -17,7 +17,7 @@ def options_handler(routes: Iterable[ControllerRouterHandler]) -> HTTPRouteHandl
 
 
 async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
-    """The header Allow lists the methods of this path; no key is needed."""
+    """Answer with the methods of this path in the header Allow; no key is needed."""
     methods = {
         method
         for route in request.app.routes

@@ -17,8 +17,8 @@ SILENCE_S = 15.0
 """Proxies close a connection that is silent for a minute; a comment keeps it open."""
 
 ASKING_S = 0.5
-"""Between two comments to a client that has closed its sending side: if it is gone, the first may be rejected by its
-end, and the second then fails.
+"""Seconds between two comments to a client that has closed its sending side. If it is gone, its machine rejects the
+first comment, and writing the second fails.
 """
 
 
@@ -30,7 +30,7 @@ def require_room(request: Request[Any, Any, Any], caller: Caller, services: Serv
 
 
 def close_answer(services: Services, scope: Any) -> None:
-    """Stop counting the answer, whatever became of it; most answers were never counted."""
+    """Stop counting the answer, if it was counted; most never are."""
     key_id = scope.get("state", {}).pop(OPEN_ANSWER, None)
     if key_id is not None:
         services.open_answers.leave(key_id)

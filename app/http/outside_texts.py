@@ -9,7 +9,7 @@ def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
 
     It allocates little: for a large body, allocating takes longer than scanning.
     """
-    # Dropping escaped quotation marks keeps the parity of those before each byte, so strings stay strings.
+    # Without the escaped ones, every quotation mark begins or ends a string.
     return _between_quotes(_without_escapes(raw).translate(None, dropped).replace(b'""', b""))
 
 
@@ -30,7 +30,7 @@ def _without_escapes(raw: bytes) -> bytes:
     pieces, at = [], 0
     while at < len(raw):
         piece = raw[at : at + _PIECE]
-        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:  # it ends within an escape
+        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:  # the chunk ends within an escape
             piece = raw[at : at + _PIECE + 1]
         pieces.append(piece.replace(b"\\\\", b"").replace(b'\\"', b""))
         at += len(piece)

@@ -24,7 +24,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
         return None
     if b"%" not in raw_path:
         return path
-    if _SLASH in path:  # written as %252F, which would be a second spelling of the one kept below
+    if _SLASH in path:  # sent as %252F, which would be a second spelling of the name kept below
         return None
     if not any(each in raw_path.lower() for each in _ENCODED_SLASHES):
         return path
@@ -46,7 +46,7 @@ def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
 
 
 def id_in_path(given: str, missing: AppError) -> str:
-    """The id in its canonical form. Raises `missing` if it is no id, and so names nothing."""
+    """The id in its canonical form. Raises `missing` if it is not an id."""
     canonical = canonical_uuid(given)
     if canonical is None:
         raise missing

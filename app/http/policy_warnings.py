@@ -1,4 +1,4 @@
-"""Warnings about policies being written, judged beside everything that governs the same agents already."""
+"""Warnings about policies being written, judged together with those that already govern the same agents."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _SHOWN = 20
 
 
 async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
-    """The warnings about a policy as it would be stored. Raises Invalid in strict mode if there are any."""
+    """The warnings about a policy as it would be stored. In strict mode, raises Invalid if there are any."""
     [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.agent_id, draft.group)
     if strict:
         require_none(warnings)

@@ -40,7 +40,7 @@ class ErrorBody(Struct, frozen=True):
 
 
 def encode_error(error: AppError) -> bytes:
-    """The body of an error; raw keys in anything it quotes are cut."""
+    """The body of an error. Raw keys in anything it quotes are shortened."""
     body = msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
     return without_raw_keys(body.decode()).encode()
 

@@ -1,4 +1,4 @@
-"""Query parameters: only known ones, each given once, with an error message of its own."""
+"""Reads query parameters. Unknown and repeated ones are refused, each error with a message of its own."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -52,7 +52,7 @@ class Query:
         return self._values.get(name)
 
     def text(self, name: str, most: int = MAX_TEXT) -> str | None:
-        """A string such as a name can be, so that the filter can match: 1 to `most` visible characters."""
+        """A string of 1 to `most` visible characters; anything else could not match a name."""
         value = self._values.get(name)
         if value is None:
             return None

@@ -35,7 +35,7 @@ def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[Poli
 
 
 def _suspends_before(other: _Placed, own: _Placed, placed: Sequence[_Placed]) -> bool:
-    """Whether every denial that fills this one has filled the other before; of two equal ones, the later is idle."""
+    """Whether the other breaker is always full before this one; of two equal breakers, the later never acts."""
     theirs, ours = other[2].denial_breaker, own[2].denial_breaker
     if theirs.action is not BreakerAction.SUSPEND or first_not_within(own[2].tools, other[2].tools) is not None:
         return False

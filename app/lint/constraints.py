@@ -22,13 +22,13 @@ _LOWER_BOUNDS = ("min", "above", "at_least", "enum", "equals", "path", "host")
 def constraint_warnings(place: str, rule: PolicyRule) -> Iterator[PolicyWarning]:
     """The warnings about the constraints of one rule; `place` is the rule's JSON path."""
     for where, of, name, constraint in constraints_of(rule):
-        if not where:  # a `when` only selects calls; it admits none
+        if not where:  # a `when` only selects calls; it does not admit them
             yield from _about(f"{place}.{of}.{name}", name, constraint)
 
 
 def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarning]:
     words = {word.lower() for word in _WORD.findall(name.rpartition(".")[2])}
-    # Beside a constraint on the meaning, a pattern only narrows further.
+    # Next to a constraint such as `path` or `host`, a pattern can only narrow further.
     if constraint.regex is not UNSET and constraint.path is UNSET and constraint.host is UNSET:
         yield from _about_regex(f"{place}.regex", words, constraint.regex)
     has_most = any(getattr(constraint, bound, UNSET) is not UNSET for bound in ("max", "below", "at_most"))

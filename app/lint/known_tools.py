@@ -1,4 +1,4 @@
-"""The known tools of a workspace, and parts of a policy that do not match them."""
+"""The known tools of a workspace, and warnings about parts of a policy that do not match them."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
     """Whether a value that fits the schema can have a field at this path; yes if the schema does not say."""
     if not segments:
         return True
-    if not segments[0]:  # the element itself, or what comes after another `[*]`
+    if not segments[0]:  # the element itself, or the rest after another `[*]`
         return len(segments) == 1 or _may_have(_items(schema), segments[1:])
     held = _held(schema, segments[0])
     if len(segments) == 1:
@@ -101,7 +101,7 @@ def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
 
 
 def _held(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
-    """The schemas of what the parts can mean in such an object; None for one of unknown schema."""
+    """The schemas of the values that the parts can mean in such an object; None stands for an unknown schema."""
     if not isinstance(schema, dict) or any(schema.get(word) not in (None, False) for word in _UNKNOWN):
         yield None
         return

@@ -1,4 +1,4 @@
-"""Warnings about a policy beside the others that govern the same agents."""
+"""Warnings about a policy, judged together with the others that govern the same agents."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -27,7 +27,7 @@ from app.model.rules import (
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
 MAX_COMPARISONS = 4_000_000
-"""About two seconds of a thread, at worst."""
+"""Comparisons that take a thread about two seconds at worst."""
 _WINDOW_COST = 20_000
 _NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
 """Rules that define which calls are right. The others limit how often, when or in which order."""
@@ -45,7 +45,7 @@ def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_
 def lint_written(
     written: Sequence[Policy], beside: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN
 ) -> list[list[PolicyWarning]]:
-    """The warnings about each written policy, judged together with the policies beside it, which get none.
+    """The warnings about each written policy, judged together with the others, which get no warnings.
 
     If there are so many that this would take seconds, each gets a single warning that says so.
     """
@@ -57,12 +57,12 @@ def lint_written(
 
 
 def _evaluated_with(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
-    """What a policy is judged beside: an enforced one ignores shadow policies, a shadow one sees all as enforced."""
+    """The policies it is judged with: for an enforced one, the enforced ones; for a shadow one, all as if enforced."""
     return enabled if policy.in_shadow else [each for each in enabled if not each.in_shadow]
 
 
 def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int) -> int:
-    """About how many patterns are compared at worst; a pair of windows counts as this many."""
+    """Estimates how many patterns are compared at worst; a pair of time windows counts as this many."""
     own, others = (sum(len(rule.tools) for each in some for rule in each.rules) for some in (written, beside))
     windows = sum(len(_of(policy, TimeBased)) ** 2 // 2 for policy in written)
     # A pattern that ends in a star can cover all known tools.
@@ -127,7 +127,7 @@ def _against_lower_tiers(policy: Policy, enabled: Sequence[Policy]) -> Iterator[
 
 
 def _below_what_always_decides(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """An allowlist never abstains, so nothing below its tier is ever evaluated."""
+    """An allowlist always decides, so nothing below its tier is ever evaluated."""
     for higher in enabled:
         if higher.kind is PolicyKind.GRANT and higher.priority > policy.priority and _decides_always(higher):
             message = (
@@ -170,7 +170,7 @@ def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Itera
 
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
-    """A tool that must come first must not itself be covered by the rule that waits for it."""
+    """A tool that must come first must not be covered by the very rule that requires it."""
     required = rule.sequence.required if isinstance(rule, Sequenced) and _always(rule) else []
     if required and first_not_within(required, rule.tools) is None:
         message = (

@@ -45,7 +45,7 @@ AgentRef = Annotated[str, Meta(description="The agent's id or its alias.", extra
 
 
 class AgentStatus(StrEnum):
-    """Only an `active` agent is ever allowed anything. `revoked` is final."""
+    """Only calls of an `active` agent can be allowed. `revoked` is final."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
@@ -66,15 +66,14 @@ class Trip(Struct, frozen=True, rename="camel"):
 class Agent(Struct, frozen=True, kw_only=True):
     """An agent of a workspace.
 
-    alias: what programs may call it instead of its id; no other agent of the workspace has it at the same time.
+    alias: a name that programs may use instead of the id; unique among the agents of the workspace.
     groups: names of the groups it belongs to; their policies govern it beside its own.
     revision: 1 on creation, one more with every change of the agent's own fields; the API shows it as `version`.
     version: 128 random bits in hexadecimal, replaced whenever the agent or one of its policies changes;
     a plan is committed only while it is still the one the plan was made from. Random rather than a
     counter, because a counter can repeat after a failover.
-    active_since: the revision that made it active when it had not been; 0 = it has always been. Denial breakers count
-    from there.
-    tripped: what suspended it, if a breaker did and it has not been active since.
+    active_since: the revision that last made it active; 0 = it has always been. Denial breakers count from there.
+    tripped: the breaker that suspended it; None if none did, or once it has been active again.
     """
 
     id: str
@@ -92,7 +91,7 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 def require_groups(groups: Sequence[str]) -> None:
-    """Raise FieldError unless every name is visible and listed once."""
+    """Raise FieldError unless every name is visible and none is repeated."""
     for index, name in enumerate(groups):
         require_visible(f"groups[{index}]", name)
         if name in groups[:index]:
@@ -100,7 +99,7 @@ def require_groups(groups: Sequence[str]) -> None:
 
 
 def require_alias(field: str, text: str) -> None:
-    """Raise FieldError unless the text can be an agent's alias: one plain path segment or several, and no id."""
+    """Raise FieldError unless the text can be an agent's alias: one or more plain path segments, and not an id."""
     if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
         raise FieldError(field, f"must be {ALIAS_RULES}")
     require_no_id(field, text)

@@ -1,4 +1,4 @@
-"""Approvals: what people are asked, what they answered, and what the answer permits."""
+"""Approvals: what people are asked, what they answer, and what their answer permits."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -26,11 +26,11 @@ class ApprovalStatus(StrEnum):
 
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
-"""Of an approval that can still be decided or used, as far as its time lets it."""
+"""The status of an approval that can still be decided or used, unless its time is over."""
 
 
 class Person(Struct, frozen=True, rename="camel"):
-    """The API key that somebody used, under its name at that time.
+    """The API key that somebody used, with its name at that time.
 
     key_id: The API key.
     name: Its name.
@@ -68,7 +68,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     parameters_digest: A MAC of the complete call. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
     rule: The rule that escalated the call.
-    reason: Why a person is asked.
+    reason: Why a person must approve.
     requested_by: Who asked.
     requests: How often it has been requested.
     required: How many people must approve.
@@ -107,8 +107,8 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
 def whole_record(record: dict[str, str]) -> dict[str, str]:
     """A record of the store with every field that it has or starts with.
 
-    The commit that asks writes most of them as one field, `asked`. A separate field has changed since, or an earlier
-    release wrote it.
+    The commit that creates the approval writes most of them as one field, `asked`. A separate field is one that has
+    changed since, or that an earlier release wrote.
     """
     if "asked" not in record:
         return record
@@ -124,7 +124,10 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
 
 
 class ApprovalQuery(Struct, frozen=True, kw_only=True):
-    """Which approvals to list, newest first; all given filters must match. before: only those older than this id."""
+    """Which approvals to list, newest first; all given filters must match.
+
+    before: only those older than the one with this id.
+    """
 
     status: ApprovalStatus | None = None
     agent_id: str | None = None

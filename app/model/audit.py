@@ -19,17 +19,17 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     tool_name: The tool that the agent wanted to call.
     parameters: The call's parameters; values under secret names are "[REDACTED]", and a string of more than 2 KiB is
     replaced by an object with its `beginning`, its `length` and its `hmac`.
-    result: The result; null only if the entry is no decision, or is unreadable because no commit wrote it.
+    result: The result; null only if the entry is not a decision, or is unreadable because no commit wrote it.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
-    rule: The rule that decided; null where no rule did.
+    rule: The rule that decided; null if none did.
     reason: A sentence for people.
     latency_ms: From the request's arrival to the commit, in milliseconds, by the store's clock.
     timestamp: When it was decided, by the store's clock.
     context: What the caller vouched for in `context`, secrets redacted; left out if nothing was given.
-    policy_version: The version at which the policy decided; left out where no policy did, and by older releases.
-    type: The type of an entry that is no decision: `approval` or `outcome`.
+    policy_version: The version at which the policy decided; left out if no policy did, and by older releases.
+    type: The type of an entry that is not a decision: `approval` or `outcome`.
     code: Why it was decided this way, for programs; derived from the other fields, so exports leave it out. In an entry
-    that is no decision it says what happened, such as `approval_approved` or `executed`.
+    that is not a decision it says what happened, such as `approval_approved` or `executed`.
     approval_id: The approval that the entry is about, or that the call requested or used.
     decision_id: The decision whose outcome an `outcome` entry reports.
     shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.

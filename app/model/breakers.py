@@ -6,13 +6,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 MAX_DENIALS = 1_000
-"""The most denials a breaker can count, and how many of an agent's newest are kept for it."""
+"""The most denials a breaker can count; as many of an agent's newest denials are kept."""
 
 MAX_WINDOW_SECONDS = 86_400
 
 
 class BreakerAction(StrEnum):
-    """What a full breaker does: `suspend` the agent, or `escalate`: ask a person about calls that would be allowed."""
+    """What a full breaker does: `suspend` the agent, or `escalate` calls that would be allowed to a person."""
 
     SUSPEND = "suspend"
     ESCALATE = "escalate"

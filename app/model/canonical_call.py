@@ -20,7 +20,7 @@ ALWAYS_BOUND = ("session", "user")
 
 
 class _Question(Struct):
-    """The two fields of a request with values of the caller's choice; left out means an empty object."""
+    """The two fields of a request that the caller fills freely; left out means an empty object."""
 
     parameters: Raw = Raw(b"{}")
     context: Raw = Raw(b"{}")

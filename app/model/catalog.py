@@ -13,10 +13,10 @@ from app.model.text import HOLDS_A_KEY, FieldError, ToolName, require_tool_name
 MAX_TOOLS = 1_000
 MAX_TOOL_NAME = 255
 MAX_TOOL_BYTES = 64 * 1024
-"""For the JSON of one tool, in bytes."""
+"""The largest JSON of one tool, in bytes."""
 
 MAX_CATALOG_BYTES = 4 * 1024 * 1024
-"""For the JSON of all tools together, in bytes: they are read in one step."""
+"""The largest JSON of all tools together, in bytes: they are read in one step."""
 
 _encode = msgspec.json.encode
 
@@ -67,7 +67,7 @@ class CatalogState(Struct, frozen=True):
 
 
 class CatalogChange(Struct, frozen=True):
-    """What a write makes of the catalogue: all its tools afterwards, and the names of those that differ."""
+    """The effect of a write: all tools of the catalogue afterwards, and the names of those that changed."""
 
     tools: Mapping[str, CatalogTool]
     added: Sequence[str]
@@ -136,7 +136,7 @@ def _trail_record(tool: CatalogTool) -> dict[str, Any]:
 
 
 def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
-    """The tool that the entry describes; the existing one if nothing differs."""
+    """The tool that the entry describes; the existing one if the two are equal."""
     made = CatalogTool(
         name=entry.name,
         title=entry.title,

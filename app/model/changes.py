@@ -15,7 +15,7 @@ from app.model.times import rfc3339
 from app.model.webhooks import Webhook
 
 CONSOLE = "console"
-"""Used as the key's id and name if a change was made without a key, with `remit` or by a setting."""
+"""Used as the key's id and name if a change was made with `remit` or by a setting, without a key."""
 
 BREAKER = "breaker"
 """The same if a denial breaker suspended an agent."""
@@ -59,7 +59,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     after: The same fields with their new values; for a creation all fields, for a deletion null.
     sequence: For agents and policies: the number of the newest audit entry then. Every later entry was decided with the
     change in effect.
-    reason: The reason given by whoever made it; left out if none was given.
+    reason: The reason given for it; left out if none was given.
     tripped: The breaker that made the change, and the decision that filled it; left out if it was not a breaker.
     """
 
@@ -78,7 +78,7 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PolicyVersion(Struct, frozen=True):
-    """A policy as it was, and the change that made it so.
+    """A former state of a policy, and the change that led to it.
 
     change: None for the oldest version, if it is older than the record of changes.
     """
@@ -155,7 +155,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             session = {"sessionFrom": resource.session_from} if resource.session_from is not None else {}
             return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound | session
         case Webhook():
-            # Only the origin of the URL, and of the secrets only which one signs.
+            # The URL is reduced to its origin, and the secrets to the one in use.
             told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
             told |= {"enabled": resource.enabled, "denied": resource.denied}
             return told | {"secretNumber": resource.secrets[-1].number, "version": resource.version}

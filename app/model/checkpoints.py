@@ -18,7 +18,7 @@ class Rest(Struct, frozen=True):
 
     newest: sequence of the newest entry. sha256: of the segment's hash, in hex, and the lines up to the newest entry.
     linked: changes covered by the trail's chain. changes: all changes. changes_sha256: of the link's hash, in hex, and
-    the changes after it. Where nothing is unsealed, the two are the hashes of the segment and of the link.
+    the changes after it. If nothing is unsealed, the two are the hashes of the segment and of the link.
     """
 
     newest: int
@@ -88,8 +88,8 @@ class Finding(Struct, frozen=True):
     """The first place at which a log is not what was sealed.
 
     fault: How it was altered.
-    segment: The first segment concerned; for the stream the segment that its entries would be sealed into, 0 for the
-    changes.
+    segment: The first segment concerned; for the stream, the segment that its entries would be sealed into; for the
+    changes, 0.
     message: What is wrong, for people.
     part: Which part was altered; a segment includes its index.
     """

@@ -8,10 +8,10 @@ from app.model.credentials import REDACTED
 
 
 class _Command(NamedTuple):
-    """Commands that take a secret alike.
+    """Commands that take a secret in the same way.
 
-    names, option: patterns. attached, apart: whether it stands in the option's own word, or in the next. after: a word
-    that must have come before, as in `docker login -p`.
+    names, option: patterns. attached, apart: whether the secret can be in the option's own word, or in the next. after:
+    a word that must come before, as in `docker login -p`.
     """
 
     names: str
@@ -22,7 +22,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS = (
-    # Other flags of curl's may stand before the letter.
+    # Other flags of curl may precede the letter.
     _Command("curl", r"-[#0346afgGiIjJklLnNOpqRsSvZ]*+[uUb]|--(?:proxy-)?user"),
     _Command(r"mysql\w*+|mariadb[\w-]*+|7z[ar]?|rar|unrar", "-h?p", apart=False),
     _Command(r"sshpass|mongo\w*+|psexec\w*+", "-p"),
@@ -37,7 +37,7 @@ _COMMANDS = (
 _NAME = "|".join(f"(?P<c{at}>{each.names})" for at, each in enumerate(_COMMANDS))
 _name = re.compile(rf"(?<![\w.-])(?:{_NAME})(?:\.exe)?+(?![\w.:-])")
 _FIRST_WORDS = 64
-"""In which the command's name stands; before it `sudo`, `env` and the like."""
+"""The words among which the command's name is looked for: `sudo`, `env` and the like may come before it."""
 
 _VALUE = r"""(?P<value>(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^\s;&|"']++)++)"""
 _command = re.compile(r"""(?:[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
@@ -53,12 +53,12 @@ _words = tuple(re.compile(rf"({each.option})(.*)", re.DOTALL).fullmatch for each
 
 
 def may_run_commands(made: bytes) -> bool:
-    """Whether a text in this JSON may be a command that is handed a secret."""
+    """Whether a string in this JSON may be a command that receives a secret."""
     return b" -" in made and _may_name(made) is not None
 
 
 def without_option_values(text: str) -> str:
-    """`text` without the values of short options that hand a secret to a known command."""
+    """`text` without the values of short options that pass a secret to a known command."""
     if " -" not in text:
         return text
     kept: list[str] = []
@@ -78,7 +78,7 @@ def without_option_values(text: str) -> str:
 
 
 def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]:
-    """What the log keeps in place of the words of a command that hold a secret: by their places in the list.
+    """What the log keeps in place of a command's words that hold a secret, by their places in the list.
 
     options: the places of the words that begin with a hyphen.
     """

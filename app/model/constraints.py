@@ -74,7 +74,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     min_items: The fewest elements of an array.
     max_items: The most elements of an array.
     type: Its JSON type, or the types it may have; 1.0 is an integer, too.
-    absent: true: it must not be given at all. Excludes every other field.
+    absent: true = it must not be given at all. Excludes every other field.
     equals: Another value of the call that it must equal in type and value.
     at_most: Another value of the call that it must not exceed: two numbers, dates or times (RFC 3339).
     at_least: Another value of the call that it must not fall below: two numbers, dates or times (RFC 3339).
@@ -124,7 +124,8 @@ class IfMissing(StrEnum):
 
 
 class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with its effect.
+    """Conditions that hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with
+    its effect.
 
     parameters: What each named parameter must be.
     context: What each named value of `context` must be.

@@ -61,5 +61,5 @@ def limit_of(rule: PolicyRule) -> RateLimit | Budget | None:
 
 
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many rules count or look back: the most that one commit may have to check for the policy."""
+    """How many rules count or look back; one commit may have to check all of them."""
     return sum(limit_of(rule) is not None or isinstance(rule, Sequenced | DenialCounted) for rule in rules)

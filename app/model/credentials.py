@@ -1,7 +1,7 @@
 """Values that look like credentials of other issuers: the log records only that there was one.
 
-The forms are those that issuers document and that repository scanners (gitleaks, detect-secrets) search for. Forms that
-cannot be told from ordinary strings, such as 40 letters and digits, are not among them.
+These are the forms that issuers document and that repository scanners (gitleaks, detect-secrets) search for, except
+forms that cannot be told from ordinary strings, such as 40 letters and digits.
 """
 
 import string
@@ -56,7 +56,7 @@ _KINDS = (
     rf"eyJ{_SIGN}{{8,}}\.eyJ{_SIGN}{{8,}}(?:\.{_SIGN}*)?",  # a JWT, signed or not
     rf"eyJ{_SIGN}{{8,}}\.{_SIGN}*\.{_SIGN}+\.{_SIGN}+\.{_SIGN}+",  # an encrypted JWT
 )
-# To its end, or to the end of the enclosing string; a line's end may be escaped, any number of times.
+# Up to its end, or the end of the enclosing string. Line ends may be escaped, any number of times.
 _PEM = r"-----BEGIN [A-Z0-9 ]+-----(?:(?:[^\"\\-]|-[^\"\\-]|\\[^\"])*-----END [A-Z0-9 ]+-----|(?:[^\"\\]|\\[^\"])*)"
 _BEFORE = r"(?:\b|\\[bfnrt]|\\u[0-9a-f]{4})"
 """Where a credential can begin: at the start of a word, or after a JSON escape."""
@@ -65,13 +65,13 @@ _IN_BASE_64 = r"[A-Za-z0-9+/]*(?:[a-z][A-Z]|[0-9])[A-Za-z0-9+/]+={0,2}"
 _WITH_CONTEXT = (
     rf"(?i)({_BEFORE}bearer[ \t]+|authorization[\"'\\]*[ \t]*[:=][ \t]*[\"'\\]*[a-z]+[ \t]+)[A-Za-z0-9._~+/-]{{16,}}=*",
     rf"({_BEFORE}(?i:basic)[ \t]+){_IN_BASE_64}",
-    # The signature of a URL is what lets its holder in.
+    # The signature of a URL is what grants access.
     r"(?i)([?&](?:sig|signature|x-(?:amz|goog)-signature)=)[^&\s\"'\\<>]{8,}",
 )
 _DATABASES = "(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|oracle)"
 _USERINFO = (
     r"(?i)(\b[a-z][a-z0-9+.-]*://[^/\s:@\"\\]*:)[^/\s\"\\]+@",
-    # Of a database, whose address is read by all sorts of readers: a slash may stand in it unquoted.
+    # A database URL. Its many parsers differ, and some accept an unquoted slash in the password.
     rf"(?i)({_BEFORE}{_DATABASES}(?:\+[a-z0-9]+)?://[^/\s:@\"\\]*:)[^\s\"\\]+@",
     r"(?i)(\b[a-z][a-z0-9+.-]*://)[A-Za-z0-9_~.-]{20,}@",
     r"(\b[A-Za-z0-9_.-]+:)[^\s@\"\\]+@(?:tcp|unix)\b",
@@ -92,7 +92,7 @@ _before_host = [_compiled(each) for each in _USERINFO]
 _any_of_them = _compiled("|".join((_known.pattern, _PEM, *_WITH_CONTEXT, *_USERINFO))).search
 
 RUN = 16
-"""How many of the characters in SIGNS are in a row in nearly every credential except the password of a URL."""
+"""Nearly every credential, except the password of a URL, has this many characters of SIGNS in a row."""
 
 SIGNS = frozenset(string.ascii_letters + string.digits + "+/.-_")
 

@@ -6,15 +6,15 @@ from app.model.decisions import Outcome, Result
 
 DEFAULT_DENY = "No policy matches this call: default deny"
 AGENT_IS = "Agent is "
-"""Followed by the status: why an agent that is not active is denied."""
+"""The beginning of the reason why an inactive agent is denied; its status follows."""
 NO_APPROVAL_ROOM = "Too many approvals wait for people already"
-"""Exactly as `commit_decision` words it."""
+"""Exactly as in `commit_decision`."""
 TOO_MANY_SESSIONS = "Sequence rules look back on "
-"""How the commit begins the reason when the session's history has no room for the call."""
+"""The beginning of the commit's reason if the session's history has no room for the call."""
 _LIMIT_REASONS = ("Rate limit reached: ", "Budget spent: ", "This limit counts ")
-"""How the reasons of full limits begin; a rule that cannot tell what to count has other reasons."""
+"""The beginning of the reasons of full limits. A rule that cannot tell what to count has other reasons."""
 _UNJUDGED = tuple(f'this rule\'s "{word}" {what}' for word in ("when", "unless") for what in ("reads it", "can judge"))
-"""How a reason ends if nobody can tell whether the rule applies to the call."""
+"""The end of a reason if it is unknown whether the rule applies to the call."""
 
 
 class DecisionCode(StrEnum):

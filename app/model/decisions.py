@@ -23,7 +23,7 @@ class Idempotency(Struct, frozen=True):
     """Identifies a repeated request: the SHA-256 of its Idempotency-Key, and a MAC of its body.
 
     body_digest: under the newest secret; without a secret the SHA-256, from which short bodies can be guessed.
-    former_digests: the same under older secrets, which earlier requests may have been stored with.
+    former_digests: the same under older secrets, with which earlier requests may have been stored.
     """
 
     key_digest: str
@@ -37,7 +37,7 @@ class AuthorizeRequest(Struct, frozen=True):
     agent_id: its id; the alias, until that has been resolved.
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
-    idempotency: None = each time it is sent, it is another call.
+    idempotency: None = each time it is sent, it counts as another call.
     context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
     size: the greatest size of parameters and context as JSON, in bytes.
     body: the request as received; an approval is bound to exactly this call.
@@ -103,7 +103,7 @@ class Quota(Struct, frozen=True):
 class HistoryCheck(Struct, frozen=True):
     """A sequence rule's look-up in the session's past for one decision; it takes nothing.
 
-    forbids: it fails once one of the marks exists; otherwise until one does.
+    forbids: whether it fails once one of the marks exists; otherwise, it fails until one does.
     marks: names of the marks. window_us: how long each counts. session: the digest of the session they belong to.
     when_full: the outcome if it fails.
     """
@@ -135,15 +135,15 @@ class DenialCount(Struct, frozen=True):
 
 
 Check = Quota | HistoryCheck | DenialCount
-"""What only the store can answer about a call."""
+"""Questions about a call that only the store can answer."""
 
 
 class Mark(Struct, frozen=True):
     """What an allowed call of a tool leaves in its session.
 
-    name: identifies a pattern. shared_us: the longest time for which the workspace's forbidding rules look back on it;
-    0 = none does. own_us: the same for the agent's own requiring rules.
-    soft: only shadow policies use it, so a call without room for it is allowed and does not leave it.
+    name: identifies a pattern. shared_us: how far back the workspace's forbidding rules look for it, at most; 0 = none
+    does. own_us: the same for the agent's own requiring rules.
+    soft: only shadow policies use it; if there is no room for it, the call is allowed without leaving it.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Tokens(Struct, frozen=True):
 
 
 class SessionRoom(Struct, frozen=True):
-    """Whether a call may leave a mark in its session: full if the mark counts in too many sessions of the agent."""
+    """Whether a call may leave a mark in its session. It is full if too many of the agent's sessions hold the mark."""
 
     mark: str
     session: str
@@ -177,7 +177,7 @@ class ShadowOutcome(Struct, frozen=True, rename="camel"):
 
     policy_id: The shadow policy that makes the difference.
     result: The result that there would have been.
-    rule: The rule of it that decides, or that leaves the decision to others.
+    rule: Its rule that decides, or that leaves the decision to others.
     """
 
     policy_id: Uuid
@@ -186,10 +186,10 @@ class ShadowOutcome(Struct, frozen=True, rename="camel"):
 
 
 class ShadowPlan(Struct, frozen=True):
-    """What a plan would be if the shadow policies were enforced, too.
+    """The plan as it would be if the shadow policies were enforced, too.
 
     quotas: as in a plan; the first without room decides. Only those of shadow policies are ever taken.
-    outcomes: the outcome if all have room, then the outcome for each quota if it is the first without room.
+    outcomes: first the outcome if all have room, then, for each quota, the outcome if it is the first without room.
     own: for each quota, whether it belongs to a shadow policy.
     """
 

@@ -8,7 +8,7 @@ from app.model.policies import Policy
 
 
 class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Calls with one result that would have had another.
+    """How many calls with one result would have had another.
 
     result: The actual result.
     shadow_result: The result if the shadow policies had been enforced.

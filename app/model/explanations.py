@@ -1,4 +1,4 @@
-"""Explanations: what would be or was answered, and each rule's part in it."""
+"""Explanations of actual or hypothetical answers, and of each rule's part in them."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
 
 
 class Part(StrEnum):
-    """The part of a rule or policy in an answer.
+    """The part that a rule or policy plays in an answer.
 
     `unknown` occurs only in explanations of the past: the log does not hold what the rule reads.
     """
@@ -32,8 +32,8 @@ class Part(StrEnum):
 class SeenValue(Struct, frozen=True, kw_only=True, rename="camel"):
     """A value of the call that a rule reads, as it would be logged.
 
-    name: Its path, such as `parameters.amount` or `context.user`.
-    value: The value found; left out if there is none, a list if there are several.
+    name: The path of the value, such as `parameters.amount` or `context.user`.
+    value: The value found: a list if there are several, left out if there is none.
     """
 
     name: str
@@ -43,9 +43,9 @@ class SeenValue(Struct, frozen=True, kw_only=True, rename="camel"):
 class QuotaLevel(Struct, frozen=True, kw_only=True, rename="camel"):
     """How full a rate limit or a budget is, not counting the call itself.
 
-    most: How many calls, or what sum, the window may hold.
-    taken: How much of it is taken.
-    left: How much of it is left.
+    most: The number of calls, or the sum, that the window may hold.
+    taken: How much of `most` is used up.
+    left: How much of `most` is left.
     window_seconds: The length of the window.
     frees_in_seconds: When the oldest counted call leaves the window; null while nothing is counted.
     """
@@ -58,11 +58,11 @@ class QuotaLevel(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SeenMark(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whether the call's session was allowed a call that a sequence rule looks back on.
+    """Whether an earlier call that a sequence rule looks for was allowed in the call's session.
 
-    tool: The pattern that the rule names.
-    forbids: True if the earlier call forbids this one, false if it is required.
-    allowed_seconds_ago: When such a call was last allowed; null if none that counts was.
+    tool: The tool pattern in the rule that covers the earlier call.
+    forbids: True if the earlier call forbids this one; false if this one requires it.
+    allowed_seconds_ago: How long ago such a call was last allowed; null if none was within the rule's time.
     """
 
     tool: str
@@ -73,15 +73,16 @@ class SeenMark(Struct, frozen=True, kw_only=True, rename="camel"):
 class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     """One rule's part in the answer.
 
-    index: Its place in the policy's rules, from 0.
+    index: The rule's place in the policy, from 0.
     type: The kind of rule.
-    part: What came of it.
+    part: What came of evaluating it.
     on_failure: The result if it fails.
     pattern: The first of its tool patterns that covers the tool; null if none does.
     reason: Why it failed or abstained; null if there is nothing to say.
     values: The values of the call that it reads.
-    quota: How full its bucket is; only for rate limits, budgets and denial breakers that count for this call.
-    session: What the call's session was allowed; only for sequence rules that look back for this call.
+    quota: How full its bucket is; only for rate limits, budgets and denial breakers that apply to this call.
+    session: Which of the calls it looks for were allowed in the call's session; only for sequence rules that apply to
+    this call.
     """
 
     index: Count
@@ -96,16 +97,16 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One policy's part in the answer; tiers come in their order, then guardrails.
+    """One policy's part in the answer. Tiers are listed in their order, then guardrails.
 
     id: Its id; null for a draft without one.
     version: The version evaluated; null for a draft.
-    kind: A grant decides in its tier. A guardrail is evaluated on every call and never allows.
+    kind: A grant decides in its tier. A guardrail is evaluated for every call and never allows.
     priority: For grants: higher ones are evaluated first; those of equal priority are one tier.
     mode: A shadow policy is shown as if all were enforced; it changes no answer.
     governs: Its owner: the agent, a group, or the whole workspace.
     group: The group's name; null if no group owns it.
-    part: failed if one of its rules failed; abstained if all of them did; off if it is not enabled.
+    part: `failed` if one of its rules failed, `abstained` if all of them did, `off` if it is not enabled.
     rules: Every rule, in order.
     """
 
@@ -138,7 +139,7 @@ class ExplainedAgent(Struct, frozen=True, kw_only=True, rename="camel"):
 class ShadowExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     """What would be answered if the shadow policies were enforced, too.
 
-    changes: Whether that is another result; if so, the entry of such a call would record it.
+    changes: Whether the result would differ; if so, the entry of such a call would record it.
     policy_id: The shadow policy that makes the difference, if there is one; null for a draft without an id.
     policy_name: Its name.
     result: What would be decided.
@@ -158,15 +159,15 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     allowed: True if and only if result is `allowed`.
     result: What would be decided.
     policy_id: The policy that gives the result; null if none does, or if it is a draft without an id.
-    policy_name: Its name; null where there is no policy.
-    rule: The rule that decides; null where no rule does.
+    policy_name: The policy's name; null if there is no policy.
+    rule: The rule that decides; null if none does.
     reason: A sentence for people.
     code: Why it would be decided this way, for programs.
     next_action: What could lead to another answer.
-    retry_after_seconds: When every full rate limit has room again; null if none is full.
+    retry_after_seconds: The seconds until every full rate limit has room again; null if none is full.
     at: The time used for time windows, rate limits and budgets.
-    agent: The agent it is about.
-    policies: Every policy that governs the agent, and its part in the answer.
+    agent: The agent that would call.
+    policies: Every policy that governs the agent, with its part in the answer.
     approval: The approval that the call would wait for or use; left out if there is none.
     agent_message: The message to the agent from the policy that gives the result; left out if it has none.
     shadow: What would be answered with the shadow policies; only where they apply to the call.

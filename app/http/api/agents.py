@@ -55,7 +55,7 @@ class UpdateAgent(Body, frozen=True):
 async def create_agent(
     data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
 ) -> Response[AgentView]:
-    """A new agent exists, active and without policies: every call of it is denied."""
+    """Create an agent, active and without policies, so that all its calls are denied."""
     agent = await services.agents.create(
         caller.workspace_id,
         data.name,
@@ -101,7 +101,7 @@ async def update_agent(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[AgentView]:
-    """The agent has the given fields; every later decision applies them."""
+    """Change the given fields of the agent; every later decision applies them."""
     agent = await services.agents.update(
         caller.workspace_id,
         await agent_in_path(services, caller, agent_id),
@@ -127,7 +127,7 @@ async def delete_agent(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> None:
-    """The agent, its policies and its quotas are gone; its audit entries stay."""
+    """Delete the agent, its policies and its quotas; its audit entries stay."""
     known = await agent_in_path(services, caller, agent_id)
     await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
     await services.endings.end_soon(caller.workspace_id, known)

@@ -28,8 +28,8 @@ class CreateApiKey(Body, frozen=True):
     """A new key. Without expiresAt it never expires.
 
     scopes: What the key may do.
-    agents: The only agents for which it may ask decisions, by id or alias; an alias is resolved now. Null or left out =
-    all. Only with `authorize`, and without `read` and `admin`, which ask for all.
+    agents: The only agents for which it may request decisions, by id or alias; an alias is resolved now. Null or left
+    out = all. Only with `authorize`, and without `read` and `admin`, whose keys may ask for every agent.
     session_from: `key` = all calls of the key belong to one session of its own, whatever `context.session` says: for a
     runtime that cannot be trusted to name its sessions. Only with `authorize`, and without `read` and `admin`.
     expires_at: When the key stops being valid; null or left out = never.
@@ -62,7 +62,7 @@ class CreateApiKey(Body, frozen=True):
 async def create_key(
     data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
 ) -> CreatedApiKey:
-    """A new key exists in the caller's workspace; only its SHA-256 is kept."""
+    """Create a key in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
     key, raw_key = await services.api_keys.create(
@@ -96,7 +96,7 @@ async def revoke_key(
     services: Handed[Services],
     reason: Handed[str],
 ) -> None:
-    """The key is gone: every later request with it is answered 401, by every replica."""
+    """Revoke the key: every replica answers every later request with it with 401."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)

@@ -105,7 +105,7 @@ async def approve_call(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """The call is allowed when the agent asks again, or needs one approval fewer."""
+    """Approve the call: it is allowed when the agent asks again, or needs one approval fewer."""
     approval = await services.approvals.decide(
         caller.workspace_id,
         _known(approval_id),
@@ -129,7 +129,7 @@ async def deny_call(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """The call is refused; if it is requested again, people are asked again."""
+    """Deny the call. If the agent requests it again, people are asked again."""
     return await _refuse(services, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
 
 
@@ -146,7 +146,7 @@ async def cancel_approval(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """The key that asked withdraws its request: nobody needs to decide it any more."""
+    """Withdraw the request, with the key that asked; nobody needs to decide it any more."""
     return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
 
@@ -178,7 +178,7 @@ async def _decided(services: Services, caller: Caller, raw_key: str, approval_id
     async with services.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                # Anything before the subscription is seen by these reads, anything after it by the queue.
+                # These reads see what happened before the subscription, the queue what happens after it.
                 concerned = True
                 while not services.stopping.is_set():
                     if concerned:

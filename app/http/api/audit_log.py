@@ -86,7 +86,7 @@ async def audit_log_status(
 async def verify_audit_log(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> VerificationView:
-    """The chain recomputed from the entries, up to two thousand segments at a time."""
+    """Recompute the chain from the entries, up to two thousand segments at a time."""
     query = Query(request, known=("checkpoint",))
     line = query.text("checkpoint", most=CHECKPOINT_MAX)
     try:
@@ -108,7 +108,7 @@ async def settled_query(services: Services, caller: Caller, query: Query) -> Aud
 
 
 def audit_query(query: Query) -> AuditQuery:
-    """The filters and the page in a query string; the agent as it is named there. Raises Invalid."""
+    """The filters and the page in a query string, with the agent as named there. Raises Invalid."""
     result = query.choice("result", [each.value for each in Result])
     return AuditQuery(
         agent_id=called_in_query(query),

@@ -55,8 +55,8 @@ async def _messages(
 ) -> AsyncIterator[bytes]:
     """Yield events until the replica stops or the key ends: nothing is sent after a revocation.
 
-    wake: set when the client closes its sending side; comments are then written, which end the connection if it is
-    gone.
+    wake: set when the client closes its sending side. Comments are then written, which end the connection if the client
+    is gone.
     """
     silence_s = SILENCE_S
     async with (

@@ -29,7 +29,7 @@ from app.model.text import FieldError, Name, ToolName, require_tool_name, requir
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024
-"""A parameter of 1 MiB, and what surrounds it."""
+"""Room for a parameter of 1 MiB and what surrounds it."""
 MAX_RECORDED_BYTES = 64 * 1024
 """For the parameters as logged."""
 
@@ -52,9 +52,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     configured otherwise; the entry keeps up to 64 KiB, and only the beginning of strings beyond 2 KiB.
     context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8
     levels deep.
-    approval_id: The approval that an earlier answer to this call named. If the call still needs a person, only this
-    approval can let it through, and nobody is asked anew: 409 `APPROVAL_MISMATCH` if it is not this call's or no longer
-    open.
+    approval_id: The approval that an earlier answer to this call named. If the call still needs approval, only this one
+    can let it through, and no new one is requested: 409 `APPROVAL_MISMATCH` if it is not this call's or no longer open.
     """
 
     # Both spellings are fields, because this body is decoded in one step.
@@ -153,7 +152,7 @@ def decode_tool_call(
 
 @lru_cache(maxsize=4096)
 def _require_names(tool_name: str, action: str) -> None:
-    """Raise Invalid unless every character of both is visible; names in common use are checked in one step."""
+    """Raise Invalid unless every character of both names is visible. Common names are checked in one step."""
     try:
         require_tool_name("tool_name", tool_name)
         require_visible("action", action)
@@ -208,7 +207,7 @@ def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempote
 
 
 def _fields_given(body: AuthorizeBody) -> int:
-    # Written out, because a loop over the struct costs more than decoding it did.
+    # Written out, because a loop over the struct would cost more than decoding it does.
     given = [
         body.agent_id,
         body.agentId,

@@ -42,7 +42,7 @@ class ToolList(Struct, frozen=True, kw_only=True):
 class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
     """An MCP server's answer to `tools/list`, unchanged: the whole message, or its result.
 
-    tools: The tools. Tools of the catalogue that are not among them stay, or are deleted with `prune`.
+    tools: The tools. Other tools in the catalogue stay, or are deleted with `prune`.
     result: The result, where the whole message is sent.
     next_cursor: Present if there is another page; not with `prune`.
     """
@@ -83,7 +83,7 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
 async def put_catalog(
     request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[ChangedCatalogView]:
-    """The tools are in the catalogue as sent, all of them in one step."""
+    """Put these tools into the catalogue, all in one step."""
     query = Query(request, known=("prune",))
     prune = query.choice("prune", ("true", "false")) == "true"
     if_match, reason = provide_if_match_tags(request), provide_reason(request)
@@ -131,7 +131,7 @@ async def put_tool(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> Response[CatalogToolView]:
-    """The catalogue has the tool as sent."""
+    """Put this tool into the catalogue."""
     made = await services.catalog.put_tool(
         caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
@@ -146,7 +146,7 @@ async def delete_tool(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> None:
-    """The tool is no longer in the catalogue."""
+    """Delete the tool from the catalogue."""
     await services.catalog.delete_tool(
         caller.workspace_id, _tool_in(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
     )
@@ -169,7 +169,10 @@ def _views(tools: Any, names: list[str]) -> list[CatalogToolView]:
 
 
 def _tool_in(path: str) -> str:
-    """The tool that a path names. Raises Invalid where it cannot be one: an API key is not sent to the store."""
+    """The tool that a path names.
+
+    Raises Invalid if it cannot be a tool's name; so a pasted API key never reaches the store.
+    """
     name = name_in_path(path)
     if len(name) > MAX_TOOL_NAME:
         raise Invalid.at("tool", f"must have 1 to {MAX_TOOL_NAME} characters")

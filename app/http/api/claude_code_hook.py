@@ -1,6 +1,6 @@
 """/v1/hooks/claude-code: the HTTP hook of a coding agent, called before each of its tools.
 
-The hook's call becomes the body of /v1/authorize, so decisions are made, bound and recorded in one way only. Every
+The hook's call becomes the body of /v1/authorize, so there is only one way to make, bind and record decisions. Every
 answer is 200: the coding agent treats any other status as a failed hook, and then runs the tool unless its settings
 have `onFailure`.
 """
@@ -55,7 +55,7 @@ class HookDecision(Struct, frozen=True, kw_only=True, rename="camel"):
     """The decision in the hook's own words.
 
     hook_event_name: As in the request.
-    permission_decision: `ask` if a person must approve: the coding agent asks its user.
+    permission_decision: `ask` if a person must approve; the coding agent then asks its user.
     permission_decision_reason: Why; shown to the model on a denial, to the user when asked.
     """
 
@@ -67,7 +67,7 @@ class HookDecision(Struct, frozen=True, kw_only=True, rename="camel"):
 class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     """The answer to the hook.
 
-    hook_specific_output: What the coding agent obeys.
+    hook_specific_output: The part that the coding agent obeys.
     """
 
     hook_specific_output: HookDecision
@@ -101,7 +101,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
     answered = await respond(services, AsgiCall(scope, receive), authorize_body)
     if answered.status == 200:  # noqa: PLR2004 - OK
         judged = _decode_judged(answered.body)
-        # The model reads the reason of a denial, the user that of a question.
+        # The model reads the reason of a denial; the user reads the reason of a request for approval.
         said_to_agent = judged.agent_message if judged.result is Result.DENIED else None
         decision = _WORDS[judged.result], said_to_agent or judged.reason
     else:

@@ -33,7 +33,7 @@ class ReportOutcome(Body, frozen=True):
 async def report_outcome(
     decision_id: FromPath[str], data: JSONBody[ReportOutcome], caller: Handed[Caller], services: Handed[Services]
 ) -> CallOutcome:
-    """The report is logged; refundable limits no longer count the call if it was not executed."""
+    """Log the report. If the call was not executed, refundable limits no longer count it."""
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:

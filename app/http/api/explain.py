@@ -38,7 +38,7 @@ class ExplainBody(Body, frozen=True):
     context: What the caller would vouch for.
     at: When the call would be made, for rules that look at the clock; now if left out. Rate limits and budgets are
     shown as they would be then if nothing else was admitted; for a past time, as they are now.
-    policies: Drafts. One with the id of a policy that governs the agent replaces it, one without is added.
+    policies: Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "toolName": "tool_name"}
@@ -63,7 +63,7 @@ class ExplainBody(Body, frozen=True):
 
 @post(PATH, status_code=200, guards=[requires(Scope.READ, Scope.POLICIES)])
 async def explain(request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]) -> Explanation:
-    """What authorize would answer, and each rule's part in it; nothing is taken, logged or created."""
+    """Show what authorize would answer, and each rule's part in it; nothing is taken, logged or created."""
     max_bytes = services.settings.call_bytes_max
     size = min(AsgiCall(request.scope, request.receive).most, max_bytes)
     with services.large_calls.room_for(caller.workspace_id, size):
@@ -86,7 +86,7 @@ async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanat
 
 
 def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
-    """The body, and its call decoded as authorize decodes it, from the same bytes: approvals are bound to them."""
+    """The body, and its call, decoded as authorize would from the same bytes, because approvals are bound to them."""
     max_bytes = services.settings.call_bytes_max
     body = decode_body(raw, ExplainBody, max_bytes)
     return body, decode_tool_call(raw, None, services.redactor, services.signer, max_bytes)

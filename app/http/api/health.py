@@ -19,13 +19,16 @@ class Health(Struct, frozen=True):
 
 @get("/livez")
 async def livez() -> Health:
-    """The process answers; it depends on nothing else. If this fails, restart the process."""
+    """Answer as long as the process does; nothing else is checked. If this fails, restart the process."""
     return Health("ok")
 
 
 @get("/readyz")
 async def readyz(services: Handed[Services]) -> Health:
-    """Decisions can be made: the store takes writes, knows the scripts and has room. Otherwise 503, and why."""
+    """Answer 200 if decisions can be made: the store accepts writes, knows the scripts and has room.
+
+    Otherwise 503 says why.
+    """
     await require_ready(services.client)
     await services.sealing.require_room(services.settings.audit_backlog_max)
     return Health("ok")

@@ -35,7 +35,7 @@ STORE_GAUGES = {
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",
 }
-"""The metrics that every replica reports alike: name and meaning."""
+"""Metrics that are the same whichever replica is asked: name and meaning."""
 
 
 @get("/metrics", media_type="text/plain; version=0.0.4")

@@ -14,6 +14,6 @@ from app.replica import Services
 
 @get("/v1/audit-logs/{entry_id:str}/explanation", guards=[requires(Scope.READ, Scope.AUDIT)])
 async def explain_entry(entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> PastExplanation:
-    """Why a decision was made: its call, evaluated again by what governed the agent then."""
+    """Explain a past decision: evaluate its call again by the policies that governed the agent then."""
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
     return await services.past_decisions.explain(caller.workspace_id, known)

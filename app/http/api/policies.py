@@ -95,7 +95,7 @@ async def create_policy(
     services: Handed[Services],
     reason: Handed[str],
 ) -> Response[WrittenPolicyView]:
-    """A new policy exists and applies from the next decision on."""
+    """Create a policy; it applies from the next decision on."""
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
@@ -172,7 +172,7 @@ async def update_policy(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> Response[WrittenPolicyView]:
-    """The policy has the given fields; every later decision applies them."""
+    """Change the given fields of the policy; every later decision applies them."""
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     held = await services.policies.get(caller.workspace_id, known)
@@ -200,7 +200,7 @@ async def delete_policy(
     reason: Handed[str],
     if_match: Handed[Versions],
 ) -> None:
-    """The policy and its quotas are gone."""
+    """Delete the policy and its quotas."""
     known = await policy_in_path(services, caller, request, policy_id)
     await services.policies.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
     await services.endings.end_soon(caller.workspace_id)

@@ -28,7 +28,7 @@ class LintPolicies(Body, frozen=True):
 
     agent_id: The agent that they would govern, by its id or its alias.
     group: The group of agents that they would govern.
-    policies: The policies, in the form of a set. Stored policies of the same owner that are not among them count, too.
+    policies: The policies, in the form of a set. Other stored policies of the same owner are taken into account.
     """
 
     aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id"}

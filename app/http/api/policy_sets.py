@@ -34,7 +34,7 @@ _READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scop
 class PutPolicies(Body, frozen=True):
     """All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged.
 
-    policies: The policies. Stored ones that are not among them stay, or are deleted with `prune`.
+    policies: The policies. Other stored policies stay, or are deleted with `prune`.
     version: As GET shows it. If given, and the current version is another one, nothing is changed and the answer is
     412.
     agent_id, group: As GET shows them; another owner's is refused.
@@ -168,7 +168,7 @@ async def _applied(
 async def _warnings(
     services: Services, caller: Caller, data: PutPolicies, agent_id: str | None, group: str | None, *, prune: bool
 ) -> list[PolicyWarning]:
-    """The warnings about the entries, judged beside what stays; none for a set that the script will refuse."""
+    """The warnings about the entries and the policies that stay; none for a set that the script will refuse."""
     held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
     try:
         settled = partial(settle, held.policies, data.policies, agent_id, group, prune=prune)
@@ -182,7 +182,7 @@ async def _warnings(
 
 
 def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:
-    """What both the header and the body name."""
+    """The versions that the header and the body both accept."""
     tags = provide_if_match_tags(request)
     if version is UNSET:
         return tags

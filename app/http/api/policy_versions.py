@@ -57,7 +57,7 @@ async def roll_back(
     if_match: Handed[Versions],
     reason: Handed[str],
 ) -> Response[WrittenPolicyView]:
-    """The policy is restored to that version, as a new version."""
+    """Restore the policy as it was at that version, as a new version."""
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     draft = await services.policy_versions.get(caller.workspace_id, known, data.version)

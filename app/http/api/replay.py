@@ -68,7 +68,7 @@ class ReplayBody(Body, frozen=True):
 
 
 async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """A guard that refuses one replay too many before its body is read: refusals must not cost others their time."""
+    """A guard that refuses a replay above the limit before its body is read, so that refusals are cheap."""
     connection.app.state.services.replays.require_room(connection.scope["state"]["caller"].workspace_id)
 
 
@@ -76,7 +76,7 @@ async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteH
 async def replay_log(
     request: Request[Any, Any, Any], data: JSONBody[ReplayBody], caller: Handed[Caller], services: Handed[Services]
 ) -> Stream:
-    """Yield lines of JSON while the replay runs; the last is the report, or says why there is none."""
+    """Yield lines of JSON while the replay runs. The last is the report, or says why there is none."""
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)

@@ -54,7 +54,7 @@ class CreateWebhook(Body, frozen=True):
 class UpdateWebhook(Body, frozen=True):
     """What to change; fields that are left out stay.
 
-    url: Where events go; waiting ones go there, too.
+    url: Where events go, including those already waiting.
     events: The types of events to send.
     format: How an event is written.
     denied: Which denials to send; null = all.
@@ -71,7 +71,7 @@ class UpdateWebhook(Body, frozen=True):
 class RotateSecret(Body, frozen=True):
     """Another secret for a webhook.
 
-    overlap_seconds: How long the previous secrets keep signing beside it; a day if left out.
+    overlap_seconds: How long the previous secrets also sign; a day if left out.
     secret: The new one; generated if left out.
     """
 
@@ -108,7 +108,7 @@ class Retried(Struct, frozen=True):
 async def create_webhook(
     data: JSONBody[CreateWebhook], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[WebhookView]:
-    """A webhook that receives events from now on; its secret is shown only here."""
+    """Create a webhook. It receives events from now on; its secret is shown only here."""
     _require_destination(services, data.url)
     webhook, secret = await services.webhooks.create(
         caller.workspace_id,
@@ -146,7 +146,7 @@ async def update_webhook(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[WebhookView]:
-    """The webhook has the given fields."""
+    """Change the given fields of the webhook."""
     if data.url is not UNSET:
         _require_destination(services, data.url)
     webhook = await services.webhooks.update(
@@ -167,7 +167,7 @@ async def update_webhook(
 async def delete_webhook(
     webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:
-    """The webhook and its waiting events are deleted."""
+    """Delete the webhook and its waiting events."""
     await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, actor_id=caller.key_id)
 
 
@@ -185,7 +185,7 @@ async def rotate_webhook_secret(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[WebhookView]:
-    """The webhook has another secret, shown only here; the previous ones keep signing beside it for the overlap."""
+    """Replace the webhook's secret; it is shown only here. The previous ones also sign for the overlap."""
     webhook, secret = await services.webhooks.rotate(
         caller.workspace_id,
         _known(webhook_id),
@@ -221,7 +221,7 @@ async def list_unsent_events(
 async def retry_events(
     webhook_id: FromPath[str], data: JSONBody[RetryEvents], caller: Handed[Caller], services: Handed[Services]
 ) -> Retried:
-    """Parked events are retried now, and for another day."""
+    """Retry parked events now, and for another day."""
     event = None if data.event is UNSET else data.event
     return Retried(await services.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 

@@ -34,8 +34,8 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
     "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
 }
-"""The pattern of a path parameter that need not be an id: an agent's alias, a policy's key, the name of a group or a
-tool (these need no escapes).
+"""The pattern of a path parameter that need not be an id: an agent's alias, a policy's key, or the name of a group or a
+tool. These characters need no escapes.
 """
 _KEY_SCHEME = "apiKey"
 
@@ -97,7 +97,7 @@ def all_errors() -> list[type[AppError]]:
 
 
 def sentence_of(error: type[AppError]) -> str:
-    """When it is raised. The base class stands for unexpected errors."""
+    """When the error is raised, in a sentence. The base class stands for unexpected errors."""
     text = inspect.getdoc(error) or ""
     return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
 

@@ -48,7 +48,7 @@ class Operation(Struct, frozen=True):
     request_headers: tuple[Parameter, ...] = ()
     description: str = ""
     always: bool = False
-    """Every answer has the operation's status: there are no error answers."""
+    """Errors are reported in the answer itself, with the operation's own status."""
     further_scopes: tuple[Scope, ...] = ()
 
     @property

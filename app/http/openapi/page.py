@@ -62,7 +62,7 @@ _POLICY = (
 
 @get("/", status_code=HTTP_302_FOUND)
 async def root() -> Response[None]:
-    """Redirect to the page; a start prints this address."""
+    """Redirect to the page; `remit serve` prints this address."""
     return Response(None, headers={"Location": "/docs"})
 
 
@@ -74,7 +74,7 @@ async def docs_page() -> Response[str]:
 
 
 def prepare_pages() -> None:
-    """The page and the document are made: a tenth of a second for which no decision should wait."""
+    """Generate the page and the document now, because that takes a tenth of a second and would delay decisions."""
     page()
     encoded_document()
 
@@ -142,7 +142,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
 
 
 def _trial(method: str, path: str, body: Any) -> str:
-    """The form that the page's script sends."""
+    """The form by which readers try the operation; the page's script sends it."""
     text = "" if body is None else escape(json.dumps(body, indent=2, ensure_ascii=False))
     return (
         f'<details class="try" data-method="{method}"><summary>try it</summary>'

@@ -18,7 +18,7 @@ from app.model.keys import Scope
 
 
 def _decide_operation(verb: str, summary: str, scope: Scope, *, body: type = ApprovalNote, **rest: Any) -> Operation:
-    """What is said of one approval, which ends its wait."""
+    """An operation that decides one approval."""
     return Operation(
         "POST",
         f"/v1/approvals/{{approval_id}}/{verb}",

@@ -20,7 +20,7 @@ def _of_one(
     errors: tuple[type[AppError], ...] = (),
     **rest: Any,
 ) -> Operation:
-    """An operation on one webhook. below: the rest of its path. changes: whether it takes If-Match."""
+    """An operation on one webhook. below: the rest of its path. changes: whether it accepts If-Match."""
     if changes:
         errors, rest = (*errors, VersionConflict), {**rest, "request_headers": (IF_MATCH,)}
     path = f"/v1/webhooks/{{webhook_id}}{below}"
