@@ -1,27 +1,72 @@
-"""Pages of docs/: their sessions print what the page shows."""
+"""Pages of docs/: their sessions print what the page shows, to somebody who pastes one page after the other."""
 
+import itertools
+import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from servers import clean_env
+from servers import clean_env, free_port, wait_until_ready
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+SET_UP = re.search(
+    r"## Sessions in these pages\n.*?```sh\n(.*?)```", (ROOT / "docs/console.md").read_text(), re.DOTALL
+)[1]
+MADE = re.compile(r"""remit agents create ('[^']+'|"[^"]+"|\S+)(?: --alias (\S+))?""")
+IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "explain"]
+"""Pages that can be pasted in README's order, in the workspace where README's session has been."""
 
 
-@pytest.mark.parametrize("page", ["breakers", "names", "shadow", "tools"])
-def test_the_sessions_print_what_the_page_shows(page, store, replica, program, tmp_path):
-    """In one shell, in a workspace of its own."""
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A shell beside a service as `make run` starts it, set up as docs/console.md says."""
+    folder, port = tmp_path_factory.mktemp("reader"), free_port()
+    (folder / ".venv").symlink_to(sys.prefix)
+    env = clean_env() | {"REMIT_PORT": str(port), "PYTHONPATH": str(ROOT)}
+    service = subprocess.Popen([folder / ".venv/bin/remit", "serve"], cwd=folder, env=env)
+    wait_until_ready(f"http://127.0.0.1:{port}", service)
+    write_policy_files(folder / "policies")
+    with shell_in(folder, clean_env() | {"PYTHONPATH": str(ROOT)}) as shell:
+        assert "127.0.0.1:8080" in SET_UP
+        assert run(shell, SET_UP.replace(":8080", f":{port}")) == ""
+        for command in re.findall(r"remit agents create refund-bot --quiet", README):
+            run(shell, command)
+        yield shell
+    service.send_signal(signal.SIGINT)
+    assert service.wait(timeout=30) == 0
+
+
+def write_policy_files(folder):
+    """The two files that docs/policy-files.md shows, under the names that it gives them."""
+    page = (ROOT / "docs/policy-files.md").read_text()
+    folder.mkdir()
+    (folder / "shop-bot.yaml").write_text(re.search(r"```yaml\n(agent: .*?)```", page, re.DOTALL)[1])
+    (folder / "shop-bot.test.yaml").write_text(re.search(r"```yaml\n(policies: .*?)```", page, re.DOTALL)[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", IN_ORDER)
+def test_one_reader_pastes_the_sessions_of_all_pages(page, reader, program):
+    """In one shell and one workspace: what one page leaves behind is in no other page's way."""
     for name in ("curl", "jq"):
         program(name, f"the sessions of docs/{page}.md")
+    for command, wanted in session(page):
+        require_printed(command, wanted, run(reader, command))
+
+
+@pytest.mark.slow
+def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, program, tmp_path):
+    """In a workspace of its own, because the page lists all tools of a workspace."""
+    for name in ("curl", "jq"):
+        program(name, "the sessions of docs/tools.md")
     tenant = Tenant(store.url, replica)
     remit = tmp_path / "remit"
-    workspace = f'case $1 in authorize|explain) ;; *) set -- "$@" --workspace {tenant.id};; esac'
-    remit.write_text(f'#!/bin/sh\n{workspace}\nexec {sys.executable} -m app.cli "$@"\n')
+    remit.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@" --workspace {tenant.id}\n')
     remit.chmod(0o755)
     environment = clean_env() | {
         "REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"],
@@ -31,7 +76,32 @@ def test_the_sessions_print_what_the_page_shows(page, store, replica, program, t
     }
     environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
-        for block in BLOCKS.findall((ROOT / f"docs/{page}.md").read_text()):
-            for command, wanted in commands(block):
-                require_printed(command, wanted, run(shell, command))
+        for command, wanted in session("tools"):
+            require_printed(command, wanted, run(shell, command))
     tenant.close()
+
+
+def session(page):
+    """Every command of the page with what it shall print; a line after `> ` continues the command."""
+    for block in BLOCKS.findall((ROOT / f"docs/{page}.md").read_text()):
+        for command, wanted in commands(block):
+            lines = wanted.split("\n")
+            typed = list(itertools.takewhile(lambda line: line.startswith("> "), lines))
+            whole = "\n".join([command, *(line.removeprefix("> ") for line in typed)])
+            yield whole, "\n".join(lines[len(typed) :])
+
+
+def test_no_two_pages_make_an_agent_that_is_found_by_the_same_name():
+    """Or a reader who follows both is told that two agents have the name, or addresses the other one."""
+    texts = [README, *(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))]
+    names = [alias or name for text in texts for name, alias in MADE.findall(text)]
+    assert len(names) > 6
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_each_page_with_a_session_says_how_to_set_up_the_shell():
+    """`$REMIT_URL` and `$REMIT_API_KEY` stand in a shell only if a reader is told to put them there."""
+    for path in (ROOT / "docs").glob("*.md"):
+        page = path.read_text()
+        if any("$REMIT_URL" in block or "remit authorize" in block for block in BLOCKS.findall(page)):
+            assert "console.md#sessions-in-these-pages" in page, path.name
