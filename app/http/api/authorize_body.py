@@ -122,19 +122,10 @@ def decode_tool_call(
         elif context is not None:
             asked = (*asked, context)
         idempotency = _idempotency(idempotency_key, asked, signer)
-    if context is None:
-        return AuthorizeRequest(
-            called,
-            tool_name,
-            action,
-            parameters,
-            recorded_parameters,
-            idempotency,
-            size=len(raw),
-            body=raw,
-            approval_id=approval_id,
-        )
-    _require_small(context)
+    recorded_context = b""
+    if context is not None:
+        _require_small(context)
+        recorded_context = recorded(context, redactor, signer)
     return AuthorizeRequest(
         called,
         tool_name,
@@ -142,8 +133,8 @@ def decode_tool_call(
         parameters,
         recorded_parameters,
         idempotency,
-        context=context,
-        recorded_context=recorded(context, redactor, signer),
+        context,
+        recorded_context,
         size=len(raw),
         body=raw,
         approval_id=approval_id,
