@@ -13,7 +13,7 @@ import httpx
 from remit_client.wire import Call, Settings
 
 IDLE_S = 5.0
-MOST_IDLE, MOST_AT_ONCE = 20, 100
+MOST_AT_ONCE = 100
 LEFT_EARLY = "Server disconnected without sending a response."
 
 

@@ -17,11 +17,11 @@ import httpx
 from remit_client._async.connections import AsyncConnections
 from remit_client._async.io import deadline
 from remit_client.http_answers import AnswerReader, TooLarge
+from remit_client.idle_connections import IdleConnections
 from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
-    MOST_IDLE,
     host_and_port,
     is_quiet,
     request_bytes,
@@ -50,9 +50,9 @@ class PlainConnections(AsyncConnections):
         else:
             await mine.limit.acquire()
         try:
-            connection = mine.take() or await self._connect(loop, until)
+            connection = mine.idle.take() or await self._connect(loop, until)
             answer = await connection.ask(request, until)
-            mine.keep(connection)
+            mine.idle.keep(connection)
         except TooLarge:
             raise self._settings.too_large(call) from None
         finally:
@@ -66,8 +66,8 @@ class PlainConnections(AsyncConnections):
             mine = self._by_loop.pop(asyncio.get_running_loop(), None)
         except RuntimeError:  # trio
             return
-        for connection in mine.idle if mine else ():
-            connection.close()
+        if mine is not None:
+            mine.idle.close()
 
     def _mine(self, loop: asyncio.AbstractEventLoop) -> _LoopConnections:
         self._forget_other_process()
@@ -103,24 +103,8 @@ class _LoopConnections:
     """The idle connections of one event loop, and its limit."""
 
     def __init__(self) -> None:
-        self.idle: list[_Connection] = []
+        self.idle: IdleConnections[_Connection] = IdleConnections()
         self.limit = asyncio.Semaphore(MOST_AT_ONCE)
-
-    def take(self) -> _Connection | None:
-        """The usable idle connection that was used last, if there is one."""
-        while self.idle:
-            connection = self.idle.pop()
-            if connection.is_fresh():
-                return connection
-            connection.close()
-        return None
-
-    def keep(self, connection: _Connection) -> None:
-        """Keep the connection for another request if the server allows it and there is room; otherwise close it."""
-        if connection.stays_open and len(self.idle) < MOST_IDLE:
-            self.idle.append(connection)
-        else:
-            connection.close()
 
 
 class _Connection(asyncio.Protocol):
@@ -156,13 +140,11 @@ class _Connection(asyncio.Protocol):
             timer.cancel()
 
     def is_fresh(self) -> bool:
-        """Whether another request can be sent: the server has not closed the connection or sent anything unasked."""
         if self._transport.is_closing() or time.monotonic() - self._idle_since > IDLE_S:
             return False
         return is_quiet(self._transport.get_extra_info("socket"))
 
     def close(self) -> None:
-        """Close the connection."""
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:

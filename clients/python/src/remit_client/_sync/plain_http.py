@@ -6,7 +6,6 @@ uses this unless it is given httpx options or the environment names a proxy. Wri
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import ssl
@@ -18,11 +17,11 @@ import httpx
 
 from remit_client._sync.connections import Connections
 from remit_client.http_answers import AnswerReader, TooLarge
+from remit_client.idle_connections import IdleConnections
 from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
-    MOST_IDLE,
     is_quiet,
     host_and_port,
     request_bytes,
@@ -41,7 +40,7 @@ class PlainConnections(Connections):
         self._begin()
 
     def _begin(self) -> None:
-        self._idle: list[_Connection] = []  # shared by threads: append and pop are atomic
+        self._idle: IdleConnections[_Connection] = IdleConnections()  # shared by threads
         self._limit = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
@@ -51,13 +50,13 @@ class PlainConnections(Connections):
         if not limit.acquire(timeout=max(0.0, until - time.monotonic())):
             raise TimeoutError
         try:
-            connection = self._take() or self._connect(until)
+            connection = self._idle.take() or self._connect(until)
             try:
                 answer = connection.ask(request, until)
             except BaseException:  # even if interrupted: the next request must not read this one's answer
                 connection.close()
                 raise
-            self._keep(connection)
+            self._idle.keep(connection)
         except TooLarge:
             raise self._settings.too_large(call) from None
         finally:
@@ -67,31 +66,12 @@ class PlainConnections(Connections):
     def close(self) -> None:
         """Close the connections, httpx's included."""
         super().close()
-        while self._idle:
-            with contextlib.suppress(IndexError):  # another thread was faster
-                self._idle.pop().close()
+        self._idle.close()
 
     def _forget_other_process(self) -> None:
         if self._process != os.getpid():
             self._begin()
         super()._forget_other_process()
-
-    def _take(self) -> _Connection | None:
-        """The usable idle connection that was used last, if there is one."""
-        with contextlib.suppress(IndexError):
-            while True:
-                connection = self._idle.pop()
-                if connection.is_fresh():
-                    return connection
-                connection.close()
-        return None
-
-    def _keep(self, connection: _Connection) -> None:
-        """Keep the connection for another request if the server allows it and there is room; otherwise close it."""
-        if connection.stays_open and len(self._idle) < MOST_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
 
     def _connect(self, until: float) -> _Connection:
         until = min(until, time.monotonic() + self._settings.connect_timeout)
@@ -155,11 +135,9 @@ class _Connection:
         return True
 
     def is_fresh(self) -> bool:
-        """Whether another request can be sent: the server has not closed the connection or sent anything unasked."""
         return time.monotonic() - self._idle_since <= IDLE_S and is_quiet(self._socket)
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
 
