@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from app.approvals.records import KEEP_MS, open_keys
 from app.errors import AppError, StoreUnavailable
+from app.fault_isolation import failures_logged
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
-from app.others_go_on import others_go_on
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
@@ -64,7 +64,7 @@ class Endings:
             ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
         )
         for workspace_id, ids in zip(workspaces, due, strict=True):
-            with others_go_on(log, "end approvals of", workspace_id):
+            with failures_logged(log, "end approvals of", workspace_id):
                 for each in await self._read(Keyspace(workspace_id), [_text(raw) for raw in ids or ()]):
                     await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
 
@@ -75,7 +75,7 @@ class Endings:
         some = [each for each, count in zip(workspaces, held, strict=True) if count]
         seen = await self._client.read_each(("GET", Keyspace(each).approvals_trail) for each in some)
         for workspace_id, mark in zip(some, seen, strict=True):
-            with others_go_on(log, "end approvals of", workspace_id):
+            with failures_logged(log, "end approvals of", workspace_id):
                 await self._end_after(workspace_id, _text(mark or b"0-0"))
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:

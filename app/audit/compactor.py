@@ -14,7 +14,7 @@ from app.audit.stream import stream_entries
 from app.audit.stream_repair import displaced, free_stream
 from app.audit.trail import seal_changes, unsealed_trails
 from app.errors import AppError
-from app.others_go_on import others_go_on
+from app.fault_isolation import failures_logged
 from app.redis_client.client import Client
 from app.redis_client.store_time import store_time_ms
 from app.settings import Settings
@@ -99,7 +99,7 @@ class Compactor:
             for workspace_id in await self._due(workspaces[start : start + _WORKSPACES_AT_ONCE], enough):
                 if stopped is not None and stopped.is_set():
                     return sealed
-                with others_go_on(log, "seal", workspace_id):
+                with failures_logged(log, "seal", workspace_id):
                     sealed |= await self._seal(workspace_id, enough, stopped)
         return sealed
 
@@ -108,7 +108,7 @@ class Compactor:
         dropped = 0
         before_ms = await store_time_ms(self._client) - self._retention_ms
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
-            with others_go_on(log, "drop from", workspace_id):
+            with failures_logged(log, "drop from", workspace_id):
                 while (stopped is None or not stopped.is_set()) and await self._retention.drop_next(
                     workspace_id, before_ms
                 ):
@@ -123,7 +123,7 @@ class Compactor:
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
             if stopped is not None and stopped.is_set():
                 break
-            with others_go_on(log, "drop spent quotas of", workspace_id):
+            with failures_logged(log, "drop spent quotas of", workspace_id):
                 dropped += await drop_spent_quotas(self._client, workspace_id)
         return dropped
 
@@ -137,10 +137,10 @@ class Compactor:
         try:
             some = workspaces[start : start + _MAINTAINED_AT_ONCE]
             for workspace_id in await displaced(self._client, some):
-                with others_go_on(log, "free the stream of", workspace_id):
+                with failures_logged(log, "free the stream of", workspace_id):
                     await free_stream(self._client, self._sealer, workspace_id)
             for workspace_id in await unsealed_trails(self._client, some):
-                with others_go_on(log, "chain the changes of", workspace_id):
+                with failures_logged(log, "chain the changes of", workspace_id):
                     await seal_changes(self._client, workspace_id)
         except AppError as error:
             log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it

@@ -10,8 +10,8 @@ from app.audit.head import head_of
 from app.audit.lease import take_lease
 from app.audit.verifier import Verifier
 from app.errors import AppError
+from app.fault_isolation import failures_logged
 from app.model.checkpoints import Checkpoint, Finding
-from app.others_go_on import others_go_on
 from app.redis_client.client import Client
 from app.redis_client.replies import count_of
 from app.redis_client.store_time import store_time_ms
@@ -60,7 +60,7 @@ class VerificationRounds:
         for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
             if stopped.is_set():
                 return
-            with others_go_on(log, "verify the log of", workspace_id):
+            with failures_logged(log, "verify the log of", workspace_id):
                 await self._verify_if_due(workspace_id, stopped)
 
     async def _verify_if_due(self, workspace_id: str, stopped: asyncio.Event) -> None:

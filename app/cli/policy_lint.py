@@ -66,7 +66,7 @@ async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, 
 
     With `strict`, any warning is printed and ends the command: raises Exit.
     """
-    from app.linting import warnings_about
+    from app.workspace_lint import warnings_about
 
     [warnings] = await warnings_about(services, workspace_id, [draft], draft.agent_id, draft.group)
     if strict and warnings:
@@ -84,7 +84,7 @@ def told(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
 
 
 def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
-    from app.policy_files.linting import lint_files
+    from app.policy_files.file_warnings import lint_files
 
     found = lint_files(read_files(paths))
     return [(each, f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}") for each in found]

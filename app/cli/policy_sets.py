@@ -109,7 +109,7 @@ class StoreSets:
         return await report_of(self._services, task)
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
-        from app.linting import warnings_about
+        from app.workspace_lint import warnings_about
 
         return await warnings_about(self._services, self._workspace_id, policies, owner.agent_id, owner.group)
 

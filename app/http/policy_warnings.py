@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from app.errors import Detail, Invalid
 from app.http.queries import Query
 from app.lint import PolicyWarning
-from app.linting import warnings_about
 from app.model.keys import Caller
 from app.model.policies import Policy
 from app.replica import Services
+from app.workspace_lint import warnings_about
 
 STRICT = "strict"
 _SHOWN = 20

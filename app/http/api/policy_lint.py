@@ -15,12 +15,12 @@ from app.http.called_agents import called_agent, require_callable
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
-from app.linting import warnings_about
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
 from app.model.text import FieldError
 from app.replica import Services
+from app.workspace_lint import warnings_about
 
 
 class LintPolicies(Body, frozen=True):

@@ -19,13 +19,13 @@ from app.http.paths import name_in_path
 from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
 from app.http.queries import Query
 from app.lint import PolicyWarning
-from app.linting import warnings_about
 from app.model.agents import AgentRef, GroupName
 from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, require_entries, settle
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
+from app.workspace_lint import warnings_about
 
 _GROUP_CHARACTERS = 64
 _READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)

@@ -1,4 +1,4 @@
-"""Work for every workspace in turn, in which the failure of one keeps no other waiting."""
+"""Fault isolation: work for every workspace in turn, in which the failure of one keeps no other waiting."""
 
 import logging
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from app.errors import AppError
 
 
 @contextmanager
-def others_go_on(log: logging.Logger, what: str, workspace_id: str) -> Iterator[None]:
+def failures_logged(log: logging.Logger, what: str, workspace_id: str) -> Iterator[None]:
     """Log a failure of this workspace's part instead of raising it. what: a verb, as in `cannot seal workspace …`."""
     try:
         yield
