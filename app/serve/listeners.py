@@ -6,26 +6,44 @@ sent requests by then.
 
 import contextlib
 import ctypes
+import select
 import socket
 import struct
 import sys
+import time
 
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
-_KEEP_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""A program for the kernel's packet filter: return 0, the number of bytes to keep of any packet."""
+_HANDSHAKE_SECONDS = 0.02
+"""How long the handshakes that have begun are waited for. A client that is further away than this may be cut off."""
+_DROP_SYN = b"".join(
+    struct.pack("HBBI", *instruction)
+    for instruction in (
+        (0x30, 0, 0, 13),  # load the flags of the TCP header
+        (0x54, 0, 0, 0x12),  # of them SYN and ACK
+        (0x15, 0, 1, 0x02),  # if it is SYN alone, go on; else skip one
+        (0x06, 0, 0, 0),  # keep nothing of this packet
+        (0x06, 0, 0, 0xFFFFFFFF),  # keep all of it
+    )
+)
+"""A program for the kernel's packet filter. The last packet of a handshake passes: its client has been answered, takes
+the connection for open, and may have sent its request by now.
+"""
 
 
 def last_to_come(listener: socket.socket) -> list[socket.socket]:
-    """The connections accepted by the kernel but not yet by the worker; on Linux it accepts no more after this.
+    """The connections that the kernel has accepted or begun to and the worker has not; on Linux no more come after.
 
     New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or belongs to the next
-    worker.
+    worker. Nothing else happens in this thread for the 20 ms that handshakes are given.
     """
     came = []
     _let_nobody_in(listener)
     listener.setblocking(False)
-    with contextlib.suppress(OSError):  # none is left
-        while True:
+    coming = select.poll()
+    coming.register(listener, select.POLLIN)
+    deadline = time.monotonic() + _HANDSHAKE_SECONDS
+    while coming.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        with contextlib.suppress(OSError):  # it has gone again
             came.append(listener.accept()[0])
     return came
 
@@ -39,5 +57,6 @@ def let_in(listener: socket.socket) -> None:
 
 def _let_nobody_in(listener: socket.socket) -> None:
     if sys.platform == "linux":
-        program = ctypes.create_string_buffer(_KEEP_NOTHING)
-        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
+        program = ctypes.create_string_buffer(_DROP_SYN)
+        filtered = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtered)

@@ -1,6 +1,9 @@
 """A listening socket that is about to close."""
 
+import ctypes
+import select
 import socket
+import struct
 import sys
 from contextlib import closing
 
@@ -9,6 +12,7 @@ import pytest
 from app.serve.listeners import last_to_come, let_in
 
 ESTABLISHED, SYN_SENT = 1, 2
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
 
 
 @pytest.fixture
@@ -17,12 +21,23 @@ def listener():
         yield made
 
 
-def knock(listener):
-    """A connection that has just been asked for; on loopback the kernel has answered by then, if it does."""
+def knock(listener, *, deaf=False):
+    """A connection that has just been asked for; on loopback the kernel has answered by then, if it does.
+
+    deaf: the answer is lost on its way.
+    """
     connection = socket.socket()
     connection.setblocking(False)
+    if deaf:
+        drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
+        connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(drop_all)))
     connection.connect_ex(listener.getsockname())
     return closing(connection)
+
+
+def hear(connection):
+    """Packets reach it again."""
+    connection.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
 
 
 def state_of(connection):
@@ -39,6 +54,22 @@ def test_who_was_let_in_before_is_handed_over(listener):
         assert [each.recv(3) for each in came] == [b"GET"]
         for each in came:
             each.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
+def test_who_was_answered_before_is_let_in_after(listener):
+    """A client that has had its SYN answered takes the connection for open, and has sent its request."""
+    with knock(listener, deaf=True) as early:
+        assert last_to_come(listener) == []
+        assert state_of(early) == SYN_SENT
+
+        hear(early)  # the kernel answers again within a second
+        assert select.select([], [early], [], 10)[1]
+        early.send(b"GET")
+
+        [came] = last_to_come(listener)
+        assert came.recv(3) == b"GET"
+        came.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
