@@ -1,9 +1,9 @@
 """docs/approvals.md: its session prints what the page shows."""
 
-import sys
 from pathlib import Path
 
 from asking import ALLOW, ASK
+from forked import put_remit_in
 from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 
@@ -18,7 +18,7 @@ def test_the_session_prints_what_the_page_shows(tenant, tmp_path):
         "REMIT_URL": tenant.replica.base_url,
         "REMIT_API_KEY": tenant.read_key,
         "APPROVER": tenant.new_key(["approve", "read"], name="ann")["key"],
-        "PATH": f"{Path(sys.executable).parent}:{clean_env()['PATH']}",
+        "PATH": f"{put_remit_in(tmp_path / 'bin')}:{clean_env()['PATH']}",
     }
     [session] = BLOCKS.findall(PAGE)
     with shell_in(tmp_path, env) as shell:

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from audit_entries import AGENTS, Writer, fields_of
+from forked import Forked
 from servers import ADMIN_KEY, Replica, Store, clean_env, store_binaries
 
 from app.audit.log import AuditLog
@@ -23,7 +24,6 @@ from app.store.keyspace import WORKSPACES
 pytestmark = pytest.mark.faults
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,12 @@ async def writer(client, workspace_id):
 
 
 def python(*args, **options):
-    return subprocess.Popen([sys.executable, *map(str, args)], env=clean_env() | {"PYTHONPATH": str(ROOT)}, **options)
+    return Forked([sys.executable, *args], env=clean_env(), **options)
 
 
 def compactor(store_url, **env):
     settings = {"REMIT_REDIS_URL": store_url, "REMIT_LOG_LEVEL": "error", "REMIT_AUDIT_SEGMENT_ENTRIES": "16"} | env
-    return subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=clean_env() | settings)
+    return Forked([sys.executable, "-m", "app.cli", "compact"], env=clean_env() | settings)
 
 
 async def all_ids(client, workspace_id):

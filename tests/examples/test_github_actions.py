@@ -2,12 +2,12 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 import yaml
+from forked import put_remit_in
 from servers import clean_env
 from tenants import Tenant
 
@@ -73,10 +73,8 @@ def tenant(store, replica):
 @pytest.fixture
 def run(tenant, replica, tmp_path):
     """Runs a job's steps in a checkout, until one fails; gives the exit codes of those that were run."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
+    tools = put_remit_in(tmp_path / "tools")
     scripts = {
-        "remit": f'exec {sys.executable} -m app.cli "$@"',
         "pip": 'test "$*" = "install remit"',
         "gh": f'cat "$7" > {tmp_path}/commented; echo "$@" > {tmp_path}/asked; test -n "$GH_TOKEN"',
     }
@@ -91,7 +89,7 @@ def run(tenant, replica, tmp_path):
         "github.event.pull_request.number": "7",
         "github.repository": "org/repository",
     }
-    home = clean_env() | {"PYTHONPATH": str(ROOT), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    home = clean_env() | {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
     home |= {"GITHUB_REPOSITORY": "org/repository", "GITHUB_SHA": "0badcafe"}
     home["PATH"] = f"{tools}:{home['PATH']}"
 

@@ -228,6 +228,11 @@ def test_the_key_can_come_from_a_file(replica, tmp_path):
     assert run(replica, *AIRLINE, key=f"@{file}").returncode == 0
 
 
+def heed_interrupts():
+    """Also where these tests run in the background: a shell lets what it starts there ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_an_interrupt_reports_the_calls_until_then(replica, tmp_path):
     """Ctrl-C ends with 130, and what was decided is not thrown away."""
@@ -235,7 +240,8 @@ def test_an_interrupt_reports_the_calls_until_then(replica, tmp_path):
     calls.write_text('{"tool": "think", "arguments": {}}\n' * 20_000)
     command = [sys.executable, "examples/replay.py", "--url", replica.base_url, "--key", ADMIN_KEY, "--json"]
     command += ["--policies", "examples/airline/policies.json", str(calls)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_interrupts}
+    with subprocess.Popen(command, cwd=ROOT, **options) as process:
         while "calls" not in process.stderr.readline():
             pass
         process.send_signal(signal.SIGINT)

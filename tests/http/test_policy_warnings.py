@@ -1,10 +1,10 @@
 """Warnings about policies, in every answer to a write and in `POST /v1/policies/lint`."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from forked import put_remit_in
 from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
@@ -173,12 +173,10 @@ def test_the_pages_session_prints_what_it_shows(tenant, program, tmp_path):
     for name in ("curl", "jq"):
         program(name, "the session of docs/policy-warnings.md")
     tenant.new_agent(alias="team/booking")
-    remit = tmp_path / "remit"
-    remit.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@" --workspace {tenant.id}\n')
-    remit.chmod(0o755)
+    remit = put_remit_in(tmp_path, f'set -- "$@" --workspace {tenant.id}')
     environment = clean_env() | {"REMIT_URL": tenant.replica.base_url, "REMIT_API_KEY": tenant.read_key}
-    environment |= {"REMIT_REDIS_URL": tenant.store_url, "PYTHONPATH": str(ROOT)}
-    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    environment |= {"REMIT_REDIS_URL": tenant.store_url}
+    environment["PATH"] = f"{remit}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
         for block in BLOCKS.findall(PAGE):
             for command, wanted in commands(block):

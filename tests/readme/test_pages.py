@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import put_remit_in
 from servers import clean_env, free_port, wait_until_ready
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
@@ -26,12 +27,12 @@ IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "e
 def reader(tmp_path_factory):
     """A shell beside a service as `make run` starts it, set up as docs/console.md says."""
     folder, port = tmp_path_factory.mktemp("reader"), free_port()
-    (folder / ".venv").symlink_to(sys.prefix)
-    env = clean_env() | {"REMIT_PORT": str(port), "PYTHONPATH": str(ROOT)}
-    service = subprocess.Popen([folder / ".venv/bin/remit", "serve"], cwd=folder, env=env)
+    put_remit_in(folder / ".venv/bin")
+    env = clean_env() | {"REMIT_PORT": str(port)}
+    service = subprocess.Popen([Path(sys.prefix) / "bin/remit", "serve"], cwd=folder, env=env)
     wait_until_ready(f"http://127.0.0.1:{port}", service)
     write_policy_files(folder / "policies")
-    with shell_in(folder, clean_env() | {"PYTHONPATH": str(ROOT)}) as shell:
+    with shell_in(folder, clean_env()) as shell:
         assert "127.0.0.1:8080" in SET_UP
         assert run(shell, SET_UP.replace(":8080", f":{port}")) == ""
         for command in re.findall(r"remit agents create refund-bot --quiet", README):
@@ -65,16 +66,13 @@ def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, prog
     for name in ("curl", "jq"):
         program(name, "the sessions of docs/tools.md")
     tenant = Tenant(store.url, replica)
-    remit = tmp_path / "remit"
-    remit.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@" --workspace {tenant.id}\n')
-    remit.chmod(0o755)
+    remit = put_remit_in(tmp_path / "bin", f'set -- "$@" --workspace {tenant.id}')
     environment = clean_env() | {
         "REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"],
         "REMIT_URL": replica.base_url,
         "REMIT_API_KEY": tenant.admin_key,
-        "PYTHONPATH": str(ROOT),
     }
-    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    environment["PATH"] = f"{remit}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
         for command, wanted in session("tools"):
             require_printed(command, wanted, run(shell, command))

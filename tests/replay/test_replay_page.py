@@ -2,10 +2,10 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import put_remit_in
 from servers import Replica, Store, clean_env
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def test_the_session_prints_what_the_page_says(service, tmp_path):
     session = BLOCK.findall(PAGE.split("## A session")[1].split("## What a draft is")[0])
     script = "".join(f"{text}echo 'end of block'\n" for kind, text in session if kind == "sh")
     env = clean_env() | {"REMIT_REDIS_URL": store.url, "REMIT_URL": replica.base_url, "REMIT_API_KEY": KEY}
-    env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
+    env["PATH"] = f"{put_remit_in(tmp_path / 'bin')}:{env['PATH']}"
 
     ran = subprocess.run(["bash", "-eu"], input=script, cwd=tmp_path, env=env, capture_output=True, text=True)
 

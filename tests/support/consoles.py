@@ -1,6 +1,5 @@
 """`remit WORDS` as a process with an environment, a folder, an input and an exit code of its own, hundreds of times."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,16 +13,13 @@ def run_console(words, env, cwd=None, stdin=None) -> subprocess.CompletedProcess
     with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
         given.write(stdin or "")
         given.seek(0)
-        (out, into_out), (err, into_err) = os.pipe(), os.pipe()
-        command = [sys.executable, "-m", "app.cli", *words]
-        process = Forked(command, env=env, cwd=cwd, stdin=given, stdout=into_out, stderr=into_err)
-    os.close(into_out)
-    os.close(into_err)
+        command, pipe = [sys.executable, "-m", "app.cli", *words], subprocess.PIPE
+        process = Forked(command, env=env, cwd=cwd, stdin=given, stdout=pipe, stderr=pipe)
     with ThreadPoolExecutor(2) as reading:
-        printed = list(reading.map(_read, (out, err)))
+        printed = list(reading.map(_read, (process.stdout, process.stderr)))
     return subprocess.CompletedProcess(process.args[3:], process.wait(), *printed)
 
 
-def _read(pipe: int) -> str:
-    with open(pipe, encoding="utf-8") as file:
-        return file.read()
+def _read(pipe) -> str:
+    with pipe:
+        return pipe.read().decode()

@@ -1,4 +1,7 @@
-"""Python commands of the project as processes of their own, forked from one that has loaded them: see zygote.py."""
+"""Python commands of the project as processes of their own, forked from one that has loaded them: see zygote.py.
+
+python -S forked.py ADDRESS WORDS…    `remit WORDS…`, for shells; see `put_remit_in`
+"""
 
 import atexit
 import functools
@@ -17,18 +20,28 @@ ZYGOTE = Path(__file__).with_name("zygote.py")
 class Forked:
     """What `subprocess.Popen` gives, as far as tests ask for it.
 
-    command: `[sys.executable, "-m", module, …]` or `[sys.executable, path, …]`. stdin, stdout, stderr: files or
-    descriptors; None = this process's own.
+    command: `[sys.executable, "-m", module, …]` or `[sys.executable, path, …]`.
+    stdin, stdout, stderr: files, descriptors or subprocess.PIPE; None = this process's own.
+    zygote: where the one listens that is asked; None = that of this process.
     """
 
-    def __init__(self, command, *, env, cwd=None, stdin=None, stdout=None, stderr=None) -> None:
+    def __init__(self, command, *, env, cwd=None, stdin=None, stdout=None, stderr=None, zygote=None) -> None:
         self.args, self.returncode = [str(word) for word in command], None
         request = {"args": self.args, "env": env, "cwd": str(cwd or os.getcwd())}  # noqa: PTH109
-        files = [_descriptor(file, number) for number, file in enumerate((stdin, stdout, stderr))]
+        given, pipes = {"stdin": stdin, "stdout": stdout, "stderr": stderr}, []
+        for number, (name, file) in enumerate(given.items()):
+            if file == subprocess.PIPE:
+                reading, writing = map(os.fdopen, os.pipe(), ("rb", "wb"))
+                given[name], own = (writing, reading) if number else (reading, writing)
+                setattr(self, name, own)
+                pipes.append(given[name])
+        files = [_descriptor(file, number) for number, file in enumerate(given.values())]
         self._zygote = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._zygote.connect(address())
+        self._zygote.connect(zygote or address())
         socket.send_fds(self._zygote, [json.dumps(request).encode()], files)
         self.pid = int(self._zygote.recv(100))
+        for each in pipes:
+            each.close()
 
     def poll(self) -> int | None:
         """Its exit code, or None while it runs."""
@@ -76,3 +89,19 @@ def address() -> bytes:
         zygote = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
         atexit.register(zygote.communicate)
         return listener.getsockname()
+
+
+def put_remit_in(folder: Path, before: str = "") -> Path:
+    """A folder for PATH, in which `remit` is the console; `before` is a line of shell that may change its words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = f'{sys.executable} -S {__file__} {address().hex()} "$@"'
+    (folder / "remit").write_text(f"#!/bin/sh\n{before}\nexec {command}\n")
+    (folder / "remit").chmod(0o755)
+    return folder
+
+
+if __name__ == "__main__":
+    asked = Forked(
+        [sys.executable, "-m", "app.cli", *sys.argv[2:]], env=dict(os.environ), zygote=bytes.fromhex(sys.argv[1])
+    )
+    sys.exit(asked.wait())

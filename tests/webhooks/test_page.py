@@ -2,11 +2,11 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from asking import SECRET
+from forked import put_remit_in
 from receivers import subscribe
 from servers import Replica, Store, clean_env
 
@@ -25,7 +25,7 @@ def test_the_session_prints_what_the_page_shows(valkey_store, tmp_path, receiver
         [session] = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
         commands = re.findall(r"^\$ (.*)$", session, re.MULTILINE)
         env = clean_env() | LOOPBACK | {"REMIT_REDIS_URL": store.url, "REMIT_SECRET": SECRET}
-        env |= {"RECEIVER": receiver.url, "PATH": f"{Path(sys.executable).parent}:{clean_env()['PATH']}"}
+        env |= {"RECEIVER": receiver.url, "PATH": f"{put_remit_in(tmp_path / 'bin')}:{clean_env()['PATH']}"}
         script = "\n".join(f"echo '$ '{_quoted(each)}\n{each}" for each in commands)
         ran = subprocess.run(["bash", "-c", f"exec 2>&1\n{script}"], env=env, capture_output=True, text=True)
         assert re.fullmatch(re.escape(session).replace("…", "[^\n ]+"), ran.stdout), ran.stdout
