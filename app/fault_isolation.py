@@ -1,4 +1,4 @@
-"""Fault isolation: work for every workspace in turn, in which the failure of one keeps no other waiting."""
+"""Fault isolation: work for each workspace in turn, where a failure for one does not stop the others."""
 
 import logging
 from collections.abc import Iterator

@@ -285,7 +285,7 @@ def _wrong_value(error: msgspec.ValidationError, given: Mapping[str, str]) -> Se
 
 
 def _wanted(field: str) -> str:
-    """What a setting must be, in words, as its type says it."""
+    """What a setting must be, in words, derived from its type."""
     info = msgspec.inspect.type_info(Settings)
     kind = next(each.type for each in info.fields if each.name == field)  # type: ignore[attr-defined]
     if isinstance(kind, msgspec.inspect.UnionType):

@@ -1,4 +1,4 @@
-"""Why a body was refused: where, what would be right there, and what stood there instead.
+"""Says why a body was refused: where, what would be right there, and what was there instead.
 
 msgspec says which place is at fault; what it should have been is read off the struct's own type, so no sentence
 here can drift from what is accepted. Values are described, not repeated, unless they are short words or numbers:
@@ -76,7 +76,7 @@ def _walk(info: Any, value: Any, path: str) -> _Spot:
 
 
 def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
-    """The entry of an object that does not convert; msgspec does not name it."""
+    """The entry of an object that cannot be converted, which msgspec does not name."""
     kind = getattr(_bare(getattr(info, "value_type", None)), "cls", Any)
     for name, inner in value.items():
         try:

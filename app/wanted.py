@@ -1,4 +1,7 @@
-"""Whether anybody still waits for what this thread does. Work that takes long asks now and then, and stops."""
+"""Whether anybody still waits for this thread's work.
+
+Long-running work checks now and then, and stops if nobody does.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +21,7 @@ _here = _Here()
 
 @contextmanager
 def asking(is_wanted: Callable[[], bool]) -> Iterator[None]:
-    """In this thread, until the end of the block, `require_wanted` asks `is_wanted`."""
+    """Until the end of the block, `require_wanted` asks `is_wanted` in this thread."""
     _here.is_wanted = is_wanted
     try:
         yield
@@ -27,6 +30,6 @@ def asking(is_wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def require_wanted() -> None:
-    """Raise Unwanted if nobody waits; where nobody was named who might, somebody does."""
+    """Raise Unwanted if nobody waits any more. Outside of `asking`, somebody always does."""
     if _here.is_wanted is not None and not _here.is_wanted():
         raise Unwanted

@@ -18,8 +18,8 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     """What the commit does if a person must approve; if the step does not apply, the reply is `Escalates`.
 
     step: ask = create an approval, attach = join the pending one, use = use the approved one, probe = nothing.
-    held_id, held_version: the call's approval as it was read. full: the quotas that the plan takes to be full. terms:
-    the conditions of the approval. rules, policies: fingerprints of the rules that ask, and their policies' ids.
+    held_id, held_version: the call's approval as it was read. full: the quotas that the plan takes to be full.
+    terms, rules, policies: the approval's conditions, the fingerprints of the rules that ask, and their policies' ids.
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
     parameters: as people see them; empty = as in the log.

@@ -170,7 +170,7 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: Every policy that governs the agent, with its part in the answer.
     approval: The approval that the call would wait for or use; left out if there is none.
     agent_message: The message to the agent from the policy that gives the result; left out if it has none.
-    shadow: What would be answered with the shadow policies; only where they apply to the call.
+    shadow: What would be answered with the shadow policies; only if they apply to the call.
     """
 
     allowed: bool
@@ -191,22 +191,22 @@ class Explanation(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Why a logged decision was made: what the entry says, and the policies of that time applied to its call.
+    """Why a logged decision was made: what the entry says, and its call evaluated by the policies of that time.
 
     id: The decision's, and the entry's.
     result: What was decided.
     policy_id: The policy that gave the result; null if none did.
-    policy_name: Its name then; null where there was no policy.
-    rule: The rule that decided; null where no rule did.
-    reason: The entry's sentence.
+    policy_name: The policy's name then; null if there was no policy.
+    rule: The rule that decided; null if none did.
+    reason: The entry's reason.
     code: Why it was decided this way, for programs.
     at: When it was decided.
     agent: The agent as it was then.
     policies: Every policy that governed it then, and its part in the answer.
-    unknown: Names of redacted or shortened values that a rule reads, so the log does not hold them. A rule that reads
-    one is `unknown`, and rules after it may be.
+    unknown: Names of values that a rule reads and that the log does not hold, because they were redacted or shortened.
+    A rule that reads one is `unknown`, and rules after it may be.
     approval_id: The approval that was requested or used; left out if there was none.
-    shadow: What would have been decided with the shadow policies; only where that was another result.
+    shadow: What would have been decided with the shadow policies; only if the result would have differed.
     """
 
     id: Id

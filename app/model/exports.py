@@ -1,4 +1,4 @@
-"""The log as a file: JSON lines or CSV, with a final record that shows it is complete."""
+"""The log as a file: JSON lines or CSV, with a final record that proves it is complete."""
 
 import csv
 import io

@@ -8,10 +8,10 @@ _AT_ONCE = 256
 _RANDOM_BYTES = 10
 _KEPT = int.from_bytes((b"\xff\xff\x3f" + b"\xff" * 7) * _AT_ONCE)
 _VARIANT = int.from_bytes((b"\x00\x00\x80" + bytes(7)) * _AT_ONCE)
-"""Of ten random bytes, two start the counter and eight end an id, whose first two bits are 10 (the variant)."""
+"""Masks for ten random bytes: two start the counter, and eight end the id, beginning with the bits 10 (the variant)."""
 
 _COUNTS = tuple(f"{count:03x}" for count in range(4096))
-"""Formatting a number would take a third of the time of making an id."""
+"""A table, because formatting a number would take a third of the time of making an id."""
 
 
 class Ids:

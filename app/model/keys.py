@@ -41,7 +41,7 @@ ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 
 
 def binds(scopes: Collection[Scope]) -> bool:
-    """Whether a key with these scopes can be bound to agents or a session: `authorize` alone, with no wider scope."""
+    """Whether a key with these scopes can be bound to agents or a session: `authorize` without a wider scope."""
     return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)
 
 
@@ -79,7 +79,7 @@ class Caller(Struct, frozen=True):
 class ApiKey(Struct, frozen=True, kw_only=True):
     """The record of a key. It does not hold the raw key: only its SHA-256 is kept.
 
-    agents: ids of the only agents it may ask decisions for; none = all.
+    agents: ids of the only agents it may ask about; none = all.
     session_from: None = `context.session` says which session a call belongs to.
     """
 
@@ -95,7 +95,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 
 
 def without_raw_keys(text: str) -> str:
-    """`text` with every raw key in it cut to its prefix, so that a key pasted there goes no further."""
+    """`text` with every raw key in it cut to its prefix, so that a key pasted there does not spread."""
     return _raw_keys.sub(r"\1...", text) if KEY_TYPE in text else text
 
 

@@ -11,7 +11,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     When a limit is lowered, existing things stay and can be changed.
 
     rate_limits_per_agent: in all its policies, disabled ones included: the store processes those of a tier in one step.
-    rules_bytes_per_agent: of the rules' JSON in all its policies, which is read and compiled together.
+    rules_bytes_per_agent: bytes of the rules' JSON in all its policies, which are read and compiled together.
     …_per_group: the same for each group, and also for the policies of the whole workspace.
     policy_versions: how many versions of a policy are kept, including the current one.
     """

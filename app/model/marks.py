@@ -1,4 +1,4 @@
-"""Marks: what allowed calls leave in their session, for sequence rules to look back on.
+"""Marks: what allowed calls leave in their session, for sequence rules to find.
 
 A mark stands for a pattern that some rule names, and records when a call it covers was last allowed. Patterns in
 `forbiddenAfter` mark the session, whichever agent made the call; those in `requiresBefore` mark agent and session.
@@ -17,7 +17,7 @@ MAX_SESSIONS = 1_000
 """The most sessions in which an agent can have live marks of one pattern."""
 
 MAX_SHARED_MARKS = 1_000
-"""The most patterns, counted per look-back time, that the workspace's rules can name in `forbiddenAfter`: every agent's
+"""The most pairs of pattern and look-back time that the workspace's rules can name in `forbiddenAfter`: every agent's
 calls are checked against them.
 """
 
@@ -42,7 +42,7 @@ def mark_name(pattern: str) -> str:
 
 
 def shared_marks(policy: Policy | None) -> frozenset[str]:
-    """The marks a policy demands of every agent's calls while enabled, as `<seconds> <pattern>`; none without a policy.
+    """The marks that an enabled policy demands of every agent's calls, as `<seconds> <pattern>`; none for no policy.
 
     The workspace counts how many policies demand each.
     """

@@ -21,7 +21,7 @@ class CallStatus(StrEnum):
 
 
 class DecidedCall(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The fields of a log entry needed here; `result` is None if it is no decision."""
+    """The fields of a log entry needed here; `result` is None if it is not a decision."""
 
     id: str
     agent_id: str

@@ -11,8 +11,8 @@ REGEX_MEMORY_BYTES = 256 * 1024
 """The memory limit of one compiled pattern: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 MAX_SEARCH_STEPS = 1 << 29
-"""The limit of bytes searched times the pattern's instructions, which takes up to three seconds; 64 KiB are always
-searched.
+"""The limit of bytes searched times the pattern's instructions, for which a search takes up to three seconds; 64 KiB
+are always searched.
 """
 
 _FEW_STEPS = 1 << 15
@@ -23,7 +23,7 @@ class Pattern:
     """A compiled pattern; a reference to it keeps it from being compiled again.
 
     search: takes bytes of UTF-8, or a string; None if nothing in it matches. Linear time, whatever the pattern.
-    program_size: instructions. A byte of input costs no more steps, however the engine searches.
+    program_size: instructions. A byte of input never costs more steps than this, however the engine searches.
     quick_bytes: input up to this size takes no noticeable time. max_bytes: longer input is not searched, as a search
     cannot be interrupted.
     """
@@ -41,7 +41,7 @@ class Pattern:
 def compile_regex(text: str) -> Pattern:
     """The compiled pattern, shared by all users of the same string.
 
-    Raises ValueError with the engine's message, "pattern too large" among them; the limit bounds the time per byte of
+    Raises ValueError with the engine's message, such as "pattern too large"; the limit bounds the time per byte of
     input. If a search reaches the memory limit, the engine continues with a slower automaton that needs no memory, and
     the answer is the same.
     """

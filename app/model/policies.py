@@ -1,4 +1,4 @@
-"""Policies: whom each governs, its kind, and the order of evaluation. `rules` holds what they say."""
+"""Policies: the agents that each governs, its kind, and the order of evaluation. `rules` has their rules."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
 
 
 class PolicyKind(StrEnum):
-    """A `grant` allows, denies or escalates, by tiers. A `guardrail` is asked on every call and never allows."""
+    """A `grant` allows, denies or escalates, by tiers. A `guardrail` is evaluated for every call and never allows."""
 
     GRANT = "grant"
     GUARDRAIL = "guardrail"

@@ -100,7 +100,7 @@ class PolicySet(Struct, frozen=True):
 
 
 class AppliedSet(Struct, frozen=True):
-    """The current set after a write, and the changes that were made."""
+    """The set after a write, and the changes made."""
 
     applied: PolicySet
     changes: list[PolicyChange]
@@ -115,7 +115,7 @@ class KeyTaken(FieldError):
 
 
 def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless each can be a policy of the agent, the group or, if neither is given, the workspace."""
+    """Raise FieldError unless each entry can be a policy of the agent, the group or, with neither, the workspace."""
     seen: set[str] = set()
     keys: set[str] = set()
     for index, entry in enumerate(entries):

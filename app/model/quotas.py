@@ -10,10 +10,10 @@ from app.model.constraints import require_name
 from app.model.text import FieldError
 
 MAX_LIVE = 10_000
-"""The most live buckets that one agent may have under one rule, and the most live entries in one budget's bucket."""
+"""The most buckets in use that an agent may have under one rule, and the most entries in one budget's bucket."""
 
 MAX_REFUNDABLE = 10_000
-"""The most calls in a window whose calls can be given back: each must be found again."""
+"""The most calls in a window if calls can be given back, because each must then be found again."""
 
 MICRO = 1_000_000
 MAX_AMOUNT = 1_000_000_000

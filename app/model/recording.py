@@ -14,7 +14,7 @@ from app.model.text_redaction import may_name_secrets, redacted_text, without_na
 
 LONG_TEXT_BYTES = 2 * 1024
 QUICK_BYTES = 4 * 1024
-"""In so much of a call all secrets are found in some milliseconds, whatever is in it."""
+"""Up to this size, all secrets in a call are found within a few milliseconds, whatever it contains."""
 
 KEPT_CHARACTERS = 256
 _LOOKED_AT = 4 * 1024
@@ -60,7 +60,7 @@ def recorded(
 
 
 def takes_long(raw: bytes, redactor: Redactor) -> bool:
-    """Whether it may take more than some milliseconds to settle what the log keeps of a call; raw: its body."""
+    """Whether it may take more than a few milliseconds to work out what the log keeps of a call. raw: its body."""
     return len(raw) > QUICK_BYTES and (b"\\u" in raw or b'"-' in raw or may_name_secrets(raw, redactor))
 
 
@@ -76,8 +76,8 @@ def _is_plain(made: bytes) -> bool:
 
 
 def _says_more(made: bytes) -> bool:
-    """Whether it holds what every text of several words does that names a secret without a sign in `_seen`."""
-    # Faster than a regular expression, and than looking in bytes, which first takes what it looks for as a number.
+    """Whether it has what every string of several words has that names a secret without any of the signs in `_seen`."""
+    # Faster than a regular expression, and than searching bytes, which first tries to read the substring as a number.
     text = made.decode()
     return (
         ": " in text
@@ -97,7 +97,7 @@ def _is_long(text: str, long_bytes: int) -> bool:
 
 
 def _without_long(text: str, long_bytes: int) -> str:
-    """The string, empty if it is long: what a long one names does not matter to the others."""
+    """The string, or an empty one if it is long: what a long string names does not affect the others."""
     return "" if _is_long(text, long_bytes) else text
 
 

@@ -16,14 +16,14 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
 _LONGEST_NAME = 512
-"""Longer names are not examined but treated as secret: examining one would take longer than the rest of its call."""
+"""Longer names are treated as secret without being examined: that would take longer than the rest of the call."""
 
 _words = re.compile(r"""[\w .#\[\]="'-]{1,64}""").fullmatch
 """The form of a string that is a name, or that selects a form field, such as `#password`."""
 
 _PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
-"""What a name in an object tells: nothing, a secret, that its value is a name, or that its value is the named one's; a
-secret if its value is a string; that the object is a JSON Web Key."""
+"""What a name in an object says: nothing; that its value is secret; that its value is a name; that its value belongs to
+that name; that its value is secret if it is a string; that the object is a JSON Web Key."""
 
 _PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
 _OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -33,7 +33,7 @@ _HEADERS = frozenset(
     for spelled in (name, name.lower(), name.upper())
 )
 _IN_TEXTS = ("pass", "identified", "kty")
-"""What may name a secret in a text without being one of the words."""
+"""What may name a secret in a string, besides the configured words."""
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
@@ -55,7 +55,7 @@ class Redactor:
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
         self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
-        # The name's words are joined by a mark, which may occur anywhere in a secret but must follow it.
+        # Hyphens join the name's words. A secret word may have one between any two letters, and must end at one.
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
         self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
         self._roles: dict[str, int] = {}
@@ -90,7 +90,7 @@ class Redactor:
 
     def _holds_secret(self, name: str) -> bool:
         """Whether some consecutive words, joined, are a secret. Linear time, since callers choose names."""
-        # Most names end here. Other characters may be lower-cased depending on their neighbours.
+        # Most names are settled here. For other characters, lower case may depend on their neighbours.
         if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
             return False
         return self._whole_words("-".join(_parts(name))) is not None
@@ -98,8 +98,8 @@ class Redactor:
     def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it holds none.
 
-        The same applies to an object that has the name in another field, `{"name": "Authorization", "value": …}`, and
-        to the second of two list elements. texts: applied to every remaining string.
+        The same applies to an object that names the value in another field, `{"name": "Authorization", "value": …}`,
+        and to a list of two, name and value. texts: applied to every remaining string.
         """
         # Most calls hold only plain names and values; one search settles those.
         if texts is None and self._plain.issuperset(value) and _NESTED.isdisjoint(map(type, value.values())):
@@ -152,7 +152,7 @@ class Redactor:
         return kept if kept is not value and any(map(is_not, kept, value)) else value
 
     def _hidden(self, values: list[Any]) -> dict[int, str]:
-        """What stands for those values that follow their name: of a pair, a header, an option (`--password`, `-p`)."""
+        """What replaces list elements that follow their name: in a pair, a header, an option (`--password`, `-p`)."""
         if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
             return {1: REDACTED}
         words = [word if type(word) is str else "" for word in values]
@@ -163,7 +163,7 @@ class Redactor:
         return hidden | hidden_words(words, options) if options and self.is_secret("password") else hidden
 
     def _is_named_secret(self, text: str) -> bool:
-        if REDACTED in text:  # its secret is gone, and the remainder names nothing
+        if REDACTED in text:  # its secret is gone, and what remains names nothing
             return False
         return _words(text) is not None and self._role(text) == _SECRET
 

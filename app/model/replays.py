@@ -19,7 +19,8 @@ _YOUNGEST_MS = 1 << 52
 class ReplayTask(Struct, frozen=True, kw_only=True):
     """What to replay.
 
-    agent_id, group: the calls to replay, and the owner whose policies the draft replaces; neither: the whole workspace.
+    agent_id, group: whose calls to replay, and the owner whose policies the draft replaces; neither = the whole
+    workspace.
     policies: None = the policies at the time of each call. from_ms, to_ms: both inclusive.
     """
 
@@ -90,8 +91,8 @@ class Flip(Struct, kw_only=True, rename="camel"):
 class Unjudged(Struct, kw_only=True, rename="camel"):
     """Calls for which the draft's result cannot be determined. No other number includes them.
 
-    hidden: A rule reads what the log redacts or shortens.
-    limits: Whether a limit had room depends on a call that cannot be judged, or on less than a millisecond.
+    hidden: A rule reads a value that the log redacts or shortens.
+    limits: Whether a limit had room depends on a call that cannot be judged, or on a fraction of a millisecond.
     edited: An older release changed what governs the agent in the same millisecond.
     unknown: The policies of that time are no longer kept.
     unreadable: The entry itself cannot be read.
@@ -168,10 +169,10 @@ class ReplayLine(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 def drafted(task: ReplayTask, held: Sequence[Policy]) -> list[Policy]:
-    """The draft as policies, as if it were applied with all others deleted. held: the owner's current policies.
+    """The draft as policies, as if it were applied and all others were deleted. held: the owner's current policies.
 
-    One that replaces another keeps its id, and so its limits and its age; a new one is younger than all of them. Raises
-    FieldError.
+    A policy that replaces another keeps its id, and with it its limits and its age; a new one is younger than all
+    others. Raises FieldError.
     """
     entries = task.policies or []
     require_entries(entries, task.agent_id, task.group)

@@ -1,4 +1,7 @@
-"""The types of rules: what a policy says about calls. A rule that exists is valid, so it can always be evaluated."""
+"""The types of rules: what a policy says about calls.
+
+Invalid rules cannot be constructed, so any rule can be evaluated.
+"""
 
 import zoneinfo
 from collections.abc import Iterator
@@ -20,7 +23,7 @@ from app.model.tool_patterns import ToolPattern, require_patterns
 MAX_RULES = 50
 
 MANY_PATTERNS = 8
-"""More patterns than this are compiled in a thread, while the loop goes on: the largest take two milliseconds each."""
+"""More patterns than this are compiled in a thread, so that the loop stays free: the largest take 2 ms each."""
 
 _ZONE_NAME = "^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
 Hour = Annotated[int, Meta(ge=0, le=23)]
@@ -42,12 +45,12 @@ class Rule(
     tag_field="type",
     forbid_unknown_fields=True,
 ):
-    """One typed condition on the tools it covers, in all calls or in those that `when` or `unless` says.
+    """One typed condition on the tools it covers, for all calls or for those that `when` or `unless` selects.
 
     tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
-    when: The rule applies only to calls in which all of this holds; the others it passes over.
-    unless: The rule passes over calls in which all of this holds, and applies to the others.
-    approval: What is asked of people where the rule escalates.
+    when: The rule applies only to calls in which all of this holds, and skips the others.
+    unless: The rule skips calls in which all of this holds, and applies to the others.
+    approval: What the rule asks of people if it escalates.
     """
 
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
@@ -109,7 +112,8 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
 class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
     """Passes if the parameters fit a JSON Schema of 2020-12, such as the `inputSchema` of an MCP tool, else fails.
 
-    schema: The schema; `$ref` leads to a place in it, patterns are matched in linear time, `format` asks for nothing.
+    schema: The schema. `$ref` must refer to a place in it, patterns are matched in linear time, and `format` is not
+    checked.
     effect: What a failure asks for; `deny` if left out.
     """
 
@@ -147,11 +151,11 @@ class Budgeted(Rule, frozen=True, tag="budget"):
 
 
 class Sequenced(Rule, frozen=True, tag="sequence"):
-    """Passes if the session was allowed what must come before the call, and nothing after which it is forbidden.
+    """Passes if what must come before the call was allowed in the session, and nothing that forbids the call was.
 
     The session is `context.session`, a text of 1 to 128 characters; a call without one fails.
 
-    sequence: What must have been allowed in the session before the call, and what must not.
+    sequence: What must have been allowed in the session before the call, and what must not have been.
     effect: What a failure asks for; `deny` if left out.
     """
 
@@ -192,7 +196,7 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
 
 
 class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
-    """Counts the denied calls of its tools, of each agent by itself; too many suspend the agent, or people are asked.
+    """Counts the denied calls of its tools, separately for each agent. Too many suspend the agent, or people are asked.
 
     Only a guardrail has it.
 
@@ -209,7 +213,7 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
 
     @property
     def escalates(self) -> bool:
-        """Whether people are asked while it is full."""
+        """Whether people are asked while the breaker is full."""
         return self.denial_breaker.action is BreakerAction.ESCALATE
 
 

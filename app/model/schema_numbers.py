@@ -1,7 +1,8 @@
-"""What comparing numbers costs a validator, in checks: an exact comparison can take a thousand times as long.
+"""Estimates what comparing numbers costs a validator, in checks: an exact comparison can take as long as a thousand.
 
-The library compares whole numbers of up to 64 bits as such and any others exactly, digit by digit, one after another.
-In lists whose items must differ, it looks among those with the same hash, and a whole number's hash is its float's.
+The library compares whole numbers of up to 64 bits directly. It compares all others exactly, digit by digit, one after
+another. In lists whose items must differ, it compares those with the same hash, and a whole number is hashed as a
+float.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ import msgspec
 _SMALL_BITS = 53
 _LARGE_BITS = 64
 _MOST_BITS = 1_100
-"""Beyond these, it stops at "more than any float"."""
+"""Beyond these exponents, the comparison stops early: the number is larger than any float."""
 
 _SMALL_EFFORT, _EFFORT = 10, 20
 _PER_ENTRY = 8
@@ -24,7 +25,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class _Sum:
-    """Some numbers of a schema: how many, and their efforts together."""
+    """Some numbers of a schema: how many there are, and the sum of their efforts."""
 
     __slots__ = ("count", "effort")
 
@@ -68,7 +69,7 @@ class SchemaNumbers:
         return self._all.count + self._small.count + self._bounds.count + self._inside.count
 
     def checks(self, value: Any) -> int:
-        """What comparing them with this value costs."""
+        """The cost of comparing them with this value."""
         if not _is_number(value):
             return self._inside.against(max(map(_effort, _numbers_in(value)), default=0)) if self._inside.count else 0
         own = _effort(value)
@@ -80,7 +81,7 @@ class SchemaNumbers:
 
 
 def collisions(items: list[Any]) -> int:
-    """Checks that finding two equal items among these takes beyond looking at each once: pairs with the same hash."""
+    """The checks that finding two equal items takes, besides one for each item: pairs with the same hash."""
     bits = max((abs(each).bit_length() for each in _numbers_in(items) if type(each) is int), default=0)
     if bits <= _SMALL_BITS:
         return 0
@@ -101,7 +102,7 @@ def _as_floats(value: Any) -> Any:
 
 
 def _effort(number: float) -> int:
-    """A number's part in what comparing it exactly costs."""
+    """What a number contributes to the cost of comparing it exactly."""
     if isinstance(number, int):
         bits = abs(number).bit_length()
         return _SMALL_EFFORT if bits <= _SMALL_BITS else _EFFORT + min(bits, _MOST_BITS)

@@ -1,4 +1,4 @@
-"""What parts of a JSON Schema ask together of a value that all of them are applied to."""
+"""Joins the parts of a JSON Schema that are applied to the same value."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from app.model.schema_numbers import SchemaNumbers
 
 MAX_CHECKS = 1 << 18
-"""The most checks of schema places against values, each of about 40 ns; they take up to ten milliseconds."""
+"""The most checks of places in the schema against values; at about 40 ns each, they take up to ten milliseconds."""
 
 _OF_THE_SAME = ("allOf", "anyOf", "oneOf")
 _BRANCHES = ("not", "if", "then", "else")
@@ -21,10 +21,10 @@ Node = tuple[Any, int]
 class Place:
     """Parts of a schema that are applied to the same value.
 
-    checks, size: what any value costs, and each byte of a string. numbers: those that values are compared with. enums:
-    what a container costs besides. uniques: how often the items of a list are compared. names_size: what each byte of a
-    name costs. What remains are the parts applied to what a container contains: by name, to each member, to each name,
-    by position, to each item.
+    checks, size: the cost of any value, and of each byte of a string. numbers: those that values are compared with.
+    enums: the extra cost of a container. uniques: how often the items of a list are compared. names_size: the cost of
+    each byte of a name. The other fields are the parts applied to the contents of a container: by name, to each member,
+    to each name, by position, to each item.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Place:
             self.item += _held(node, _OF_EACH_ITEM, times)
 
     def _together(self, nodes: list[Node], root: Any) -> list[Node]:
-        """These parts and all inside them that are applied to the same value, each once; counted as checks."""
+        """These parts and all inside them that are applied to the same value, each once, with its number of checks."""
         found: dict[int, Node] = {}
         left = list(nodes)
         while left and self.checks <= MAX_CHECKS:
@@ -94,7 +94,10 @@ def place(root: Any, reference: str) -> Any:
 
 
 def named(node: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """What the keyword holds by name; a `$ref` may lead to something that is no schema, where it can hold anything."""
+    """What the keyword holds, by name.
+
+    A `$ref` may lead to something that is not a schema, where it can hold anything.
+    """
     found = node.get(keyword)
     return found if type(found) is dict else {}
 

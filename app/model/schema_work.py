@@ -1,4 +1,4 @@
-"""The most work that validating a value can take, estimated beforehand, because the library cannot be interrupted."""
+"""Estimates the most work that validating a value can take, beforehand, because the library cannot be interrupted."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -10,21 +10,21 @@ from app.model.schema_numbers import SchemaNumbers, collisions
 from app.model.schema_places import MAX_CHECKS, Node, Place, named
 
 MAX_SEARCH_STEPS = 1 << 20
-"""The most bytes searched times pattern instructions; they take up to thirty milliseconds."""
+"""The limit of bytes searched times the pattern's instructions, which takes up to thirty milliseconds."""
 
 _LITTLE = 1 << 14
 _UNKNOWN_PATTERN = 4_096
 _CHECKS_TO_HASH = 12
 _PLACES_KEPT = 512
 _NUMBER_CHECKS = 1_000
-"""At least what comparing two numbers costs."""
+"""The least that comparing two numbers costs."""
 
 _FEW_UNIQUE = 32
 _NESTED = (dict, list)
 
 
 class Demand(Struct, frozen=True):
-    """The work of one validation, at most: checks of schema places against values, and steps of searches."""
+    """An upper bound of the work of one validation: checks of schema places against values, and steps of searches."""
 
     checks: int
     steps: int
@@ -65,7 +65,7 @@ class SchemaWork:
         self._places: dict[tuple[tuple[int, int], ...], Place] = {}
 
     def demand(self, value: Any) -> Demand:
-        """The most that validating this value takes. Above the limits it is not counted to the end."""
+        """The most work that validating this value takes. Counting stops above the limits."""
         values, characters = extent(value)
         checks, steps = values * self._per_value, 4 * characters * self._sizes_in_all
         if checks <= _LITTLE and steps <= _LITTLE and not (self._unique and values > _FEW_UNIQUE):
@@ -77,7 +77,7 @@ class SchemaWork:
         return count.demand()
 
     def tells_little(self, value: Any) -> bool:
-        """Whether finding where a value does not fit is little work, too.
+        """Whether it is also little work to find where a value does not fit.
 
         The library creates an error, with a copy of the value, for every branch that does not fit.
         """
@@ -85,7 +85,7 @@ class SchemaWork:
         return not self._tells_all or (values + characters // 8) * self._parts <= _LITTLE
 
     def place_for(self, nodes: list[Node]) -> Place:
-        """What these parts ask together of each value that they are all applied to; counted once."""
+        """The place made of these parts, which are applied to the same values; computed once."""
         key = tuple((id(node), times) for node, times in nodes)
         found = self._places.get(key)
         if found is None:
@@ -102,14 +102,14 @@ class _Count:
 
     def __init__(self, work: SchemaWork) -> None:
         self.work = work
-        self.checks, self.steps = -1, 0  # the value as a whole against the schema as a whole is no check
+        self.checks, self.steps = -1, 0  # checking the whole value against the whole schema is not counted
         self.left: list[tuple[Place, Any]] = []
 
     def demand(self) -> Demand:
         return Demand(self.checks, self.steps)
 
     def arrive(self, nodes: list[Node], values: Collection[Any]) -> None:
-        """These parts are applied to each of these values."""
+        """Count the application of these parts to each of these values."""
         if not nodes or not values:
             return
         place = self.work.place_for(nodes)
@@ -123,7 +123,7 @@ class _Count:
             self.steps += place.size * sum(len(value.encode()) for value in values if type(value) is str)
 
     def look_inside(self, place: Place, held: Any) -> None:
-        """What is in a container that parts of the schema are applied to."""
+        """Count the contents of a container to which parts of the schema are applied."""
         self.checks += place.enums
         if type(held) is list:
             if place.uniques:
@@ -178,7 +178,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _size(pattern: str) -> int:
-    """Its size in RE2's instructions; the two engines are similar, and so are their programs."""
+    """The pattern's size in RE2's instructions; the two engines are similar, and so are their programs."""
     try:
         return compile_regex(pattern).program_size
     except ValueError:

@@ -1,8 +1,8 @@
 """JSON Schemas of 2020-12 for the parameters of a call: compiled, bounded, and never fetched from the network.
 
-Patterns are those of Rust's `regex`, linear in the input. `$ref` leads to a place in the same schema and never in a
-circle, so the work a schema demands is bounded by its size. `format` is not checked. The library holds the
-interpreter's lock from beginning to end, so a validation that could take long is not started.
+Patterns are those of Rust's `regex`, which take linear time. `$ref` must lead to a place in the same schema and never
+in a circle, so the work that a schema causes is bounded by its size. `format` is not checked. The library holds the
+interpreter's lock throughout, so a validation that could take long is not started.
 """
 
 from collections.abc import Iterator
@@ -39,13 +39,14 @@ class SchemaError(ValueError):
 
 
 class TooMuchWork(Exception):
-    """Validating this value could hold up everybody else for too long."""
+    """Validating this value could block everything else for too long."""
 
 
 class Schema:
     """A compiled schema.
 
-    parts: how many of its places a value may have to be checked against. numbers: how many numbers it is compared with.
+    parts: how many of its places a value may have to be checked against. numbers: how many numbers a value is compared
+    with.
     """
 
     __slots__ = ("_validator", "_work", "numbers", "parts")
@@ -62,9 +63,9 @@ class Schema:
         self.numbers = self._work.numbers
 
     def first_failure(self, value: Any) -> tuple[str, str] | None:
-        """Where the value does not fit (dotted path; "" = the value as a whole), and the keyword that says so.
+        """Where the value does not fit (dotted path; "" = the value as a whole), and the keyword that rejects it.
 
-        The keyword is "schema" where finding the place would be too much work. Raises TooMuchWork.
+        The keyword is "schema" if finding the place would be too much work. Raises TooMuchWork.
         """
         if self._work.demand(value).is_too_much:
             raise TooMuchWork

@@ -36,11 +36,11 @@ class Signer:
         return hmac.digest(keys[0], message, "sha256").hex() if keys else None
 
     def macs(self, purpose: Purpose, message: bytes) -> list[str]:
-        """The MACs of `mac` under each secret, newest first; empty without a secret."""
+        """The same MAC under each of the secrets, newest first; empty without a secret."""
         return [hmac.digest(key, message, "sha256").hex() for key in self._keys[purpose]]
 
     def made(self, mac: str, purpose: Purpose, message: bytes) -> bool:
-        """Whether one of the secrets made this MAC of the message for this purpose."""
+        """Whether this is the message's MAC for this purpose under one of the secrets."""
         return any(
             hmac.compare_digest(hmac.digest(key, message, "sha256").hex().encode(), mac.encode())
             for key in self._keys[purpose]

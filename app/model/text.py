@@ -49,8 +49,8 @@ class FieldError(ValueError):
 def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     """Raise FieldError if `text` holds a control, bidirectional, zero-width or unassigned character, or an API key.
 
-    Rejected, never stripped: a name that two systems read differently can bypass a denylist, and a key would be shown
-    to everyone who may read the log. With `lines`, line feeds and tabs are allowed.
+    Rejected, never stripped: a name that two systems read differently can bypass a denylist, and everyone who may read
+    the log would see the key. With `lines`, line feeds and tabs are allowed.
     """
     if KEY_TYPE in text and without_raw_keys(text) != text:
         raise FieldError(field, HOLDS_A_KEY)

@@ -30,7 +30,7 @@ _NAMED_VALUES = (
     (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
     # `--name value`, `-name value`
     (re.compile(r"""(?<![\w.-])(?P<name>-{1,2}[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
-    # `/name:value`, and where it is a password for sure `name:value`
+    # `/name:value`, and `name:value` if the name certainly means a password
     (re.compile(r"""(?<![\w./-])(?:/(?P<name>[A-Za-z][\w-]{0,63}+):(?!/))"""), _word),
     (re.compile(r"""(?<![\w.-])(?P<name>(?i:password|passwd|pwd|passphrase)):(?!//)"""), _word),
     # `name = value`, `name := value` and `name => value`, as in settings and programs
@@ -72,7 +72,7 @@ _ALWAYS = (
     (re.compile(r"\bpass:"), _word),
     (re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]+)\b)""", re.IGNORECASE), _word),
 )
-"""What names a secret by its place and not by its name alone."""
+"""What names a secret by its place, not just by its name."""
 
 _lowered = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
 _between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))

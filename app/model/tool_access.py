@@ -1,4 +1,4 @@
-"""What an agent may call: for each tool whether its calls are allowed, and on which conditions."""
+"""What an agent may call: for each tool, whether its calls are allowed, and on which conditions."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -15,8 +15,9 @@ from app.model.text import ToolName
 class ToolStatus(StrEnum):
     """The result of a tool's calls.
 
-    `allowed`: every call, at present. `denied`: no call, whatever its parameters, context and time, until policies
-    change; nor is a person asked. `escalated`: no call without a person. `conditional`: it depends on the call.
+    `allowed`: every call is allowed at present. `denied`: no call is, whatever its parameters, context and time, until
+    policies change, and no person is asked. `escalated`: no call is, unless a person approves it. `conditional`: it
+    depends on the call.
     """
 
     ALLOWED = "allowed"
@@ -52,7 +53,7 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
     name: The tool_name of its calls.
     catalogued: Whether it is in the catalogue; if not, it was seen in the log, or asked for by name.
     status: The result of its calls.
-    reason: Why every call is denied; null if not every call is.
+    reason: Why every call is denied; null unless all are.
     conditions: What the rules that may affect the result require, guardrails first.
     parameter_schema: A JSON Schema that accepts the parameters of every call that is not denied. A gateway can combine
     it with the tool's own.
@@ -73,7 +74,7 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
 class AgentTools(Struct, frozen=True, kw_only=True, rename="camel"):
     """What an agent may call.
 
-    agent: The agent it is about.
+    agent: The agent that would call.
     at: The time used for time windows and limits.
     total: How many tools are known.
     tools: The tools, sorted by name.

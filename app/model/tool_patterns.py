@@ -19,9 +19,9 @@ ToolPattern = Annotated[
 
 
 def require_patterns(field: str, patterns: Sequence[str]) -> None:
-    """Raise FieldError at the first of these patterns, the elements of `field`, with a star in the wrong place."""
+    """Raise FieldError at the first pattern with a star in the wrong place. field: the list that holds the patterns."""
     if "*" not in "".join(patterns):
-        return  # a thousand plain names need no check each
+        return  # plain names, of which there may be a thousand, need not be checked one by one
     for index, pattern in enumerate(patterns):
         if "*" in pattern[:-1]:
             message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'

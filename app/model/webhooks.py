@@ -69,7 +69,7 @@ class WebhookSecret(Struct, frozen=True, rename="camel"):
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """Where a workspace's events go. `secrets` are those that sign, the newest last."""
+    """A destination of a workspace's events. `secrets` are those that sign, the newest last."""
 
     id: str
     url: str
@@ -84,13 +84,13 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
     @property
     def shown_url(self) -> str:
-        """The URL for readers who may not post to it: whatever follows the host is often a secret."""
+        """The URL as shown to readers who may not post to it: what follows the host is often secret."""
         origin = "/".join(self.url.split("/", 3)[:3])
         return f"{origin}/… (sha256 {hashlib.sha256(self.url.encode()).hexdigest()[:8]})"
 
 
 class WebhookState(Struct, frozen=True, kw_only=True):
-    """How far sending has come.
+    """How far sending has got.
 
     waiting, parked: failed events that will be retried, and those that were given up. delivered, lost: counts since the
     webhook was created. last_error: of the last failed attempt.

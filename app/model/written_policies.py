@@ -1,4 +1,4 @@
-"""What the fields of a policy must be besides valid when they are written now, by whichever door."""
+"""What fields of a policy must satisfy, besides being valid, when they are written, in whichever way."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from app.model.written_rules import require_writable
 
 
 class Written(Protocol):
-    """A whole policy, or what is to change of one."""
+    """A whole policy, or changes to one."""
 
     @property
     def name(self) -> str | UnsetType: ...
@@ -27,7 +27,10 @@ class Written(Protocol):
 
 
 def require_written(given: Written, message_field: str = "agentMessage") -> None:
-    """Raise FieldError at the first field that may not be written so. message_field: how it is spelled there."""
+    """Raise FieldError at the first field that may not be written like this.
+
+    message_field: the spelling of agent_message there.
+    """
     if given.name is not UNSET:
         require_visible("name", given.name)
     if given.rules is not UNSET:

@@ -20,11 +20,11 @@ _SCHEMA_PATTERNS = 8
 
 
 def require_writable(rules: Iterable[PolicyRule]) -> None:
-    """Raise FieldError at the first name that is invisible or names no values, and at the first API key."""
+    """Raise FieldError at the first name that has invisible characters or names no values, and at the first API key."""
     for index, rule in enumerate(rules):
         place = f"rules[{index}]"
         together = "".join(rule.tools)
-        # A thousand plain names need no check each.
+        # Plain names, of which there may be a thousand, need not be checked one by one.
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
@@ -33,7 +33,7 @@ def require_writable(rules: Iterable[PolicyRule]) -> None:
             require_name(field, name)
             if constraint.email_domain is not UNSET:
                 _require_mailboxes(f"{field}.emailDomain", constraint.email_domain)
-        # Everyone who may read rules sees them: no key may be in an enum, a pattern, a schema or anywhere else.
+        # Everyone who may read rules would see a key in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()
         if without_raw_keys(written) != written:
             for path, text in _texts(place, msgspec.to_builtins(rule)):
@@ -62,7 +62,7 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def pattern_count(rules: Collection[PolicyRule]) -> int:
-    """How many patterns must be compiled."""
+    """How many patterns of these rules must be compiled."""
     schemas = sum(isinstance(rule, ParameterSchema) for rule in rules)
     return schemas * _SCHEMA_PATTERNS + sum(
         (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)

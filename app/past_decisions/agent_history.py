@@ -1,4 +1,4 @@
-"""What governed an agent at a past time: the present state with every later change undone.
+"""Finds what governed an agent at a past time: the present state with every later change undone.
 
 The trail records every change together with the newest audit entry at that moment. So the result is exact, even for a
 decision and a change within the same millisecond.
@@ -71,7 +71,7 @@ class AgentHistory:
     async def _present(
         self, keyspace: Keyspace, agent_id: str, groups: frozenset[str]
     ) -> tuple[list[Agent], _Records, str | None]:
-        """The agent, its policies, its groups' and the workspace's, and the newest change, read at one moment."""
+        """The agent, every policy that may govern it, and the newest change, read at one moment."""
         indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
         indexes += [keyspace.group_policies(group_digest(name)) for name in sorted(groups)]
         expected: list[str] = []

@@ -1,4 +1,4 @@
-"""Why a logged decision was made: its call, judged again by the policies that governed the agent then."""
+"""Explains a logged decision: judges its call again by the policies that governed the agent then."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -44,8 +44,7 @@ def past_explanation(
     }
     in_doubt = {place for place, rule in concerned.items() if hidden and reads_hidden(rule.rule, hidden)}
     decider = None if call.rule is None or call.policy_id is None else (call.policy_id, call.rule.index)
-    # The first rule that fails decides and is named in the entry. So a rule with a hidden value either decided or did
-    # not fail.
+    # The entry names the first rule that failed. So a rule that reads a hidden value either decided or did not fail.
     known = {place: call.reason if place == decider else None for place in in_doubt}
     request = AuthorizeRequest(
         call.agent_id,
@@ -85,7 +84,7 @@ def _is_read(rules: Collection[CompiledRule], of: str, name: str) -> bool:
 
 
 def _agrees(traced: Trace, outcome: Outcome, decider: Place | None) -> bool:
-    """Whether the policies lead to what was decided, by the plan's outcome or by a full quota of the plan."""
+    """Whether the policies lead to the recorded decision, by the plan's outcome or by a full quota of the plan."""
     plan = traced.plan.outcome
     if (plan.policy_id, plan.rule) == (outcome.policy_id, outcome.rule):
         return True

@@ -1,4 +1,4 @@
-"""Explains logged decisions by what governed their agents then."""
+"""Explains logged decisions by the policies that governed their agents then."""
 
 from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept

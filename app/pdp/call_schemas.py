@@ -29,8 +29,8 @@ def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies
     """The parameters with which a call does not fail the rule.
 
     covered: whether the rule covers the tool. applies: assume that the rule applies, leaving out `when` and `unless`.
-    What a rule demands of anything else is left out, which does not make the schema less exact: it is about the
-    parameters.
+    What a rule demands of anything else is left out. That does not make the schema less exact, because it only
+    describes the parameters.
     """
     part = _own_schema(rule, covered=covered, is_secret=is_secret)
     if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
@@ -48,7 +48,7 @@ def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies
 
 
 def together(parts: Iterable[SchemaPart]) -> SchemaPart:
-    """The schema of what satisfies all of them."""
+    """The schema of what satisfies all of these."""
     parts = list(parts)
     is_exact = all(part.is_exact for part in parts)
     if any(part.schema is False for part in parts):
@@ -66,7 +66,7 @@ def together(parts: Iterable[SchemaPart]) -> SchemaPart:
 
 
 def either(parts: Iterable[SchemaPart]) -> SchemaPart:
-    """The schema of what satisfies any of them."""
+    """The schema of what satisfies any of these."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
@@ -89,7 +89,7 @@ def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
 
 
 def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> SchemaPart:
-    """The rule's schema where the rule applies."""
+    """The rule's schema for calls to which the rule applies."""
     if not covered:
         return _NOTHING
     match rule:
@@ -131,7 +131,7 @@ def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> Sche
 
 
 def segments_of(name: str) -> list[list[str]]:
-    """A name as the parts between its dots, for each piece before, between and after `[*]`."""
+    """The parts between a name's dots, for each piece before, between and after `[*]`."""
     try:
         require_path(name)
     except ValueError:  # stored before paths existed
@@ -212,13 +212,13 @@ _READ_IN_MANY_WAYS = frozenset(
     | {"maxContains", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedItems"}
     | {"unevaluatedProperties"}
 )
-"""A validator of draft 7 takes some of them for nothing, or for something else, as one of 2020-12 does others."""
+"""Keywords that a validator of draft 7, or one of 2020-12, ignores or understands differently."""
 
 
 def _portable_schema(schema: Any) -> Any:
-    """The schema in a form that all validators read alike; None if there is none, or if it is recursive.
+    """The schema in a form that all validators understand in the same way; None if there is none, or it is recursive.
 
-    Any other keyword demands nothing here, but a client might read it differently.
+    A keyword that demands nothing here might mean something to a client.
     """
     if isinstance(schema, bool):
         return schema
@@ -236,7 +236,7 @@ def _portable_schema(schema: Any) -> Any:
 
 
 def _portable_keyword(keyword: str, value: Any) -> Any:
-    if keyword == "pattern":  # the meaning of these classes differs between there and RE2
+    if keyword == "pattern":  # these classes mean something else there than in RE2
         return None if _class.search(value) else portable_pattern(value)
     if keyword in _MAPS:
         inner = {name: _portable_schema(each) for name, each in value.items()}

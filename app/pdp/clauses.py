@@ -26,7 +26,10 @@ Test = Callable[[Any], str | None]
 
 
 def scalar(value: Scalar) -> tuple[type, Scalar]:
-    """Equal for values of the same JSON type and value. JSON has one type of number: 1 is 1.0, but not true."""
+    """A key that is equal for equal JSON values of one type.
+
+    JSON has one type of number: 1 equals 1.0, but not true.
+    """
     return (float if type(value) is int else type(value)), value
 
 
@@ -46,7 +49,7 @@ def shown(value: Any, is_secret: Callable[[str], bool] | None = None) -> str:
 
 
 def clipped(text: str) -> str:
-    """At most 80 characters, none of them hidden: a value must not rewrite the sentence that shows it."""
+    """At most 80 characters, none of them hidden, so that a value cannot rewrite the sentence that shows it."""
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return with_hidden_shown(text)
 

@@ -29,19 +29,19 @@ _MAX_VIEW_PARTS = 100_000
 
 _QUICK_REMADE = 10_000
 _QUICK_TOOL_PATTERNS = 50_000
-"""The most that are scanned for one tool, which takes five milliseconds; a rule takes as long as five policies."""
+"""The most policies and rules scanned for one tool, which takes five milliseconds; a rule counts as five policies."""
 
 
 class ToolView(Struct, frozen=True):
-    """The policies evaluated for one tool; if several give the same result, the first one is named.
+    """The policies evaluated for one tool, in order; if several give the same result, the first one is named.
 
     asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, then the
-    guardrails; without those that abstain. Empty if every tier abstains: then nothing undoes the denial.
+    guardrails; without those that abstain. Empty if every tier abstains, because nothing can then undo the denial.
     timed: whether a condition depends on the clock.
     when_all_pass: the plan if no condition fails.
     quick_size: a call of up to this many bytes is decided in a few milliseconds; -1 = none is.
-    judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, only
-    quick_size counts besides: each call uses the view made of the rules that apply to it.
+    judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, each
+    call uses the view of the rules that apply to it, and only quick_size of this one is used.
     varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
     marks: what an allowed call leaves in its session.
     shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, what
@@ -113,7 +113,7 @@ class CompiledAgent:
     def is_quick(self, request: AuthorizeRequest) -> bool:
         """Whether `decide` takes a few milliseconds at worst; if not, it must run in a thread.
 
-        The estimate uses the policies and the call's size alone, so it is too high for most calls, which then only cost
+        The estimate uses only the policies and the call's size. For most calls it is too high, which costs no more than
         a thread.
         """
         view = self._views.get(request.tool_name)
@@ -197,8 +197,8 @@ class CompiledAgent:
             view = self._views[name] = make()
             excess = len(self._views) - self._views_max
             if excess > 0:
-                # Threads run this as well: a list is copied in one step, and an entry another thread has removed is
-                # simply gone.
+                # Threads run this, too: copying a list is atomic, and it does no harm if another thread has removed an
+                # entry.
                 for oldest in list(self._views)[:excess]:
                     self._views.pop(oldest, None)
         return view

@@ -37,7 +37,7 @@ _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 
 
 class Condition(Struct, frozen=True):
-    """A rule that covers the tool and is no quota.
+    """A rule that covers the tool and is not a quota.
 
     when_failed: the result if it fails.
     failure: the reason if it always fails; None if that depends on the call.
@@ -67,7 +67,7 @@ class CompiledRule(Struct, frozen=True):
     """A rule with its condition or quota, made once.
 
     when_failed: the result if it fails. condition, quotas: what it demands; lists and approvals have neither, because
-    their failure depends on the tool alone. judge: decides whether it applies to a call; None = always.
+    only the tool decides whether they fail. judge: decides whether it applies to a call; None = always.
     costs: the worst-case costs of all that. breaker: what counts the denied calls of its tools.
     """
 
@@ -90,7 +90,7 @@ class CompiledRule(Struct, frozen=True):
 
 
 def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) -> list[CompiledRule]:
-    """The rules of a policy, in its order. active_since: the revision of its agent that made it active."""
+    """The rules of a policy, in its order. active_since: the agent's revision that made it active."""
     fingerprints = quota_fingerprints(policy.rules)
     if policy.mode is PolicyMode.SHADOW:
         fingerprints = [None if name is None else name + SHADOW_BUCKET for name in fingerprints]

@@ -1,4 +1,4 @@
-"""The worst-case cost of deciding a call, as far as it is known beforehand; in steps of about 4 ns."""
+"""Estimates the worst-case cost of deciding a call beforehand, in steps of about 4 ns."""
 
 from collections.abc import Iterable
 
@@ -42,7 +42,7 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
     RE2 is linear, but where its fast automaton runs out of memory each byte costs as many steps as the pattern has
     instructions: `.{1000}$` takes two seconds for 64 KiB. A dotted name is searched in every way to split it, and
     objects can be built in which each way leads to the next. Every element of an array is tested. A failure that
-    escalates is put into words, and the next rule is evaluated nevertheless.
+    escalates is put into words, and evaluation continues with the next rule.
     """
     steps = _REASON_STEPS if when_failed is Result.ESCALATED else 0
     per_byte = 0
@@ -69,7 +69,8 @@ def _cost_of_finding(name: str) -> tuple[int, int]:
     parts = name.count(".") + 1
     if parts <= _FEW_PARTS:
         return _LOOKUP_STEPS << parts, 0
-    # In each object there are as many keys as parts left; the shortest object that leads on takes six bytes.
+    # Each object can have as many matching keys as there are parts left, and the shortest object that leads on has six
+    # bytes.
     per_byte = _LOOKUP_STEPS * parts // 6 * (1 if parts <= MAX_PARTS else parts // MAX_PARTS)
     return _TEST_STEPS * parts, per_byte
 

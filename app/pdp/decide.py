@@ -32,8 +32,8 @@ class Judged(Protocol):
 def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
     """The plan for one tool call.
 
-    now_us: the store's time as far as it is known; a plan that depends on it says for how long it holds.
-    key_id: the API key that asks, for limits that are per key.
+    now_us: the store's time, estimated; a plan that depends on it says for how long it holds.
+    key_id: the API key that asks, for limits per key.
 
     The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed;
     the first evaluated policy that gave the result is named. Quotas are in the order in which a full one decides. The

@@ -18,13 +18,13 @@ from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
 _NEVER_SPENT = 4 * 10**15
-"""In calls, and in millionths of a budget: nothing can hold as much, so a quota of this size is taken but never full.
-The script compares a budget's content modulo 2^52, which is more.
+"""In calls, or in millionths of a budget: more than any bucket can hold, so a quota of this size is taken from but
+never full. The script compares a budget's content modulo 2^52, which is more.
 """
 
 
 def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[Escalation, ...]:
-    """The escalations of every rule that asks for a person about this call, whatever its quotas hold; no rule twice."""
+    """The escalation of every rule that asks a person about this call, whatever its quotas hold, without duplicates."""
     minute, context = now_us // MINUTE_US, request.context or NOTHING
     asked = [
         agent.escalation(Outcome(Result.ESCALATED, policy.policy_id, condition.ref, ""))
@@ -68,7 +68,7 @@ def _with_approved_shadow(
     if combined.shadow is None or not combined.shadow.bear_on(view.asked, view.marks):
         return plan
     asked = tuple(_without_covered(combined, policy, covered) for policy in view.asked)
-    # A plan that depends on the clock says for which minute; any other holds at all times.
+    # A plan that depends on the clock holds for the minute it names; any other always holds.
     failure = failure_of(asked, request, plan.holds_from_us // MINUTE_US)
     outcome, deciding = failure or (asked[0].allowed, 0)
     quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id)
@@ -94,7 +94,7 @@ def _left(agent: CompiledAgent, quotas: Iterable[Check], covered: Collection[str
 
 
 def _past(agent: CompiledAgent, quota: Check, covered: Collection[str]) -> Check | None:
-    """The checks left for the store once people have approved; None = none, and nothing is taken."""
+    """The check that is left for the store once people have approved; None = none is, and nothing is taken."""
     asked = agent.escalation(quota.when_full)
     if asked is None or asked.fingerprint not in covered:
         return quota

@@ -26,7 +26,10 @@ Place = tuple[str, int]
 
 
 class Standing(Struct, frozen=True):
-    """What the store holds for a rule: the level of a limit, the marks of a session. failed: why it fails by that."""
+    """What the store holds for a rule: the level of a limit, the marks of a session.
+
+    failed: why the rule fails because of it.
+    """
 
     level: QuotaLevel | None
     marks: tuple[SeenMark, ...]
@@ -44,7 +47,7 @@ def explained_agent(agent: Agent) -> ExplainedAgent:
 
 
 def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, standings: Standings) -> list[PolicyPart]:
-    """The part of each policy in the outcome.
+    """The part that each policy plays in the outcome.
 
     outcome: the final one. standings: for the rules that depend on the store, by policy and place of the rule.
     """
@@ -94,7 +97,7 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
 
 
 class _Seen:
-    """The values of a call by the names that rules use, as the log would keep them."""
+    """The values of a call, by the names that rules use and as the log would keep them."""
 
     def __init__(self, call: AuthorizeRequest) -> None:
         self._holders = {

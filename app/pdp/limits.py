@@ -54,7 +54,7 @@ class VaryingQuota(Struct, frozen=True):
     def shared(self, agent_id: str, tool: str) -> Quota:
         """The bucket that all calls of the tool by this agent share, if `per` names nothing but those two.
 
-        What a call takes from a budget is unknown, and given as 0.
+        What a call takes from a budget is not known here and is given as 0.
         """
         request = AuthorizeRequest(agent_id, tool, "", {}, b"")
         bucket = _digest([read(request, "") for read in self.per]) if self.per else ""

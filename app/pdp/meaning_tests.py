@@ -37,7 +37,7 @@ def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Also of addresses, which stand in policies of earlier releases: no mailbox is in one."""
+    """Also accepts addresses, which policies of older releases may name; they match no mailbox."""
     stars = ("*." if pattern.startswith("*.") else "" for pattern in patterns)
     return host_matcher(
         [star + canonical_domain(pattern.removeprefix("*.")) for star, pattern in zip(stars, patterns, strict=True)]
@@ -45,7 +45,7 @@ def _domain_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _meaning_test(kind: str, read: Callable[[str], Any], is_wanted: Callable[[Any], bool], wanted: str) -> Test:
-    """Parses the string in its only unambiguous reading, then tests that."""
+    """Parses the string, which must have only one reading, and tests the result."""
     failure = f"no {kind} in {wanted}"
     no_text = Unjudged(f"not a text that could be a {kind}")
 

@@ -1,4 +1,4 @@
-"""A policy as seen by one tool: the rules that matter for it, and what they demand."""
+"""A policy as it concerns one tool: the rules that matter for it, and what they demand."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ Verdicts = Mapping[int, Verdict]
 
 
 class PolicyView(Struct, frozen=True):
-    """A policy as seen by one tool: only rules that do not abstain, in the policy's order.
+    """A policy as it concerns one tool: only rules that do not abstain, in the policy's order.
 
     allowed: the outcome if nothing fails; its rule is the first that covers the tool.
     """
@@ -36,12 +36,12 @@ class CompiledPolicy(Struct, frozen=True):
 
 
 def policy_views(policies: Sequence[CompiledPolicy], tool: str, verdicts: Verdicts) -> tuple[PolicyView, ...]:
-    """The policies as seen by `tool`, without those whose rules all abstain."""
+    """The policies as they concern `tool`, without those whose rules all abstain."""
     return tuple(view for each in policies if (view := _policy_view(each.policy, each.rules, tool, verdicts)))
 
 
 def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdicts: Verdicts) -> PolicyView | None:
-    """The policy as seen by `tool`; None if every rule abstains."""
+    """The policy as it concerns `tool`; None if every rule abstains."""
     applying = [(rule, verdict) for rule in rules if (verdict := verdicts.get(id(rule), True)) is not False]
     conditions = [
         condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
@@ -62,7 +62,7 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
 
 
 def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
-    """What the rule demands of a call of `tool`; None if it abstains, or is a quota that demands only room."""
+    """What the rule demands of a call of `tool`; None if it abstains, or is a quota that only needs room."""
     if verdict is not True:
         return Condition(compiled.ref, compiled.when_failed, str(verdict))
     covered = covers(compiled.rule.tools, tool)

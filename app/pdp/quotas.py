@@ -1,4 +1,4 @@
-"""Which quotas stay open in a plan, and the order in which a full one decides."""
+"""Selects the quotas that stay open in a plan, and the order in which a full one decides."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from app.pdp.limits import VaryingQuota
 from app.pdp.sequences import SessionCheck
 
 OpenQuota = Quota | VaryingQuota | SessionCheck | DenialCount
-"""What only the store can answer: whether a limit has room, what a session was allowed, what was denied."""
+"""A question that only the store can answer: whether a limit has room, what a session was allowed, what was denied."""
 
 
 class HasQuotas(Protocol):
@@ -44,6 +44,6 @@ def plan_of(outcome: Outcome, quotas: tuple[Check, ...], breakers: tuple[DenialC
 
 
 def settled_quotas(quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str) -> tuple[Check, ...]:
-    """The same for one call: each with its bucket, amount or session; if that is unknown, its rule has failed."""
+    """The quotas for one call, each with its bucket, amount or session; if that is unknown, its rule has failed."""
     found = (quota if isinstance(quota, Quota | DenialCount) else quota.of(request, key_id) for quota in quotas)
     return tuple(quota for quota in found if quota is not None)

@@ -1,4 +1,4 @@
-"""Tests that compare one value with another of the same call: equal to it, at most it, at least it."""
+"""Tests that compare a value with another one of the same call: `equals`, `atMost`, `atLeast`."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,7 +62,7 @@ def _equality(operand: Operand) -> Relation:
 
 
 def _order(operand: Operand, holds: Callable[[Any, Any], bool], side: str) -> Relation:
-    """In order with every value that the other name can mean: numbers by value, dates and times by instant."""
+    """Not above, or not below, any value that the other name can mean: numbers by value, dates and times by instant."""
     other = _Other(operand)
     failure = f"{side} {other.subject}"
     no_order = Unjudged(f"not to be ordered with {other.subject}: both must be numbers, dates or times of RFC 3339")

@@ -1,4 +1,4 @@
-"""What a rule can come to for calls of one tool, whatever their parameters and context."""
+"""The possible effects of a rule on calls of one tool, whatever their parameters and context."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -25,14 +25,14 @@ from app.pdp.limits import VaryingQuota
 from app.pdp.value_schemas import SchemaPart
 
 PASS, FAIL, ABSTAIN = 1, 2, 4
-"""What a rule can come to; together they are sets of these."""
+"""A possible effect of a rule; effects are combined into sets."""
 EITHER = PASS | FAIL
 _OF_ALL_CALLS = frozenset({"tool", "agent"})
 HasRoom = Callable[[Quota], bool]
 
 
 class Reach(Struct, frozen=True):
-    """What a rule can come to for calls of one tool: as things stand, and ever."""
+    """The possible effects of a rule on calls of one tool: as things stand now, and at any time."""
 
     rule: "ToolRule"
     now: int
@@ -41,7 +41,7 @@ class Reach(Struct, frozen=True):
 
 
 class ToolRule:
-    """A rule of an agent, and what can be said of it before there is a call."""
+    """A rule of an agent, and what can be said about it before there is a call."""
 
     def __init__(self, policy: Policy, compiled: CompiledRule, is_secret: IsSecret) -> None:
         self.policy, self.compiled = policy, compiled
@@ -61,14 +61,14 @@ class ToolRule:
         return self._parameters if covered else self._parameters_elsewhere
 
     def quota(self, agent_id: str, tool: str) -> Quota | None:
-        """The bucket that all of the agent's calls of the tool share; None where there is none."""
+        """The bucket that all of the agent's calls of the tool share; None if there is none."""
         if not self.is_shared:
             return None
         [quota] = self.compiled.quotas
         return quota.shared(agent_id, tool) if isinstance(quota, VaryingQuota) else quota  # type: ignore[return-value]
 
     def reach(self, minute: int, quota: Quota | None, has_room: HasRoom, *, covered: bool) -> Reach:
-        """What it can come to. minute: since the epoch."""
+        """Its possible effects. minute: since the epoch."""
         now, ever = self._bare(minute, quota, has_room) if covered else (FAIL, FAIL)
         if self.compiled.judge is not None:
             now, ever = now | ABSTAIN | FAIL, ever | ABSTAIN | FAIL
@@ -107,7 +107,7 @@ class ToolRule:
 
     @cached_property
     def _asked(self) -> SchemaPart:
-        """Of the parameters of calls to which it applies."""
+        """The requirements on the parameters of calls to which the rule applies."""
         return rule_schema(self.compiled.rule, covered=True, is_secret=self._is_secret, applies=True)
 
     @cached_property

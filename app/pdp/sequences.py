@@ -35,7 +35,7 @@ class SessionCheck(Struct, frozen=True):
 def session_checks(
     policy_id: str, sequence: CallSequence, when_failed: Outcome, spelled: Callable[[str], str] = str
 ) -> tuple[SessionCheck, ...]:
-    """The checks of a rule; each has its own reason for failing. spelled: how its marks spell their patterns."""
+    """The checks of a rule; each has its own reason for failing. spelled: turns a pattern into its mark's name."""
     within = "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
     sides = (
         (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),

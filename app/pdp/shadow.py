@@ -39,24 +39,25 @@ class ShadowPolicies:
                         self._marking.setdefault(mark_name(soft(pattern)), by)
 
     def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
-        """Whether one of them is evaluated, or needs a mark that the call leaves in its session.
+        """Whether one of them is evaluated for this call, or needs a mark that the call leaves in its session.
 
         If not, the plan of all policies equals that of the enforced ones.
         """
         return any(policy.policy_id in self.ids for policy in asked) or self.look_back_on(marks)
 
     def look_back_on(self, marks: Iterable[Mark]) -> bool:
-        """Whether a sequence rule of one of them looks back on one of these marks."""
+        """Whether a sequence rule of one of them looks for one of these marks."""
         return any(mark.name in self._marking for mark in marks)
 
     def plan(self, asked: Sequence[HasAllowed], together: Plan) -> ShadowPlan | None:
-        """The plan beside that of the enforced policies; None if no shadow policy matters for the call.
+        """The plan with the shadow policies, next to that of the enforced ones; None if no shadow policy matters for
+        the call.
 
-        asked: the policies from which the plan of all policies together, `together`, comes.
+        asked: the policies that led to `together`, the plan of all policies.
 
-        If the result differs from that of the enforced policies, either a shadow policy gave it, or shadow grants alone
-        made its tier decide; then the first of these makes the difference, whichever policy is named. A shadow policy's
-        sequences deny a call that has no room in them.
+        If the result differs from that of the enforced policies, the policy that makes the difference is the shadow
+        policy that gave it or, if only shadow grants made its tier decide, the first of these grants. Sequence rules of
+        shadow policies deny a call for which the session's history has no room.
         """
         if not self.bear_on(asked, together.marks):
             return None

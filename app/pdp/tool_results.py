@@ -1,4 +1,4 @@
-"""Which results are possible, given what each rule can come to."""
+"""The results that are possible, given the possible effects of each rule."""
 
 from collections.abc import Iterator, Sequence
 
@@ -33,7 +33,7 @@ def possible_results(
 
 
 class _Said:
-    """What rules that are asked together can say."""
+    """The possible results of rules that are evaluated together."""
 
     def __init__(self, reaches: Sequence[Reach], *, is_now: bool) -> None:
         outcomes = [(each.now if is_now else each.ever, each.rule.compiled.when_failed) for each in reaches]

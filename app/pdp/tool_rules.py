@@ -1,8 +1,8 @@
 """The possible results of an agent's calls of a tool, whatever their parameters and context.
 
-For each rule it is known what it can come to, now and at any time; the possible results follow. More results than there
-are may seem possible, because rules are treated as independent of each other; never fewer. So `allowed` and `denied`
-are returned only where they are certain.
+The possible results follow from the possible effects of each rule, now and at any time. Because rules are treated as
+independent of each other, a result may seem possible that is not, but never the reverse. So `allowed` and `denied` are
+returned only if they are certain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ class Possible(Struct, frozen=True):
 class ToolRules:
     """The rules of an agent, from which the results for any tool follow.
 
-    The likeness of a tool is the same for tools that every rule treats alike: a bit for each rule that covers it, and
-    its name if a rule counts its calls separately. The possible results are the same for all tools of one likeness.
+    Tools that every rule treats alike have the same likeness: a bit for each rule that covers the tool, and its name if
+    a rule counts its calls separately. The possible results are the same for all tools of one likeness.
     """
 
     def __init__(self, agent: CompiledAgent, is_secret: IsSecret) -> None:
@@ -65,7 +65,7 @@ class ToolRules:
         self._allowlists = sum(1 << place for place, rule in enumerate(self._all) if rule.is_allowlist)
 
     def likeness(self, tool: str) -> Likeness:
-        """Equal for two tools if all rules treat them alike."""
+        """A key that is equal for two tools if all rules treat them alike."""
         covered = self._names.get(tool, 0)
         # `prefix*` covers only names that go on after the prefix.
         for length in self._lengths:
@@ -83,7 +83,7 @@ class ToolRules:
     def possible(self, tool: str, minute: int, has_room: HasRoom) -> Possible:
         """The possible results of the agent's calls of the tool, while it is active.
 
-        has_room: for a rate limit that such calls share, whether it admits one more.
+        has_room: whether a rate limit that such calls share admits one more.
         """
         covered = self.likeness(tool)[0]
         concerned = covered | self._allowlists

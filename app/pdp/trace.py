@@ -1,7 +1,7 @@
-"""`trace`: what `decide` decides about a call, and the part of each rule in it.
+"""`trace`: what `decide` decides about a call, and the part that each rule plays in it.
 
-It runs `decide` itself, with an agent whose conditions record what they are asked and what they answer, so a decision
-that is not explained takes no extra step.
+It runs `decide` itself, with an agent whose conditions record that they were evaluated and with which result. So
+decisions that are not explained cost nothing extra.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ Place = tuple[str, int]
 
 
 class RuleTrace(Struct, frozen=True):
-    """The part of a rule in a plan.
+    """The part that a rule plays in a plan.
 
     pattern: the first that covers the tool. reason: why it failed or abstained.
     checks: what only the store can answer about it for this call. is_open: whether the plan asks the store.
@@ -44,7 +44,7 @@ class RuleTrace(Struct, frozen=True):
 
 
 class PolicyTrace(Struct, frozen=True):
-    """The part of a policy in a plan: `rules` in its order, empty if it is off."""
+    """The part that a policy plays in a plan: `rules` in its order, empty if it is off."""
 
     policy: Policy
     part: Part
@@ -105,7 +105,7 @@ def trace(
     key_id: str = "",
     known: Mapping[Place, str | None] | None = None,
 ) -> Trace:
-    """The plan that `decide` makes, and the part of each policy in it.
+    """The plan that `decide` makes, and the part that each policy plays in it.
 
     policies: those that the agent was compiled from, including disabled ones. The part of a shadow policy is that in
     the plan of all policies together.
@@ -184,7 +184,7 @@ class _Judge:
         return Part.ABSTAINED, self._why_not(rule)
 
     def _is_asked(self, policy: Policy) -> bool:
-        """Whether it would have been evaluated if any rule of it mattered for the call."""
+        """Whether the policy would have been evaluated if any of its rules mattered for the call."""
         if not self._active:
             return False
         if policy.kind is PolicyKind.GUARDRAIL:

@@ -27,7 +27,7 @@ UNKNOWN = SchemaPart(True, is_exact=False)
 
 
 def value_schema(constraint: Constraint) -> SchemaPart:
-    """What a present value must be. `required` and `absent` concern the object that contains it."""
+    """What a value must be if it is present. `required` and `absent` concern the object that contains it."""
     types, numbers_are_whole = _types(constraint)
     if not types:
         return SchemaPart(schema=False, is_exact=True)
@@ -134,10 +134,11 @@ _token = re.compile(
 
 
 def portable_pattern(regex: str) -> str | None:
-    r"""The pattern as every engine reads it that validates JSON Schemas; None where that cannot be said.
+    r"""The pattern in a form that every engine of JSON Schema validators reads alike; None if there may be none.
 
-    Their `\d`, `\w` and `\s` may know Unicode, their `.` may exclude other ends of lines, and for some `$` matches
-    before a last line feed. RE2's mean ASCII, and the end. Some take no escape that is not needed, and repeat no place.
+    Their `\d`, `\w` and `\s` may include Unicode, their `.` may exclude other line ends, and in some `$` matches before
+    a final line feed. In RE2 they mean ASCII, and the end. Some engines accept neither needless escapes nor repeated
+    assertions.
     """
     if len(regex) > _MAX_PATTERN or not regex.isascii():
         return None

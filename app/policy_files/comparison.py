@@ -58,7 +58,7 @@ def compare(owner: str, file: str, changes: Iterable[PolicyChange], listed: int)
 
 
 def as_text(differences: Sequence[Difference]) -> Iterator[str]:
-    """Lines for a terminal; nothing in a policy can move the cursor or reorder a line."""
+    """Lines for a terminal. Nothing in a policy can move the cursor or reorder a line."""
     for each in differences:
         if each.is_any or each.unlisted:
             yield with_hidden_shown(f"{each.owner} ({each.file})")

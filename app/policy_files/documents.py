@@ -1,4 +1,5 @@
-"""YAML and JSON documents as plain values with line numbers. Everything in them is bounded, and nothing is guessed.
+"""YAML and JSON documents as plain values with line numbers. Everything in them is limited in size, and nothing is
+guessed.
 
 YAML is read by the core schema of 1.2: `no`, `12:30` and 2026-11-20 are strings. Tags, further documents and repeated
 keys are refused.
@@ -30,7 +31,7 @@ Path = tuple[str | int, ...]
 
 
 class DocumentError(ValueError):
-    """A file that is no valid document, and the line (from 1) where that shows."""
+    """A file that is not a valid document, and the line (from 1) where that shows."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -74,7 +75,7 @@ def read_document(raw: bytes) -> Document:
 
 
 def _read_json(text: str) -> Document:
-    """The value parsed as JSON, which allows strings that YAML does not; the lines as far as YAML can tell them."""
+    """The value parsed as JSON, which allows strings that YAML does not. YAML gives the lines, where it can."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:

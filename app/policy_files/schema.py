@@ -9,7 +9,7 @@ from app.struct_schemas.described import described
 
 _REF = "#/$defs/{name}"
 _NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
-"""What the fields that name an owner are where they name none; `agent` may not be there."""
+"""The values of owner fields that name no owner; `agent` must be missing."""
 _GUARDRAILS = {"items": {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}}
 _NO_GROUP, _NO_AGENT = ({"items": {"properties": {name: {"type": "null"}}}} for name in ("group", "agentId"))
 _NO_OWNER = {"items": {"properties": {"group": {"type": "null"}, "agentId": {"type": "null"}}}}
@@ -31,12 +31,12 @@ _OWNERS: list[dict[str, Any]] = [
         "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": {"allOf": [_GUARDRAILS, _NO_OWNER]}},
     },
 ]
-"""Whose the policies of a file are: an agent's (two ways to say so), a group's, the workspace's."""
+"""The possible owners of a file's policies: an agent (in two spellings), a group, the workspace."""
 
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema of a policy file, made of the structs that read it."""
+    """The schema of a policy file, generated from the structs that read it."""
     schemas = described([PolicySetFile], _REF, {PolicySetFile.__name__: {"oneOf": _OWNERS}})
     own = schemas.pop(PolicySetFile.__name__)
     return {

@@ -75,7 +75,8 @@ class _Stage:
         )
         self._timeline.advance(at_ms)
         found = SeenCall(logged, b"", self._side, at_ms)
-        # More than one if something was taken exactly one window ago, to the millisecond; now it has expired.
+        # There are two outcomes if something was taken exactly one window ago, to the millisecond. In the last one it
+        # has expired.
         outcome = self._ledger.outcomes(found, _AGENT)[-1]
         if outcome.result is Result.ALLOWED:
             self._ledger.take(found, _AGENT)

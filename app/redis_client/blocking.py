@@ -15,7 +15,7 @@ _READERS_MAX = 1_024
 
 
 class BlockingReader:
-    """A client of its own: a blocking read would occupy a connection that others need."""
+    """A separate client, because a blocking read would occupy a connection that others need."""
 
     def __init__(self, url: str) -> None:
         where = StoreUrl.parse(url)

@@ -1,6 +1,6 @@
-"""The cold paths' way to the store: redis-py without its retries, and with a single kind of error.
+"""The cold paths' client of the store: redis-py without its retries, and with a single kind of error.
 
-Long because every way to ask redis-py needs the same turn and the same translation of errors.
+Long because every kind of call needs the same turn-taking and the same translation of errors.
 """
 
 import asyncio
@@ -22,16 +22,17 @@ log = logging.getLogger(__name__)
 Value = str | int | bytes
 _Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
-"""Cold paths move more data than a decision does, and a slow reply to one delays no other."""
+"""Cold paths move more data than a decision does, and a slow reply to one call delays no other."""
 _AT_ONCE = 64
 """Concurrent calls in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 _WAIT_MS = 1_000
 _DECISIONS_AT_ONCE = 1024
-"""Used where decisions go through a client, not the pipelined connection: one that hangs must not block others."""
+"""Used if decisions go through a client instead of the pipelined connection: a call that hangs must not block
+others."""
 
 
 class ForeignData(StoreUnavailable):
-    """A key holds what Remit does not write: another type, or bytes that are no text."""
+    """A key holds what Remit does not write: another type, or bytes that are not UTF-8."""
 
 
 class Client:
@@ -66,7 +67,7 @@ class Client:
         return reply
 
     async def call_each(self, *args: Value) -> list[Any]:
-        """The reply of every node that takes writes: one, unless the store is a cluster."""
+        """The reply of every node that accepts writes: one, unless the store is a cluster."""
         async with self._turn():
             if isinstance(self._redis, Cluster):
                 return await self._redis.each(*args)
@@ -79,7 +80,7 @@ class Client:
             return await self._redis.execute_command(str(args[0]).encode(), *args[1:], **{NEVER_DECODE: True})
 
     async def read_pipelined(self, commands: Iterable[Sequence[Value]], *, as_bytes: bool = False) -> list[Any]:
-        """The replies of commands sent together; others may write in between. All keys are in one slot."""
+        """The replies of commands sent together; other clients may write in between. All keys are in one slot."""
         options = {NEVER_DECODE: True} if as_bytes else {}
         async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
@@ -91,7 +92,7 @@ class Client:
     async def read_each(self, commands: Iterable[Sequence[Value]]) -> list[Any]:
         """The replies of commands about different workspaces, sent together; undecoded, as of `call_bytes`.
 
-        None where a key holds what Remit does not write, so that one workspace's key keeps nobody from the others'.
+        None where a key holds what Remit does not write, so that one workspace's key does not block the others.
         """
         async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
@@ -130,7 +131,7 @@ class Client:
             try:
                 reply, confirmed = await self._send(("EVALSHA", script.sha, *rest), wait_replicas, **options)
             except exceptions.NoScriptError:
-                # It certainly did not run, so it can be sent again.
+                # The script certainly did not run, so it can be sent again.
                 reply, confirmed = await self._send(("EVAL", self._source(script), *rest), wait_replicas, **options)
         if as_bytes and isinstance(reply, list) and reply and isinstance(reply[0], bytes):
             reply[0] = reply[0].decode(errors="replace")
@@ -182,7 +183,7 @@ class Client:
         """The reply, and how many replicas have confirmed the write; 0 if that is not required."""
         if not wait_replicas:
             return await self._redis.execute_command(*command, **options), 0
-        # WAIT means the writes of its own connection, so the two leave together.
+        # WAIT covers the writes of its own connection, so the two are sent together.
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.execute_command(*command, **options)
         pipeline.execute_command("WAIT", wait_replicas, _WAIT_MS)
@@ -220,7 +221,7 @@ class Client:
         except UnicodeDecodeError as error:
             raise ForeignData("A key of the store holds text that is not UTF-8, which Remit did not write") from error
         except (RuntimeError, AttributeError) as error:
-            # What uvloop and redis-py raise where a connection is closed under a command.
+            # Raised by uvloop and redis-py if a connection is closed during a command.
             log.warning("the store's client failed", exc_info=error)
             raise StoreUnavailable(describe_fault(error)) from error
         finally:
@@ -274,8 +275,8 @@ def is_reply(script: Script, reply: Any) -> bool:
 def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:
     """A client for the URL; nothing is sent yet.
 
-    timeout_ms: a call without a reply for this long fails; at least two seconds unless `prompt`, which is for
-    what a decision waits for. wait_replicas: of the store, for each change.
+    timeout_ms: a call without a reply for this long fails; at least two seconds, except for a `prompt` client, for
+    calls that a decision waits for. wait_replicas: how many replicas must confirm each change.
     redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
     redis+cluster://host:port (rediss+… for TLS).
     """

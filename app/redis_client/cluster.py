@@ -1,8 +1,8 @@
 """A Redis Cluster behind the few methods of redis-py's client that Remit uses.
 
 Nodes, connections and the slot map are redis-py's; routing is done here. redis-py's routing delays every command,
-whatever its master, while it reloads the cluster because one failed; it leaves pipelines waiting for a master that is
-gone; and it sends ASKING on another connection than the command it belongs to.
+whatever its master, while it reloads the cluster after a failure; it leaves pipelines waiting for a master that is
+gone; and it does not send ASKING on the connection of the command it belongs to.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ class _Pipeline:
         self._commands: list[PipelineCommand] = []
 
     def execute_command(self, *args: Any, **options: Any) -> None:
-        """One more."""
+        """Add a command."""
         self._commands.append(PipelineCommand(len(self._commands), *args, **options))
 
     async def execute(self, *, raise_on_error: bool = True) -> list[Any]:
@@ -165,7 +165,7 @@ def _key_of(args: Iterable[Any]) -> str | bytes | None:
 
 
 def _is_lost(command: PipelineCommand) -> bool:
-    """Whether the node did not answer, or says that the cluster is down."""
+    """Whether the node did not answer, or answered that the cluster is down."""
     error = command.result
     return isinstance(error, exceptions.ClusterDownError) or (
         isinstance(error, Exception) and not isinstance(error, exceptions.ResponseError)
@@ -173,7 +173,7 @@ def _is_lost(command: PipelineCommand) -> bool:
 
 
 def _first_error_or(replies: list[Any]) -> list[Any]:
-    """The replies; raises the first error among them."""
+    """The replies, or raise the first error among them."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply

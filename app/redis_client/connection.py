@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
 _GONE = "The store did not answer in time; whether the decision was recorded is not known"
 _HEAD_START = 16
-"""This many commands are sent at once if the store is idle: it works on them while the rest of the tick runs.
+"""If the store is idle, this many commands are sent early, so that it works on them during the rest of the tick.
 
-A write costs as much as a fifth of a decision, so fewer are not worth one.
+A write costs a fifth of a decision, so it does not pay for fewer commands.
 """
 
 
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
             while (reply := reader.gets()) is not _NOTHING:
                 _, future = waiting.popleft()
                 if future.done():
-                    continue  # its caller gave up; the reply must still be consumed, or the next call would get it
+                    continue  # its caller gave up, but the reply must be consumed, or the next call would get it
                 if isinstance(reply, hiredis.ReplyError):
                     self._refuse(future, reply)
                 else:
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         if code == "NOSCRIPT":
             _fail(future, NoScript("The store does not know a script of ours"))
             return
-        # Its text may hold arguments, so only the code is shown.
+        # The error's text may hold arguments, so only its code is shown.
         shown = code if code.isupper() else "an error without a code"
         _fail(future, StoreUnavailable(f"The store refused the command ({shown}); nothing was decided"))
         if code == "READONLY":
@@ -124,7 +124,7 @@ _NOTHING = object()
 
 
 def _fail(future: asyncio.Future[Any], error: StoreUnavailable) -> None:
-    """Fail the future, unless nobody waits for it any more."""
+    """Fail the future if it is still pending."""
     if not future.done():
         future.set_exception(error)
         future.exception()

@@ -1,4 +1,4 @@
-"""What a failure of the store is called where callers see it."""
+"""Describes failures of the store as callers may see them."""
 
 import re
 
@@ -10,7 +10,7 @@ _WRONG_TYPE = re.compile(r"(?:.* of pipeline caused error: [(']*)?WRONGTYPE ", r
 def describe_fault(error: BaseException) -> str:
     """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
     text = str(error).partition(" ")[0]
-    # redis-py cuts the code off where it has a class for it.
+    # redis-py removes the code if it has a class for it.
     code = getattr(error, "status_code", None) or (text if text.isupper() else type(error).__name__)
     if isinstance(error, exceptions.ResponseError) or code is text:
         return f"The store refused the command ({code}); nothing was done"
@@ -18,5 +18,5 @@ def describe_fault(error: BaseException) -> str:
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Whether the store says that a key has another type than the command is for."""
+    """Whether the store reports that a key has the wrong type for the command."""
     return isinstance(error, exceptions.ResponseError) and _WRONG_TYPE(str(error)) is not None

@@ -1,9 +1,9 @@
 """Follows the Sentinels, so that nothing is sent to a master that is about to be replaced.
 
-A Sentinel announces that it will promote a replica at least a tenth of a second before it does. From then on nothing
-more is sent to the old master, while its latest writes reach the replicas; once another master is in charge, or the
-Sentinel has given up, calls continue there. Otherwise the old master would answer for ten more seconds, and lose those
-writes when it becomes a replica.
+A Sentinel announces that it will promote a replica at least a tenth of a second before it does. From then on, nothing
+more is sent to the old master, so that its latest writes can reach the replicas. Calls continue once there is a new
+master, or the Sentinel has given up. Otherwise the old master would answer for ten more seconds, and lose those writes
+when it becomes a replica.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ _ENDS = ("+promoted-slave", "+switch-master", "-failover-abort*")
 _LOOK_S = 1.0
 _AGAIN_S = 0.5
 _LONGEST_S = 10.0
-"""The longest that a Sentinel which announced a failover, and then fell silent, can hold up calls."""
+"""How long calls wait, at most, for a Sentinel that announced a failover and then fell silent."""
 
 
 class Follower(Protocol):
-    """A sender of commands to the master. hold: send nothing more. follow: send calls to the current master."""
+    """Sends commands to the master. hold: send nothing more. follow: send calls to the current master."""
 
     def hold(self) -> None: ...
 
@@ -97,7 +97,7 @@ class Handover:
             await asyncio.sleep(_AGAIN_S)
 
     async def _keep_looking(self) -> None:
-        """Poll for changes that no Sentinel was heard to announce."""
+        """Poll for changes of which no announcement was received."""
         while True:
             await asyncio.sleep(_LOOK_S)
             with contextlib.suppress(StoreUnavailable):

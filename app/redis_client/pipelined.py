@@ -1,8 +1,8 @@
-"""The decisions' way to the store: one connection, commands of a tick written together, replies in order.
+"""The decisions' client of the store: one connection, the commands of a tick written together, replies in order.
 
-redis-py costs a replica 40 us of its core for every command, this about 5 (design measurement; bench/ repeats it). It
-never retries: a command that was sent and got no reply may have run, and a decision that runs twice takes two calls
-from a quota, so its caller gets 503 and decides.
+redis-py costs a replica 40 us of its core for every command, this about 5 (measured by bench/). It never retries: a
+command that got no reply may have run, and a decision that runs twice takes two calls from a quota. So the caller gets
+503 and chooses.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from app.redis_client.scripts import Script
 log = logging.getLogger(__name__)
 _BACKOFF_S = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
 _SETTLED_S = 1.0
-"""A connection that lived this long was sound; a shorter one counts as a failed attempt."""
+"""A connection that lasted this long was sound; a shorter one counts as a failed attempt."""
 
 
 class PipelinedClient:
@@ -33,7 +33,7 @@ class PipelinedClient:
     Invariant: replies come in the order of the commands, so every future that was sent stays in the queue until its
     reply has been read, even if its caller has given up. Anything that breaks the order closes the connection.
 
-    url: of the server, or a function that returns it before every connection, for a master that moves.
+    url: the server's, or a function that is called for it before every connection, for a master that moves.
     timeout_ms: a call without a reply for this long fails, and the connection with it.
     scripts: loaded on every new connection. written: called with the number of commands sent in each write.
     pause: waits for some seconds; for tests.
@@ -65,7 +65,7 @@ class PipelinedClient:
         self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """The connection is closed for good, and the calls under way have failed."""
+        """Close the connection for good; pending calls fail."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -107,8 +107,8 @@ class PipelinedClient:
     async def _keep(self) -> None:
         """Reconnect whenever the connection is lost: at once if it was sound, otherwise after a growing pause.
 
-        The pauses protect a store that accepts connections and drops them, and their random half keeps replicas from
-        all reconnecting at the same moment.
+        The pauses protect a store that accepts connections and drops them. Half of each is random, so that replicas do
+        not all reconnect at the same moment.
         """
         loop = asyncio.get_running_loop()
         failures = 0

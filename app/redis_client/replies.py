@@ -1,7 +1,7 @@
 """Replies of the store in the form that callers use."""
 
 _DIGITS = 18
-"""More than any counter or time in ms has."""
+"""More digits than any counter or time in ms has."""
 
 
 def as_record(reply: dict[str, str] | list[str]) -> dict[str, str]:
@@ -21,5 +21,5 @@ def number_or_none(text: str | None) -> int | None:
 
 
 def count_of(raw: bytes | None) -> int:
-    """The number in an undecoded reply; 0 if there is none, or nothing that a counter of ours can hold."""
+    """The number in an undecoded reply; 0 if it is missing or not a number that our counters can hold."""
     return int(raw) if raw is not None and raw.isdigit() and len(raw) <= _DIGITS else 0

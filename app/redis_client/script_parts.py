@@ -1,4 +1,4 @@
-"""Scripts with parts: `lua/NAME.lua` is a script as it stands, and another with the parts of the folder `lua/NAME`."""
+"""Scripts with parts: `lua/NAME.lua` is a script by itself, and another with the parts in the folder `lua/NAME`."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ class Part(Struct, frozen=True):
 
 
 def parse_part(name: str, text: str) -> Part:
-    """The part that a file holds. Raises ValueError where it is not of the form that lua/README.md shows."""
+    """The part in a file. Raises ValueError if it does not have the form shown in lua/README.md."""
     file = _FILE.fullmatch(text)
     if file is None or file["name"] != name:
         raise ValueError(f"{name}.lua: the file begins with `--[[` and `{name}: …`, and has sections")

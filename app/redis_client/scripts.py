@@ -10,7 +10,7 @@ from app.redis_client.script_parts import Part, read_parts, with_parts
 
 _APP = Path(__file__).resolve().parent.parent
 LUA = next(folder for folder in (_APP / "lua", _APP.parent / "lua") if folder.is_dir())
-"""In a wheel the scripts lie inside the package, in a checkout beside it."""
+"""In a wheel, the scripts are inside the package; in a checkout, beside it."""
 
 _FILE = re.compile(r"#!lua(?: flags=(?P<flags>\S+))?\n--\[\[\n(?P<header>(?P<name>\w+): .*?)\n\]\]\n", re.DOTALL)
 _WORD = re.compile(r"^(KEYS|ARGV)\[(.+?)\]\s+(\w+)", re.MULTILINE)
@@ -24,8 +24,8 @@ class Script(Struct, frozen=True):
     keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
     times; last_keys and last_args come at the end, in this order, those that come at all.
     replies: the first element of every reply it can give; width: how many elements a reply has.
-    flags: what the store is told of it in its first line: `allow-oom` where it makes room, revokes or deletes, or is
-    needed for that, so that a store at its `maxmemory` runs it too; `no-writes` where it only reads.
+    flags: what its first line tells the store: `allow-oom` if it makes room, revokes or deletes, or is needed for that,
+    so that even a store at its `maxmemory` runs it; `no-writes` if it only reads.
     """
 
     name: str
@@ -43,14 +43,14 @@ class Script(Struct, frozen=True):
 
     @property
     def is_change(self) -> bool:
-        """Whether an admin asked for it: it appends to the trail of changes, and "done" means that it was made."""
+        """Whether it makes an admin's change. Such a script appends to the trail, and replies "done" once it has."""
         return "changes" in self.keys
 
 
 def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
-    """The script that the header declares, with what those of its parts declare.
+    """The script that its header and those of its parts declare.
 
-    Raises ValueError where the header is not of the form of lua/README.md.
+    Raises ValueError if the header does not have the form shown in lua/README.md.
     """
     file, returns = _FILE.match(text), _RETURNS.search(text)
     if file is None or file["name"] != name or returns is None:
@@ -75,7 +75,7 @@ def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
 
 
 def _numbered(name: str, kind: str, words: list[tuple[str, str, str]]) -> tuple[tuple[str, ...], ...]:
-    """Names that stand once, that repeat, and that come last; their numbers are checked."""
+    """The names that occur once, that repeat, and that come last; their numbers are checked."""
     rows = [(place, word) for of, place, word in words if of == kind]
     last = [word for place, word in rows if place == f"#{kind}"]
     repeated = [word for place, word in rows if place.endswith("i")]
@@ -91,10 +91,10 @@ def _numbered(name: str, kind: str, words: list[tuple[str, str, str]]) -> tuple[
 
 _BY_NAME = {path.stem: parse_script(path.stem, path.read_text()) for path in sorted(LUA.glob("*.lua"))}
 COMMIT_PARTS = read_parts(LUA / "commit_decision", _BY_NAME["commit_decision"].text)
-"""What a commit can have besides; `commit_with_parts` is the script for those that have some of it."""
+"""Parts that a commit may need; `commit_with_parts` is the script for commits that need any."""
 _COMMITS = {
     "commit_with_parts": COMMIT_PARTS,
-    # For those that only ask people, which would run what they need not for a tenth of their time in the store.
+    # For commits that only need approvals; the other parts would take a tenth of their time in the store.
     "commit_asking": {name: COMMIT_PARTS[name] for name in ("parts", "approvals")},
 }
 for _name, _parts in _COMMITS.items():

@@ -1,7 +1,7 @@
 """The contents of rate limits and budgets during a replay: counted as in `commit_decision`, by the log's own times.
 
 The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket tracks what it certainly
-holds apart from what it may also hold, and says whether it has room: yes, no or unknown.
+holds and what it may hold in addition, and says whether it has room: yes, no or unknown.
 """
 
 from collections import deque
@@ -99,7 +99,7 @@ class Buckets:
         self.unnamed.setdefault(rule, _Takes()).add(self._timeline.now_ms, _TOTALS)
 
     def adopt(self, other: "Buckets", without: Collection[_Rule]) -> None:
-        """Replace all buckets, except those of the rules `without`, by the other's."""
+        """Replace all buckets with the other's, except those of the rules in `without`."""
         for mine, theirs in ((self.by_value, other.by_value), (self.live, other.live)):
             for name in [each for each in mine if each[:2] not in without]:
                 del mine[name]
@@ -116,8 +116,8 @@ class Buckets:
     def _room(self, quota: Quota) -> Room:
         timeline = self._timeline
         window_ms = quota.window_us // _US_PER_MS
-        # What was taken exactly one window ago no longer counts, but to the millisecond it looks like something taken
-        # just after.
+        # What was taken exactly one window ago no longer counts, but in whole milliseconds it looks like something
+        # taken just after.
         gone_ms = timeline.now_ms - window_ms - timeline.slack_ms
         bucket = self.by_value.get((quota.policy_id, quota.fingerprint, quota.bucket))
         unnamed = self.unnamed.get((quota.policy_id, quota.fingerprint)) if self.unnamed else None
@@ -143,7 +143,7 @@ class Buckets:
         return Room.UNKNOWN
 
     def _crowd(self, quota: Quota, agent_id: str) -> Room:
-        """Whether the agent may have another live bucket of the rule: CROWDED if not."""
+        """Whether the agent may have another bucket in use under the rule: CROWDED if not."""
         live = self.live.get((quota.policy_id, quota.fingerprint, agent_id))
         if live is None or len(live) < MAX_LIVE:
             return Room.YES

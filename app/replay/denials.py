@@ -1,4 +1,4 @@
-"""Denial breakers during a replay: what they have counted, and which agents they have suspended."""
+"""Denial breakers during a replay: the denials they have counted, and the agents they have suspended."""
 
 from collections import deque
 from collections.abc import Collection, Iterable
@@ -75,7 +75,7 @@ class Denials:
         self.in_doubt_ms = self._timeline.now_ms
 
     def adopt(self, other: "Denials", without: Collection[_Breaker]) -> None:
-        """Replace all counts, except those of the breakers `without`, by the other's."""
+        """Replace all counts with the other's, except those of the breakers in `without`."""
         for name in [each for each in self.counts if each[1:] not in without]:
             del self.counts[name]
         self.counts.update((name, held) for name, held in other.counts.items() if name[1:] not in without)

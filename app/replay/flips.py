@@ -1,4 +1,4 @@
-"""What a replay has found so far: which calls flip, how many, and how many cannot be judged."""
+"""The findings of a replay so far: which calls flip, how many, and how many cannot be judged."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ _Rule = tuple[str | None, RuleRef | None]
 
 
 class Recorded(Struct, frozen=True):
-    """What was decided then, in the form that is compared."""
+    """The recorded decision, in the form in which decisions are compared."""
 
     result: Result
     policy_id: str | None
@@ -34,7 +34,10 @@ class Recorded(Struct, frozen=True):
 
     @classmethod
     def of(cls, call: LoggedCall) -> "Recorded":
-        """What was decided on a logged call. A denial only for want of room for an approval counts as escalated."""
+        """The recorded decision on a logged call.
+
+        A denial only because there was no room for an approval counts as escalated.
+        """
         result = Result(call.result or "")
         if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
             result = Result.ESCALATED

@@ -34,7 +34,7 @@ class History:
     """
 
     def __init__(self, agents: Iterable[Agent], policies: Iterable[Policy], changes: Iterable[Change]) -> None:
-        # Newest first while they are built; None = it does not exist.
+        # Newest first while the lists are built; None = it does not exist.
         self._groups: dict[str, _Versions[tuple[str, ...]]] = defaultdict(list)
         self._versions: dict[str, _Versions[Policy]] = defaultdict(list)
         self._resumed: list[tuple[Since, str]] = []
@@ -57,7 +57,7 @@ class History:
             self._versions[policy_id].append((EVER, policy.get()))
         self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
-            # A policy in shadow mode changed no answer and took from no other policy's limit.
+            # A policy in shadow mode changed no answer and took nothing from other policies' limits.
             versions[:] = [(since, policy and off_in_shadow(policy)) for since, policy in versions]
             for owner in {owner_of(policy) for _, policy in versions if policy is not None}:
                 self._owned[owner].append(policy_id)
@@ -93,14 +93,14 @@ class History:
         return sorted(self._resumed, key=lambda each: order_of(each[0]))
 
     def tripped(self, agent_id: str, entry: Place) -> Since | None:
-        """Since when a breaker had suspended the agent at the time of the entry; None if none had."""
+        """The time since which a breaker had suspended the agent when the entry was made; None if none had."""
         for since, by_breaker in self._tripped.get(agent_id, ()):
             if since.holds_for(entry):
                 return since if by_breaker else None
         return None
 
     def span(self, agent_id: str, entry: Place) -> Span:
-        """The policies that governed the agent when the entry was made, and since and until when they did."""
+        """The policies that governed the agent when the entry was made, and the span in which they did."""
         known = self._known_since
         if not known.holds_for(entry):
             return Span(EVER, known, (), None)

@@ -29,7 +29,7 @@ class Ledger:
         self.denials = Denials(timeline)
 
     def outcomes(self, found: SeenCall, agent_id: str) -> list[Outcome]:
-        """The possible outcomes of a plan: the first full quota decides; more than one if that is uncertain."""
+        """The possible outcomes of a plan, whose first full quota decides; several if it is uncertain which that is."""
         outcomes = []
         standing = self.denials.standing(agent_id)
         if standing is not Room.YES:
@@ -95,7 +95,7 @@ class Ledger:
     def adopt(
         self, other: "Ledger", limits: Collection[Limit], marks: Collection[str], breakers: Collection[Limit]
     ) -> None:
-        """Replace everything, except these limits, marks and breakers, by the other's."""
+        """Replace everything with the other's, except these limits, marks and breakers."""
         self.buckets.adopt(other.buckets, limits)
         self.denials.adopt(other.denials, breakers)
         self.sessions.adopt(other.sessions, marks)

@@ -1,4 +1,4 @@
-"""The replay itself: each logged call, in order and at its time, judged by the policies that would have governed it."""
+"""The replay itself: judges each logged call, in order and at its time, by the policies that would have governed it."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -128,14 +128,14 @@ class Replay:
             self._judge(entry, place)
 
     def _sides_of(self, call: LoggedCall, governed: Governed, place: Place) -> list[Governed]:
-        """What governed the agent; also what did before, if the change may have come after the call."""
+        """What governed the agent. If a change may have come after the call, also what governed it before."""
         if not governed.span.since.is_doubtful_for(place):
             return [governed]
         before = self._sides.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
         return [governed] if before is None else [governed, before]
 
     def _begin(self, place: Place) -> None:
-        """At the first call of the span, fill limits that only the draft has as if they had always existed."""
+        """At the first call of the span, fill the limits that only the draft has, as if they had always existed."""
         as_if, self._counted_before = self._counted_before, None
         if as_if is not None:
             self._begun_at = place.sequence
@@ -164,7 +164,7 @@ class Replay:
                 ledger.take_from_all(self._limits, self._marks)
 
     def _warm_up(self, entry: _Entry) -> None:
-        """Count a call before the span in the limits of its time, and in the draft's as if they had existed.
+        """Count a call from before the span in the limits of its time, and in the draft's, as if those had existed.
 
         The log says which calls were allowed.
         """
@@ -182,7 +182,8 @@ class Replay:
             self._counted_before.take(found, entry.call.agent_id)
 
     def _warm_up_breakers(self, entry: _Entry) -> None:
-        """Count a denied call before the span in the breakers of its time, and in the draft's as if they had existed.
+        """Count a denied call from before the span in the breakers of its time, and in the draft's, as if those had
+        existed.
 
         None of them suspends: the log says which agents were suspended before the span.
         """
@@ -193,7 +194,7 @@ class Replay:
             self._counted_before.deny(entry.seen_by(governed.now), agent_id, suspends=False)
 
     def _take_shared(self, entry: _Entry) -> None:
-        """Count another agent's call in the shared limits and leave its marks, which may be others under the draft."""
+        """Count another agent's call in the shared limits, and leave its marks, which may differ under the draft."""
         governed = entry.sides[0]
         if governed.now is not governed.then and self._counted_before is not None:
             self._counted_before.take(entry.seen_by(governed.now), entry.call.agent_id, limits=())
@@ -241,7 +242,7 @@ class Replay:
             report.unjudged.limits += 1
 
     def _deny(self, entry: _Entry, found: SeenCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
-        """Count the call in breakers if it is denied, or may be, also for want of room for an approval."""
+        """Count the call in breakers if it is denied, or may be; also if there is no room for an approval."""
         had_no_room = entry.call.reason.startswith(NO_APPROVAL_ROOM) and outcomes[-1].result is Result.ESCALATED
         if had_no_room or any(each.result is Result.DENIED for each in outcomes):
             self._ledger.deny(found, entry.call.agent_id, certain=certain and not had_no_room)

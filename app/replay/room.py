@@ -1,4 +1,4 @@
-"""What buckets and sessions share: the time by which they count, and how certain their answers are."""
+"""Shared by buckets and sessions: the time by which they count, and how certain their answers are."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""A logged call under the policies of one side of a replay."""
+"""A logged call, seen under the policies of one side of a replay."""
 
 from collections.abc import Collection
 
@@ -75,7 +75,7 @@ class SeenCall:
         return self._side.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
 
     def all_quotas(self) -> tuple[Check, ...]:
-        """Every quota that an allowed call takes from, except those for which the amount or bucket is unknown."""
+        """Every quota that an allowed call takes from, except those whose amount or bucket is unknown."""
         if self._is_shapeless:
             return ()
         if not self._unclear and self.plan.outcome.result is Result.ALLOWED:

@@ -1,4 +1,4 @@
-"""What sessions were allowed during a replay: the marks that sequence rules look up."""
+"""The calls that sessions were allowed during a replay: the marks that sequence rules look up."""
 
 from collections.abc import Collection, Iterable
 
@@ -78,13 +78,13 @@ class Sessions:
             self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
 
     def doubt(self, marks: Iterable[str]) -> None:
-        """Note that it is unknown where these marks were left up to now."""
+        """Note that it is unknown in which sessions these marks were left up to now."""
         for mark in marks:
             self.anywhere[mark] = self._timeline.now_ms
             self.in_doubt.add(mark)
 
     def adopt(self, other: "Sessions", without: Collection[str]) -> None:
-        """Replace all marks, except those `without`, by the other's."""
+        """Replace all marks with the other's, except those in `without`."""
         for held in [each for each in self.latest if each[2] not in without]:
             del self.latest[held]
         self.latest.update((each, times) for each, times in other.latest.items() if each[2] not in without)

@@ -1,4 +1,7 @@
-"""The two sides of a replay: what governed an agent then, and what would now; compiled once per change."""
+"""The two sides of a replay: the policies that governed an agent then, and those that would now.
+
+They are compiled once per change.
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""When things changed, in the order of the log, and the spans between changes."""
+"""Times of changes in the order of the log, and the spans between changes."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from app.model.times import parse_time_ms
 
 
 class Since(NamedTuple):
-    """When something changed: after which entry or, for changes that an older release recorded, at which time."""
+    """When something changed: after which entry or, if an older release recorded the change, at which time."""
 
     time_ms: int
     sequence: int | None = None

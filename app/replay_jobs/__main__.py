@@ -27,7 +27,7 @@ def main() -> None:
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask)
     with suppress(BrokenPipeError):
         asyncio.run(_replay(task, Settings.from_env(os.environ)))
-    # Nothing is left to be flushed into a pipe that may be gone.
+    # Nothing may be left to flush into a pipe that may be gone.
     os._exit(0)
 
 

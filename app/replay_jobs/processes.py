@@ -91,9 +91,10 @@ class ReplayProcesses:
                 await _end(process)
 
     async def _spoken(self, output: asyncio.StreamReader) -> AsyncIterator[bytes]:
-        """What the process says until it or the replica ends; where it says nothing for a second, that once more.
+        """The process's lines until it or the replica ends. After a second without a line, its last progress is
+        repeated.
 
-        Only by writing is it noticed that a client has gone.
+        Only by writing can one notice that a client has gone.
         """
         latest = _BEGUN
         reading = asyncio.ensure_future(output.readline())
@@ -117,7 +118,7 @@ class ReplayProcesses:
 
 
 def lower_priority(pid: int) -> None:
-    """Anything else that wants its core gets it first: decisions do not wait for a replay, nor for its start."""
+    """Let everything else that wants the core run first: decisions wait neither for a replay nor for its start."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)
     with suppress(OSError, AttributeError):

@@ -54,7 +54,7 @@ class Replayer:
             _draft(task, [policy async for policy in held])
 
     async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
-        """Yield progress and samples, and last the report. Raises as `entries` of the log does."""
+        """Yield progress and samples, and finally the report. Raises as `AuditLog.entries` does."""
         history, held = await self._read_history(task)
         draft = None if task.policies is None else _draft(task, held)
         replay = Replay(task, history, draft, self._is_secret)
@@ -93,7 +93,7 @@ class Replayer:
             agents = [agent async for agent in self._agents.each(workspace_id)]
             policies = [policy async for policy in self._policies.each(workspace_id)]
             latest = (await self._changes.query(workspace_id, ChangeQuery(limit=1))).changes
-            # The policies and the changes that were read match if nothing changed in between.
+            # Policies and changes match if nothing changed between the two reads.
             if not latest or latest[0].id == (changes[0].id if changes else latest[0].id):
                 held = [policy for policy in policies if owner_of(policy) == task.owner]
                 return History(agents, policies, changes), held

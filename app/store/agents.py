@@ -47,7 +47,7 @@ class Agents:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Agent:
-        """A new active agent. Raises LimitReached, AliasTaken."""
+        """Create an active agent. Raises LimitReached, AliasTaken."""
         agent = Agent(
             id=self._ids.new(await store_time_ms(self._client)),
             name=name,
@@ -74,7 +74,7 @@ class Agents:
             return agent_id
         keyspace = Keyspace(workspace_id)
         holder: str | None = await self._client.call("HGET", keyspace.agent_aliases, called)
-        # The record decides: an older release, which knew no aliases, may have left an alias entry whose agent is gone.
+        # The record decides: an older release, which did not know aliases, may have left the alias of a deleted agent.
         if holder is None or await self._client.call("HGET", keyspace.agent(holder), "alias") != called:
             raise AgentNotFound("No agent has this id or alias")
         return holder
@@ -102,7 +102,7 @@ class Agents:
         if alias is not None:
             held_by = await self._client.call("HGET", keyspace.agent_aliases, alias)
             ids = [] if held_by is None else [held_by]
-        else:  # aliases and status stand in the records alone, so each record is read
+        else:  # only the records hold alias and status, so each is read
             ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
         skipped, left = offset if filtered else 0, limit
         async for records in read_records(self._client, keyspace.agent, ids):
@@ -143,7 +143,7 @@ class Agents:
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
-            # This check binds the script, too: it writes only while the version token is still the one read here.
+            # The script relies on this check: it writes only while the version token is still the one read here.
             require_version(agent.revision, if_match)
             if all(each is UNSET for each in (name, description, status, groups, alias)):
                 return agent
@@ -167,14 +167,14 @@ class Agents:
     async def delete(
         self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The agent, its policies and its quotas are deleted; its audit entries stay.
+        """Delete the agent, its policies and its quotas; its audit entries stay.
 
         Raises AgentNotFound, VersionConflict.
         """
         keyspace = Keyspace(workspace_id)
         require_version((await self.get(workspace_id, agent_id)).revision, if_match)
         for _ in range(ATTEMPTS):
-            # Without this freeze, a caller that keeps editing the policies could overtake the deletion every time.
+            # Without this freeze, a client that keeps editing the policies could overtake every attempt to delete.
             frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
             require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
             governed = await self.load(workspace_id, agent_id)
@@ -251,6 +251,6 @@ class Agents:
 
 
 def _with_status_changed(agent: Agent, wanted: Agent) -> Agent:
-    """`wanted`, with the time since which it is active; whatever suspended it before is cleared."""
+    """`wanted`, with the revision since which it is active and without the breaker that suspended it."""
     is_resumed = wanted.status is AgentStatus.ACTIVE
     return replace(wanted, tripped=None, active_since=agent.revision + 1 if is_resumed else agent.active_since)

@@ -39,9 +39,9 @@ class ApiKeys:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[ApiKey, str]:
-        """A new key and its raw form, which is stored nowhere. Raises LimitReached.
+        """Create a key; return it and its raw form, which is stored nowhere. Raises LimitReached.
 
-        agents: the ids of the only agents the key may ask decisions for. Raises AgentNotFound if one does not exist.
+        agents: the ids of the only agents that the key may ask about. Raises AgentNotFound if one does not exist.
         """
         records = [Keyspace(workspace_id).agent(agent_id) for agent_id in agents]
         if records and await self._client.call("EXISTS", *records) != len(records):
@@ -61,11 +61,11 @@ class ApiKeys:
         reason: str = "",
         keys_max: int = NO_LIMIT,
     ) -> None:
-        """The key exists with this raw form; an existing key with its id is returned instead. Raises LimitReached."""
+        """Store the key under this raw form, or return the existing key with its id. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
         args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, reason]
         args += _record(key, digest)
-        # the key that made this one, and all that made that one: a key and its makers count as the same person
+        # the key that made this one, the key that made that one, and so on: all of them count as one person
         if actor_id != CONSOLE:
             makers = await self._client.call("HGET", keyspace.key(actor_id), "made_by")
             args += ("made_by", f"{makers} {actor_id}" if makers else actor_id)
@@ -131,7 +131,7 @@ class ApiKeys:
     async def revoke(
         self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The key is gone: no request sent from now on is authenticated by it.
+        """Revoke the key: it authenticates no request sent from now on.
 
         force: revoke even the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
         """
@@ -146,7 +146,7 @@ class ApiKeys:
             status = check_reply(REVOKE_KEY, reply)[0]
             require_actor(status)
             if status == "done":
-                # The record was the authority and is gone; what remains is only the pointer to it.
+                # The record, which is the authority, is gone; only the pointer to it remains.
                 await self._client.call("DEL", key_pointer(record["digest"]))
                 return
         contended()
@@ -228,7 +228,7 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
 
 
 def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
-    """When a successor made now expires if it is given the lifetime the key had before any rotation."""
+    """When a successor made now expires if it gets the lifetime that the key had before any rotation."""
     expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
     return None if expires_ms is None else now_ms + max(0, expires_ms - int(record["created_ms"]))
 

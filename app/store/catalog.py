@@ -29,7 +29,7 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_version
 
 MAX_SEEN = 1_000
-"""How many names from the log are kept; beyond that, those noted first are dropped."""
+"""How many names from the log are kept; beyond that, the oldest are dropped."""
 
 _REMEMBERED = 16
 _Make = Callable[[CatalogState, int], CatalogChange]
@@ -68,7 +68,7 @@ class Catalog:
         return (await self.listing(workspace_id)).catalog
 
     async def listing(self, workspace_id: str) -> Listing:
-        """The catalogue now, and the names seen in the log besides."""
+        """The catalogue now, and further names seen in the log."""
         keyspace = Keyspace(workspace_id)
         version, noted = await self._client.read_pipelined(
             [("HGET", keyspace.catalog, "version"), ("ZRANGE", keyspace.seen_tools, 0, -1)]
@@ -96,7 +96,8 @@ class Catalog:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> tuple[CatalogState, CatalogChange]:
-        """The catalogue with these entries, all or none; tools without an entry stay, or are deleted with `prune`.
+        """Put all these entries or none, and return the catalogue. Tools without an entry stay, or are deleted with
+        `prune`.
 
         Raises VersionConflict, LimitReached.
         """
@@ -118,7 +119,10 @@ class Catalog:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> CatalogTool:
-        """The tool described by the entry. Raises LimitReached; VersionConflict, also where the tool does not exist."""
+        """Put the tool that the entry describes.
+
+        Raises LimitReached; VersionConflict, also if the tool does not exist.
+        """
 
         def make(state: CatalogState, now_ms: int) -> CatalogChange:
             held = state.tools.get(entry.name)
@@ -131,7 +135,7 @@ class Catalog:
     async def delete_tool(
         self, workspace_id: str, name: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The tool is no longer in the catalogue. Raises ToolNotFound, VersionConflict."""
+        """Delete the tool. Raises ToolNotFound, VersionConflict."""
 
         def make(state: CatalogState, _now_ms: int) -> CatalogChange:
             held = state.tools.get(name)
@@ -145,7 +149,7 @@ class Catalog:
     async def _change(
         self, workspace_id: str, make: _Make, actor_id: str, reason: str
     ) -> tuple[CatalogState, CatalogChange]:
-        """The catalogue as stored now; `make` is called again whenever another change came first."""
+        """Change the catalogue and return it; `make` is called again whenever another change came first."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             held = await self._read(workspace_id)
@@ -183,7 +187,7 @@ class Catalog:
 
 
 async def note_seen(client: Client, workspace_id: str, names: Iterable[str], seen_ms: int) -> None:
-    """These tool names are recorded as seen in the log; beyond MAX_SEEN, the oldest are dropped."""
+    """Record these tool names as seen in the log; beyond MAX_SEEN, the oldest are dropped."""
     pairs: list[Value] = []
     for name in names:
         pairs += (seen_ms, name)
@@ -195,7 +199,7 @@ async def note_seen(client: Client, workspace_id: str, names: Iterable[str], see
 
 
 def _is_tool(name: str) -> bool:
-    """Whether a call can name this tool: the log may hold entries that something else wrote."""
+    """Whether a call can name this tool. The log may hold entries that something other than a commit wrote."""
     try:
         require_tool_name("name", name)
     except FieldError:

@@ -41,7 +41,10 @@ class Finding(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """What a writable node reports of itself. config: None where it may not be read (ACL, managed services)."""
+    """What a writable node reports about itself.
+
+    config: None if reading it is not permitted (ACL, managed services).
+    """
 
     info: dict[str, str]
     config: dict[str, str] | None

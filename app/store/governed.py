@@ -37,8 +37,8 @@ async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: 
     digests: list[str] = []
     expected: list[str] = []
     for _ in range(ATTEMPTS):
-        # All of this is read at one moment, so it is consistent if the groups and policies are those expected.
-        # Edits do not change which those are: three attempts suffice, however many edits there are.
+        # All of this is read at one moment, so it is consistent if the groups and policies are the expected ones. Edits
+        # do not change which ones those are, so three attempts suffice, however many edits there are.
         indexes = [keyspace.agent_policies(agent_id), keyspace.workspace_policies]
         indexes += [keyspace.group_policies(digest) for digest in digests]
         record, marks, shared, *rest = await client.read_snapshot(

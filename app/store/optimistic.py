@@ -7,7 +7,7 @@ from app.errors import LimitReached, StoreUnavailable, VersionConflict
 from app.model.versions import Versions
 
 ATTEMPTS = 8
-"""How often a change is attempted while others keep changing the same record."""
+"""How often a change is attempted if others keep changing the same record."""
 
 _THAW_S = 0.15
 
@@ -21,7 +21,7 @@ def require_version(current: int, wanted: Versions) -> None:
 async def overtaken(status: str) -> bool:
     """Whether the script found a state other than the one read; if so, the caller may retry at once.
 
-    Where the agent is being deleted, this waits long enough for a change's attempts to outlast the freeze.
+    If the agent is being deleted, this waits long enough for a change's attempts to outlast the freeze.
     """
     if status == "frozen":
         await asyncio.sleep(_THAW_S)

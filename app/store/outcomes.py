@@ -1,4 +1,4 @@
-"""Outcomes of allowed calls: reported once and logged; refundable limits are given back."""
+"""Outcomes of allowed calls: reported once and logged; refundable limits get back what the call took."""
 
 from collections.abc import Callable
 

@@ -8,7 +8,7 @@ from app.redis_client.replies import as_record
 _TOGETHER = 256
 """Hashes read in one step, at most: about a millisecond of the store's time."""
 _FIRST, _STEP_BYTES = 16, 128 * 1024
-"""The number of hashes in the first step, and the bytes a step should have: large records are read fewer at a time."""
+"""The number of hashes in the first step, and the bytes a step should read: of large records, each step reads fewer."""
 
 
 async def read_page(client: Client, index: str, limit: int | None, offset: int) -> list[str]:
@@ -23,7 +23,7 @@ async def read_records(
 ) -> AsyncIterator[list[dict[str, str]]]:
     """Yield the hashes of these ids in their order; missing ones are left out.
 
-    The store is asked for a few at a time, because it serves no decision while it answers.
+    The store is asked for a few at a time, because it commits no decision while it answers.
     """
     start, count = 0, _FIRST
     while start < len(ids):

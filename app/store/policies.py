@@ -1,4 +1,4 @@
-"""Create, read, update and delete policies; each change binds every later decision."""
+"""Create, read, update and delete policies; each change applies to every later decision."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -57,7 +57,7 @@ class Policies:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> Policy:
-        """A new policy of an agent, of a group or, if neither is given, of the whole workspace (a guardrail).
+        """Create a policy of an agent, of a group or, if neither is given, of the whole workspace (a guardrail).
 
         Raises AgentNotFound if the workspace has no such agent, LimitReached, PolicyKeyTaken.
         """
@@ -121,7 +121,7 @@ class Policies:
             index = keyspace.agent_policies(agent_id)
         if kind is None and key is None:
             ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
-        else:  # kind and key stand in the records alone, so each record is read
+        else:  # only the records hold kind and key, so each is read
             ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
             wanted = [each for each in records if kind in (None, kind_of(each)) and key in (None, each.get("key"))]
@@ -188,7 +188,7 @@ class Policies:
         """The policy as `make` derives it from the current one; `make` may be called again. Raises as `update` does."""
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
-            # This check binds the script, too: it writes only while the version is still the one read here.
+            # The script relies on this check: it writes only while the version is still the one read here.
             require_version(policy.version, if_match)
             wanted = make(policy)
             try:
@@ -212,7 +212,7 @@ class Policies:
     async def delete(
         self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
     ) -> None:
-        """The policy and its quotas are deleted. Raises PolicyNotFound, VersionConflict."""
+        """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)

@@ -1,7 +1,6 @@
 """Policy keys: each is unique among the policies of one owner.
 
-There is no index: the keys stand in the policies' records, which are unchanged as long as their owner's version token
-is.
+There is no index: the policies' records hold the keys, and they do not change while their owner's version token stays.
 """
 
 from app.errors import PolicyKeyTaken, PolicyNotFound
@@ -16,7 +15,7 @@ UNCHANGED = ""
 
 
 async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: str, policy_id: str) -> str:
-    """The owner's version token, at which no other policy of it has the key. Raises PolicyKeyTaken."""
+    """The owner's version token, read when no other policy of the owner has the key. Raises PolicyKeyTaken."""
     token, keys = await _read(client, keyspace, owner)
     if any(held == key and held_by != policy_id for held_by, held in keys.items()):
         raise PolicyKeyTaken(f'Another policy of the {owner.name} has the key "{key}"; choose another')

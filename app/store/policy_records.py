@@ -14,7 +14,8 @@ from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
-"""How many bytes of rules are decoded before the loop gets a turn, and what each pattern adds: 10 ms in the worst case.
+"""How many bytes of rules are decoded before the loop gets a turn, and how many each pattern counts for: 10 ms at
+worst.
 """
 
 _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])

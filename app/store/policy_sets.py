@@ -80,7 +80,7 @@ class PolicySets:
         actor_id: str = CONSOLE,
         reason: str = "",
     ) -> AppliedSet:
-        """The owner's policies become the entries' from one decision to the next, all of them or none.
+        """Replace the owner's policies with the entries', all of them or none, from one decision to the next.
 
         Policies without an entry stay, or are deleted with `prune`. Rate limits whose tools and window stay keep their
         buckets.
@@ -112,7 +112,7 @@ class PolicySets:
         keyspace = Keyspace(workspace_id)
         expected: list[str] = []
         for _ in range(ATTEMPTS):
-            # All is read at one moment, so if these are the expected policies, the token is theirs.
+            # Everything is read at one moment, so if these are the expected policies, the token is theirs.
             token, ids, *records = await self._client.read_snapshot(
                 ("HGET", owner.tokens, owner.token_field),
                 ("ZRANGE", owner.policies, 0, -1),
@@ -169,9 +169,9 @@ class PolicySets:
         return PolicyChange(None, replace(change.after, id=self._ids.new(now_ms)))
 
     def _require_room(self, owner: Owner, held: _Stored, changes: Sequence[PolicyChange]) -> tuple[int, int]:
-        """The owner's counts after the change. Raises LimitReached where a count grows beyond its limit.
+        """The owner's counts after the change. Raises LimitReached if a count grows beyond its limit.
 
-        This check binds the script, too: the counts cannot have changed while the version token has not.
+        The script relies on this check: while the version token has not changed, the counts have not, either.
         """
         after = [_count_after(change, held.counted) for change in changes if change.after is not None]
         limits, size = (sum(column) for column in zip(*after, strict=True)) if after else (0, 0)
@@ -187,7 +187,7 @@ class PolicySets:
 
 
 def _version(owner: Owner, token: str | None, policies: Sequence[Policy]) -> str:
-    """The set's version; NO_VERSION without policies, though shared marks may give the workspace a token even then."""
+    """The set's version; NO_VERSION without policies, even if shared marks give the workspace a token."""
     return token if token and (policies or owner.tokens == owner.record) else NO_VERSION
 
 
@@ -203,7 +203,7 @@ def _counted(record: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _count_after(change: PolicyChange, counted: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """What a policy counts for: an unchanged one counts as its record says; records older than counts have none."""
+    """What a policy counts for. An unchanged one counts as its record says; older records may have no counts."""
     if change.after is None or change.kind == "kept":
         return counted[change.policy.id]
     return rate_limit_count(change.after.rules), len(_encode(change.after.rules))

@@ -22,7 +22,7 @@ _TOGETHER = 8
 
 
 class PolicyVersions:
-    """A policy's versions. They are kept in the trail of changes; a list says where each stands.
+    """A policy's versions. The trail of changes holds them; a list says where each one is.
 
     kept: the greatest number of versions kept for a policy, including the current one.
     """

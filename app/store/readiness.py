@@ -1,4 +1,4 @@
-"""Whether decisions can be made now."""
+"""Checks whether decisions can be made now."""
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client
@@ -10,13 +10,13 @@ _NEARLY_FULL = 0.9
 
 
 async def require_ready(client: Client) -> None:
-    """The store accepts writes, permits what a decision runs, and has every script loaded.
+    """Return if the store accepts writes, permits the commands of a decision, and has every script loaded.
 
     Scripts that it has lost are loaded again.
     Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING, NOPERM.
     """
     # A write command that writes nothing, because the key never exists. The store refuses it whenever it would refuse a
-    # commit, yet it costs neither memory nor disk.
+    # commit, and it takes neither memory nor disk.
     await client.call("SET", READINESS_PROBE, "", "XX")
     replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
     for script, *known in zip(SCRIPTS, *replies, strict=True):
@@ -30,7 +30,7 @@ async def require_ready(client: Client) -> None:
 async def is_nearly_full(client: Client) -> bool:
     """Whether nine tenths of the store's memory limit are used; in a cluster, on any master.
 
-    False where the store does not report it.
+    False if the store does not report it.
     """
     try:
         replies = await client.call_each("INFO", "memory")

@@ -16,8 +16,8 @@ from app.store.policy_records import policy_of, quota_keys, shadow_quota_keys
 async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
     """Delete the workspace's buckets whose windows ended before its last commit's quota time; return how many.
 
-    Expiry in the store would not do: it follows the server clock, and a clock that jumps ahead for a moment, unseen by
-    any commit, would delete buckets that still count.
+    The store's own expiry would not do: it follows the server clock. If that jumped ahead for a moment, unseen by any
+    commit, buckets that still count would be deleted.
     """
     keyspace = Keyspace(workspace_id)
     dropped = 0
@@ -34,7 +34,7 @@ async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
 
 
 def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The buckets of a policy's limits with their windows in us; none where only a newer release can read the policy.
+    """The buckets of a policy's limits with their windows in us; none if only a newer release can read the policy.
 
     Buckets per value are left out, as there may be very many; those expire in the store.
     """

@@ -1,4 +1,4 @@
-"""Polling shared by all who wait for the same thing: a thousand idle streams cost one query."""
+"""Shared polling: a thousand idle streams that wait for the same thing cost one query."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

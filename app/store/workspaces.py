@@ -46,7 +46,7 @@ class Workspaces:
         return workspace_id, raw_key
 
     async def ensure_default(self, raw_key: str) -> None:
-        """Workspace `default` exists and `raw_key` is an admin key of it; replicas may call this concurrently.
+        """Ensure that workspace `default` exists with `raw_key` as an admin key; replicas may call this concurrently.
 
         Raises Invalid if the key already belongs to another workspace or lacks the admin scope.
         """
@@ -75,7 +75,7 @@ class Workspaces:
         await self._keys.put(workspace_id, key, raw_key)
 
     async def _claim(self, name: str) -> tuple[str, bool]:
-        """The id that the name has, and whether this call claimed it."""
+        """The id of the workspace with the name, and whether this call claimed the name."""
         created, workspace_id = False, await self._client.call("HGET", WORKSPACES, name)
         now_ms = await store_time_ms(self._client)
         if workspace_id is None:
@@ -83,8 +83,8 @@ class Workspaces:
             created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
             workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         record = Keyspace(workspace_id).workspace
-        # The replica that claimed the name may have died before this. Nothing that exists is written again: a full
-        # store would refuse it, and this replica may be the one that makes room.
+        # Write what is missing: the replica that claimed the name may have died before this. What exists is not written
+        # again: a full store would refuse that, and this replica may be the one that makes room.
         if not await self._client.call("HEXISTS", record, "created_ms"):
             await self._client.call("HSETNX", record, "name", name)
             await self._client.call("HSETNX", record, "created_ms", now_ms)

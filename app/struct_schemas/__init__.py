@@ -1,1 +1,1 @@
-"""Structs as JSON Schema: what a field means is in the docstring of its struct."""
+"""Structs as JSON Schema. The docstring of a struct describes its fields."""

@@ -1,4 +1,4 @@
-"""What a struct of the model asks for that no field of it can say, as JSON Schema; the structs are what decides."""
+"""Requirements of the model's structs that no single field can express, as JSON Schema. The structs enforce them."""
 
 from typing import Any
 

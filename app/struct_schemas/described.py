@@ -13,10 +13,10 @@ from app.struct_schemas.docstrings import field_lines, first_lines, structs_of
 def described(
     kinds: Iterable[type], ref_template: str, beyond: Mapping[str, dict[str, Any]] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The schemas of these structs and of all that is in them, by name: with what fields mean and what they cannot say.
+    """The schemas of these structs and of all structs in them, by name, with descriptions and further requirements.
 
-    ref_template: how one schema leads to another, with `{name}` in it. beyond: what no field of a struct can say, by
-    the name of the struct, besides what is known of the model's.
+    ref_template: how one schema refers to another, with `{name}` in it. beyond: requirements that no single field can
+    express, by the name of the struct, besides those of the model's structs.
     """
     kinds = tuple(kinds)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)

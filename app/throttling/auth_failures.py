@@ -54,7 +54,7 @@ class AuthFailures:
         origin = self.origin(peer, forwarded) if self._per_minute else None
         if origin is None:
             return
-        # Never below 0: requests under way when the bucket ran empty do not prolong the lockout.
+        # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
         left = self._buckets.drain(origin)
         self.locked.pop(origin, None)
         if left < 1:
@@ -63,7 +63,7 @@ class AuthFailures:
             self.locked.pop(forgotten, None)
 
     def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:
-        """How many seconds until another authentication from here may fail; 0 = now."""
+        """Seconds until another authentication attempt from here is accepted; 0 = now."""
         now = self._clock()
         while self.locked and next(iter(self.locked.values())) <= now:
             self.locked.popitem(last=False)
@@ -75,9 +75,8 @@ class AuthFailures:
         """The address counted for a request, for IPv6 its /64 network; None if the connection has none.
 
         peer: the other end of the connection. forwarded: the values of X-Forwarded-For, trusted only from our own
-        proxies. Each proxy appends the address that connected to it, so the rightmost address that is not one of our
-        proxies is true, and everything before it may be invented. Any other peer may send anything and counts as
-        itself.
+        proxies. Each proxy appends the address that connected to it. So the rightmost address that is not one of our
+        proxies is true, and anything before it may be invented. Any other peer counts as itself, whatever it sends.
         """
         address = _address(peer)
         if address is None:

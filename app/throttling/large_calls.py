@@ -1,7 +1,7 @@
 """Limits the large calls that a replica holds at once: of one workspace, and of all together.
 
-Each counts from before its body is read until it is answered. Its announced size counts, whether it has arrived or not,
-so slow senders cannot fill the memory; and no workspace can take all the room.
+Each call counts from before its body is read until it is answered, with its announced size, whether or not all of it
+has arrived. So slow senders cannot fill the memory, and no workspace can take all the room.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Limits how many open-ended answers an API key may have: streams of the log, and exports while they are sent.
 
-Counted by each replica, because it protects the replica's sockets and the memory held for slow readers.
+Each replica counts for itself, because the limit protects its sockets and the memory held for slow readers.
 """
 
 from collections import Counter

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class TokenBuckets:
-    """Each name has a bucket of `size` tokens, full at first, which regains `per_second` of them in every second.
+    """Each name has a bucket of `size` tokens, which is full at first and regains `per_second` tokens every second.
 
     names_max: how many names are remembered; the one unused longest is forgotten first, and starts again with a full
     bucket.
@@ -35,7 +35,7 @@ class TokenBuckets:
         return left, lacking
 
     def drain(self, name: str) -> float:
-        """Take a token, or the fraction that there is; return what is left."""
+        """Take a token, or what there is of one; return what is left."""
         now = self._clock()
         left = max(0.0, self._refilled(name, now) - 1)
         self._left[name] = left, now

@@ -10,7 +10,7 @@ from app.model.decisions import Result, RuleRef
 from app.turns import pause
 
 _STEP_ENTRIES = 64
-"""This many take half a millisecond."""
+"""How many lines are processed in one step; this many take half a millisecond."""
 
 
 class _Decided(Struct, frozen=True):

@@ -24,11 +24,12 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     allowed: True if and only if result is `allowed`: only then may the call be made.
     result: What was decided.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
-    rule: The rule that decided; null where no rule did.
+    rule: The rule that decided; null if none did.
     reason: A sentence for people.
     code: Why it was decided this way, for programs.
     next_action: What could lead to another answer.
-    retry_after_seconds: When waiting alone leads to another answer; null if it does not, or if the time is unknown.
+    retry_after_seconds: The seconds after which the same call may be answered differently; null if waiting does not
+    help, or the time is unknown.
     latency_ms: From the request's arrival to the decision, in milliseconds.
     timestamp: When it was decided, by the store's clock.
     approval: The approval that waits for a person, or that made it allowed; left out if there is none.
@@ -108,4 +109,4 @@ def _frame_of(decision: Decision) -> bytes:
 
 _NONE: tuple[Outcome | None, bytes] = (None, b"")
 _frames: dict[int, tuple[Outcome | None, bytes]] = {}
-"""By the identity of an outcome, which is kept referenced so that no other can get the same identity."""
+"""By the id() of an outcome. The outcome is kept, so that no other object can get the same id()."""

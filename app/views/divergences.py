@@ -13,11 +13,11 @@ class DivergenceView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     policy_id: The policy.
     version: The version that was counted: the current one. Every change resets the counts.
-    mode: What the policy does now; one that enforces has no counts.
-    enabled: Whether it does anything at all.
+    mode: The policy's mode now; an enforced policy has no counts.
+    enabled: Whether the policy is enabled; if not, nothing is counted.
     since: When it got its current version.
     total: The sum of `counts`.
-    counts: By the actual result and the one it would have been; none is zero.
+    counts: By the actual result and the result that there would have been; none is zero.
     """
 
     policy_id: Id

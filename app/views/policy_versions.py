@@ -8,12 +8,13 @@ from app.views.policies import PolicyView
 
 
 class PolicyVersionView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A former or current version of a policy, and who made it.
+    """A version of a policy, and who made it.
 
-    timestamp: When, by the store's clock; like the next three null if the change is no longer known.
+    timestamp: When it was made, by the store's clock. This and the next three are null if the change is no longer
+    known.
     actor_id: The API key that made the change, or `console`.
     actor_name: The key's name at that time, or `console`.
-    reason: The reason given by whoever made it; null if none was given.
+    reason: The reason given for the change; null if none was given.
     changed: The fields that differ from the previous version.
     policy: The whole policy, as GET showed it then.
     """

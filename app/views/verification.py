@@ -19,7 +19,7 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
     unsealed: Entries that are not sealed and chained yet.
     changes: Changes of the trail that were checked.
     checked: What was checked, in words.
-    unchecked: What was not, in words.
+    unchecked: What was not checked, in words.
     """
 
     intact: bool

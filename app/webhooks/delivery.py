@@ -20,7 +20,7 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.slack import slack_message
 
 ATTEMPT_S = 15.0
-"""From the name's look-up to the head of the answer."""
+"""The time limit of an attempt in seconds, from looking up the name to the head of the answer."""
 _CONNECT_S = 5.0
 _REDIRECTS = range(300, 400)
 _Head = tuple[int, list[tuple[bytes, bytes]]]
@@ -33,7 +33,7 @@ class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
     status: The status of its answer; null if there was none.
     error: Why it was not delivered; empty if it was.
     milliseconds: How long it took.
-    retry_after_seconds: How long the receiver, with 429 or 503, asked not to be sent anything; null if it did not.
+    retry_after_seconds: The wait that the receiver asked for with 429 or 503; null if it did not.
     """
 
     delivered: bool

@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Destination(Struct, frozen=True):
-    """A URL in its only unambiguous reading. host: without brackets. target: path and query."""
+    """A URL that all parsers read alike. host: without brackets. target: path and query."""
 
     scheme: str
     host: str
@@ -61,7 +61,7 @@ def destination_of(url: str, *, allow_http: bool = False, networks: Networks = (
     port = int(given[1]) if given else _PORTS[scheme]
     if not port:
         raise Refused("names port 0")
-    with suppress(ValueError):  # a name: its addresses are checked at each connection
+    with suppress(ValueError):  # a name; its addresses are checked at each connection
         require_public(ipaddress.ip_address(host), networks)
     target = target or "/"
     return Destination(scheme, host, port, target if target.startswith("/") else f"/{target}")
@@ -94,7 +94,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection. Raises Refused, or what httpcore raises if nobody answers."""
+        """Connect. Raises Refused, or what httpcore raises if nobody answers."""
         failure: Exception = httpcore.ConnectError("the name has no address")
         for address in await self._addresses(host, port):
             try:

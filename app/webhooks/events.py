@@ -23,7 +23,7 @@ _VERDICTS = {
 
 
 class Event(Struct, frozen=True):
-    """One event. id: the same whenever it is sent. data: what the receiver is told."""
+    """One event. id: the same each time it is sent. data: what the receiver gets."""
 
     id: str
     type: str
@@ -72,9 +72,9 @@ class Found(Struct, frozen=True):
 
 
 def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
-    """The event that the entry is to the webhook, if any."""
+    """The event that the entry means for the webhook, if any."""
     if b'"approvalId"' not in line and b'"result":"denied"' not in line:
-        return None  # nearly all entries; one that contains these words by chance is decoded in vain
+        return None  # nearly all entries end here; one that contains these words by chance is decoded in vain
     entry = _entry.decode(line)
     kind: WebhookEvent | None = _VERDICTS.get(entry.code)
     if kind is None and entry.approval_id == entry.id:  # a repeated request has another id
@@ -88,7 +88,7 @@ def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
 
 
 def event_of_change(workspace_id: str, change: Change) -> Event | None:
-    """The event that the change is, if any."""
+    """The event that the change means, if any."""
     match change.resource_type, change.kind:
         case ResourceType.POLICY, _:
             kind = WebhookEvent.POLICY_CHANGED
@@ -117,7 +117,7 @@ def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
 
 
 def event_id(workspace_id: str, source: str, place: str) -> str:
-    """The same id for the same thing, and different ones for all others in any workspace."""
+    """An id that is the same for the same occurrence, and different from all others in any workspace."""
     return f"msg_{hashlib.sha256(f'{workspace_id} {source} {place}'.encode()).hexdigest()[:32]}"
 
 

@@ -20,7 +20,7 @@ from app.webhooks.records import outbox_keys
 from app.webhooks.tries import Tries, tries_of
 
 WAITING_MAX = 256
-"""The most events waiting for a retry; at that number the cursors stand still."""
+"""The most events that may wait for a retry; at that number, the cursors stop."""
 PARKED_MAX = 1_000
 _RETRIED_AT_ONCE = 32
 _AT_ONCE = 500
@@ -50,7 +50,7 @@ class Outbox:
         self._cursors: dict[str, str] = {}
 
     async def retry_due(self) -> bool:
-        """Retry events that are due until one fails; True if none failed, and the receiver has not asked for a wait."""
+        """Retry events that are due, until one fails. True if none failed and the receiver has not asked for a wait."""
         _, outbox, waiting, _, unsent = self._keys
         now_ms = await store_time_ms(self._client)
         if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
@@ -116,7 +116,7 @@ class Outbox:
             return None
 
     async def _pass(self, source: str, event: Event | None, place: str) -> bool:
-        """Move the cursor past the place; True if everything sent for it was delivered."""
+        """Move the cursor past the place; True if every event of that place was delivered."""
         held = self._cursors[source]
         if held == place:
             return True
@@ -151,7 +151,7 @@ class Outbox:
         return bool(reply[0] == "done")
 
     async def _count(self, outcome: str, attempt: Attempt) -> None:
-        """Count for /metrics; counts may be lost."""
+        """Count an attempt for /metrics. A crash may lose counts."""
         await self._client.call("HINCRBY", WEBHOOK_COUNTS, "delivered" if attempt.delivered else "failed", 1)
         if outcome == "parked":
             await self._client.call("HINCRBY", WEBHOOK_COUNTS, "parked", 1)

@@ -1,4 +1,4 @@
-"""What the store keeps of a webhook, and where; and the struct that it means."""
+"""Converts between a webhook's record in the store and its struct, and names its keys."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How long a receiver asks not to be sent anything: the header Retry-After, in seconds or as a date."""
+"""Reads the header Retry-After: how long a receiver wants no events, in seconds or as a date."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -8,13 +8,13 @@ from math import ceil
 from app.webhooks.tries import LONGEST_MS
 
 MOST_S = LONGEST_MS // 1000
-"""However long a receiver asks for: by mistake it could ask for years."""
+"""The longest wait, whatever the receiver asks for: by mistake, it could ask for years."""
 _ASKING = frozenset({429, 503})
 _LONGEST_TEXT = 64
 
 
 def wait_asked_for(status: int, headers: Iterable[tuple[bytes, bytes]], now: datetime) -> int | None:
-    """The seconds from `now`, at most `MOST_S`; None if the answer asks for no wait, or not in a form that HTTP has."""
+    """The wait in seconds from `now`, at most `MOST_S`; None if the answer asks for none, or not in a valid form."""
     if status not in _ASKING:
         return None
     given = next((value for name, value in headers if name.lower() == b"retry-after"), b"")

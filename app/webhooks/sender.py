@@ -22,7 +22,7 @@ from app.webhooks.records import webhook_of
 log = logging.getLogger(__name__)
 LOOK_S = 1.0
 _LEASE_MS = 60_000
-"""Longer than any attempt: it is renewed for each round, and a round ends with the first failure."""
+"""The lease's time: longer than any attempt. It is renewed for each round, and a round ends with the first failure."""
 _RENEWED_S = 20.0
 _AT_ONCE = 32
 _WORKSPACES_AT_ONCE = 256
@@ -41,7 +41,7 @@ class Sender:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Send until `stopped` is set. The next sender may repeat what is on its way then."""
+        """Send until `stopped` is set. The next sender may repeat events that are on their way at that moment."""
         while not stopped.is_set():
             try:
                 await self.look(stopped)
@@ -70,7 +70,7 @@ class Sender:
         self._served.pop(webhook_id, None)
 
     async def settle(self) -> None:
-        """Wait for everything that `look` has started; for tests."""
+        """Return once every round that `look` has started is over; for tests."""
         await asyncio.gather(*self._served.values())
 
     async def _serve(self, workspace_id: str, webhook_id: str, stopped: asyncio.Event) -> None:

@@ -1,7 +1,7 @@
 """Events as messages for Slack. Callers' strings appear only in elements that Slack does not interpret.
 
-`rich_text` has separate elements for links, styles and lines, so a string cannot forge any; characters that begin
-another line, or hide, are written as codes. The notification text is the same for all events of a type.
+`rich_text` has separate elements for links, styles and lines, so a string cannot forge them. Invisible characters, and
+those that begin another line, are written as codes. The notification text is the same for all events of a type.
 """
 
 import json
@@ -105,6 +105,6 @@ def _where_to_decide(approval_id: str, public_url: str | None) -> dict[str, Any]
 
 
 def _shown(text: str) -> str:
-    """The string on one line, with hiding and moving characters written as codes, shortened."""
+    """The string on one line, shortened, with invisible and cursor-moving characters written as codes."""
     line = with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
     return line if len(line) <= _VALUE_MAX else line[:_VALUE_MAX] + _SHORTENED

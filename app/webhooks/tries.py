@@ -22,7 +22,7 @@ class Tries(Struct, frozen=True):
     error: str
 
     def failed(self, now_ms: int, error: str) -> "Tries":
-        """The tries after one more failed attempt."""
+        """The record after one more failed attempt."""
         said = " ".join(error.split())[:_ERROR_MAX]
         return Tries(self.attempts + 1, self.since_ms or now_ms, said)
 
@@ -31,7 +31,7 @@ class Tries(Struct, frozen=True):
         return f"{self.attempts} {self.since_ms} {self.error}"
 
     def next_ms(self, now_ms: int, quiet_until_ms: int = 0) -> int | None:
-        """When it is retried, never before the receiver wants it; None after a day of attempts."""
+        """When it is retried, never earlier than the receiver asked; None after a day of attempts."""
         if now_ms - self.since_ms >= PARK_AFTER_MS:
             return None
         return max(quiet_until_ms, now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS)))

@@ -48,7 +48,7 @@ class Webhooks:
         secret: str | None = None,
         actor_id: str = CONSOLE,
     ) -> tuple[Webhook, str]:
-        """A webhook that receives events from now on, and its signing secret. Raises LimitReached.
+        """Create a webhook that receives events from now on; return it and its signing secret. Raises LimitReached.
 
         secret: whsec_…; None = generate one.
         """
@@ -110,7 +110,7 @@ class Webhooks:
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> Webhook:
-        """The webhook with the given fields changed. One that is switched on receives events from then on.
+        """The webhook with the given fields changed. A webhook that is enabled again receives events from then on.
 
         Raises WebhookNotFound, VersionConflict.
         """
@@ -139,7 +139,7 @@ class Webhooks:
         if_match: Versions = None,
         actor_id: str = CONSOLE,
     ) -> tuple[Webhook, str]:
-        """Give the webhook another secret and return both; the previous ones keep signing beside it for the overlap."""
+        """Give the webhook a new secret and return both; the previous ones also sign for the overlap."""
         for _ in range(ATTEMPTS):
             held = await self.get(workspace_id, webhook_id)
             require_version(held.version, if_match)
@@ -156,7 +156,7 @@ class Webhooks:
     async def delete(
         self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
     ) -> None:
-        """The webhook and its waiting and parked events are deleted. Raises WebhookNotFound, VersionConflict."""
+        """Delete the webhook and its waiting and parked events. Raises WebhookNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             held = await self.get(workspace_id, webhook_id)
