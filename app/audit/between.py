@@ -1,7 +1,8 @@
 """Maps a span of time to a range of sequences."""
 
-from app.audit.head import read_head
+from app.audit.head import read_head, read_newest
 from app.audit.index import Lookup
+from app.audit.sealed_range import kept_parts
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
@@ -12,16 +13,17 @@ async def sequences_between(client: Client, keyspace: Keyspace, from_ms: int, to
 
     The range may include others: segments are taken whole, and times do not follow sequences where clocks step back.
     """
-    newest = int(await client.call("HGET", keyspace.commits, "sequence") or 0)
+    newest = await read_newest(client, keyspace)
     head, spans = await read_head(client, keyspace)
-    late = [part for part in sorted(spans) if spans[part].last_ms >= from_ms]
+    parts = kept_parts(head, spans)
+    late = [part for part in parts if spans[part].last_ms >= from_ms]
     after = head.sequence
     if late:
-        (found,) = await Lookup(keyspace, AuditQuery()).read(client, late[:1])
+        (found,) = await Lookup(keyspace, AuditQuery()).read(client, head, spans, late[:1])
         firsts = [each.row.first_sequence for each in found if each.row.last_ms >= from_ms]
         after = min(firsts, default=spans[late[0]].first_sequence) - 1
-    early = max((part for part in spans if spans[part].first_ms <= to_ms), default=None)
+    early = max((part for part in parts if spans[part].first_ms <= to_ms), default=None)
     until = newest
-    if early is not None and early + 1 in spans:
+    if early is not None and early + 1 in parts:
         until = spans[early + 1].first_sequence - 1
     return max(after, head.first_sequence - 1), until

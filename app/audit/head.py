@@ -72,7 +72,7 @@ def head_of(record: dict[str, str] | list[str]) -> Head:
                 _number(fields["floor_ms"]),
                 fields["floor_sha256"],
             )
-        return Head(
+        head = Head(
             segment=_number(fields.get("segment", "0")),
             sequence=_number(fields.get("sequence", "0")),
             sha256=fields.get("sha256", ""),
@@ -84,6 +84,31 @@ def head_of(record: dict[str, str] | list[str]) -> Head:
         )
     except (KeyError, ValueError):
         raise AuditLogDamaged("The head of the audit log cannot be read") from None
+    if bool(head.segment) != bool(head.sequence):
+        raise AuditLogDamaged(
+            f"The head of the audit log has sealed {head.segment} segments and {head.sequence} entries"
+        )
+    return head
+
+
+def newest_of(sealed: str | bytes | None, committed: str | bytes | None) -> int:
+    """The sequence of the newest entry, 0 if there is none, from the fields `sequence` of the head and of the commits.
+
+    The head's must have been read first. Raises AuditLogDamaged if the commits' is no count, or below what is sealed.
+    """
+    try:
+        newest, least = _count(committed), _count(sealed)
+    except ValueError:
+        raise AuditLogDamaged("The number of the last commit of the audit log cannot be read") from None
+    if newest < least:
+        raise AuditLogDamaged(f"The commits have counted to {newest}, and entry {least} of the audit log is sealed")
+    return newest
+
+
+async def read_newest(client: Client, keyspace: Keyspace) -> int:
+    """The sequence of the newest entry now; 0 if there is none. Raises AuditLogDamaged."""
+    commands = (("HGET", keyspace.audit_head, "sequence"), ("HGET", keyspace.commits, "sequence"))
+    return newest_of(*await client.read_pipelined(commands, as_bytes=True))
 
 
 def span_text(span: Span) -> str:
@@ -96,6 +121,10 @@ def spans_of(record: Mapping[str, str]) -> dict[int, Span]:
         return {_number(part): Span(*map(_number, text.split(" "))) for part, text in record.items()}
     except (TypeError, ValueError):
         raise AuditLogDamaged("The list of the parts of the audit log's index cannot be read") from None
+
+
+def _count(raw: str | bytes | None) -> int:
+    return _number((raw.decode("ascii", "replace") if isinstance(raw, bytes) else raw) if raw is not None else "0")
 
 
 def _number(text: str) -> int:

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from app.audit.segments import part_of
+from app.audit.head import Head, Span, head_of
+from app.audit.index_rows import Row, rows_of, unnamed
+from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
@@ -28,16 +30,6 @@ NO_RESULT = "none"
 """The result under which an entry that is not a decision is indexed."""
 CAPPED = (AGENT, TOOL, ACTION)
 _CACHED = 1 << 12
-
-
-class Row(NamedTuple):
-    """A segment as described in `by:all`."""
-
-    number: int
-    entries: int
-    first_sequence: int
-    first_ms: int
-    last_ms: int
 
 
 class Candidate(NamedTuple):
@@ -71,10 +63,6 @@ def values_of(agent_id: str, tool_name: str, action: str, result: str | None) ->
     )
 
 
-def row_member(row: Row) -> str:
-    return ":".join(map(str, row))
-
-
 class Lookup:
     """How the index answers a query: which sorted sets to read, and what follows from them."""
 
@@ -98,11 +86,14 @@ class Lookup:
         """Whether the query filters by no dimension, so every segment may match."""
         return self._counts and not self._dimensions
 
-    async def read(self, client: Client, parts: Sequence[int]) -> list[list[Candidate]]:
+    async def read(
+        self, client: Client, head: Head, spans: Mapping[int, Span], parts: Sequence[int]
+    ) -> list[list[Candidate]]:
         """For each part, the segments in which every dimension has a match, newest first.
 
         The sets of the dimensions are read first. The segments' rows are read only for parts with candidates, because
-        most parts hold nothing about a rare agent.
+        most parts hold nothing about a rare agent. head, spans: read before. Raises AuditLogDamaged if the index cannot
+        be read, or does not name every segment of these parts exactly once.
         """
         named: list[dict[int, Posting] | None] = [None] * len(parts)
         if self._dimensions:
@@ -117,12 +108,20 @@ class Lookup:
         rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
         candidates = []
         for part, held in zip(parts, named, strict=True):
-            found = self._everything(rows[part]) if held is None else self._named(rows.get(part, ()), held)
-            # A row that was put into another part would make its segment's entries appear twice.
-            found = [each for each in found if part_of(each.row.number) == part]
+            found: list[Candidate] = []
+            if part in rows:
+                checked = rows_of(rows[part], part, head, spans)
+                if checked.missing:
+                    await self._require_dropped(client, checked.missing[-1])
+                found = self._everything(checked.rows) if held is None else self._named(checked.rows, held)
             candidates.append(sorted(found, key=lambda each: -each.row.number))
             await pause()
         return candidates
+
+    async def _require_dropped(self, client: Client, number: int) -> None:
+        """Raise AuditLogDamaged unless retention has dropped the segment since the head was read."""
+        if number >= head_of(await client.call("HGETALL", self._keyspace.audit_head)).first_segment:
+            raise unnamed(number)
 
     def _keys(self, part: int) -> list[str]:
         keys = []
@@ -153,19 +152,25 @@ class Lookup:
             found = both
         return found or {}
 
-    def _everything(self, members: Iterable[str]) -> list[Candidate]:
-        rows = (Row(*map(int, text.split(":"))) for text in members)
-        return [Candidate(row, None, row.entries, exact=self._counts) for row in rows]
+    def _everything(self, rows: Mapping[int, Row]) -> list[Candidate]:
+        return [Candidate(row, None, row.entries, exact=self._counts) for row in rows.values()]
 
-    def _named(self, members: Iterable[str], held: Mapping[int, "Posting"]) -> list[Candidate]:
+    def _named(self, rows: Mapping[int, Row], held: Mapping[int, "Posting"]) -> list[Candidate]:
         found = []
-        for text in members:
-            holds = held.get(int(text[: text.index(":")]))
-            if holds is not None:
-                row = Row(*map(int, text.split(":")))
+        for number, holds in held.items():
+            row = rows.get(number)
+            if row is not None:
                 exact = holds.exact and self._counts
                 found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), exact))
         return found
+
+
+def miscounted(candidate: Candidate, found: int) -> AuditLogDamaged:
+    """The error for an index that gives a segment another number of matches than its entries."""
+    return AuditLogDamaged(
+        f"The index of the audit log says that {candidate.bound} entries of segment {candidate.row.number} match, and "
+        f"{found} do"
+    )
 
 
 class Posting(NamedTuple):
@@ -178,10 +183,22 @@ class Posting(NamedTuple):
 
 def _add(holding: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
     for text in members:
-        number, count, mask = text.split(":")
-        before = holding.get(int(number))
+        number, entries, mask = _posted(text)
+        before = holding.get(number)
         if before is None:
-            holding[int(number)] = Posting(int(count), int(mask, 16), exact)
+            holding[number] = Posting(entries, mask, exact)
         else:
-            both = before.mask | int(mask, 16)
-            holding[int(number)] = Posting(before.entries + int(count), both, exact and before.exact)
+            holding[number] = Posting(before.entries + entries, before.mask | mask, exact and before.exact)
+
+
+def _posted(text: str) -> tuple[int, int, int]:
+    """Segment, matches and frames of a member. Raises AuditLogDamaged."""
+    number, _, rest = text.partition(":")
+    entries, _, mask = rest.partition(":")
+    try:
+        posted = int(number), int(entries), int(mask, 16)
+        if min(posted) > 0:
+            return posted
+    except ValueError:
+        pass
+    raise AuditLogDamaged(f"A member of the index of the audit log cannot be read: {text[:80]}")

@@ -9,15 +9,17 @@ from msgspec.structs import replace
 
 from app.audit.archive import Archive
 from app.audit.between import sequences_between
+from app.audit.damage import foreign_is_damage
 from app.audit.entry_filter import EntryFilter
+from app.audit.entry_format import time_ms_of
 from app.audit.export import export
 from app.audit.follow import follow, resumed
-from app.audit.head import head_of
+from app.audit.head import head_of, newest_of
 from app.audit.scan import EntryChunk, Scan
 from app.audit.search import Page, SealedSearch
-from app.audit.stream import END, line_of_unsealed, read_stream_backwards
+from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
-from app.errors import AuditEntryNotFound, StoreUnavailable
+from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import Format
@@ -72,7 +74,8 @@ class AuditLog:
 
     async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
         async with self._shares.share(workspace_id):
-            return await self._searched(workspace_id, query)
+            with foreign_is_damage():
+                return await self._searched(workspace_id, query)
 
     async def _searched(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
@@ -98,7 +101,8 @@ class AuditLog:
 
         Raises as `Scan.chunks` does.
         """
-        after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
+        with foreign_is_damage():
+            after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
         async for chunk in Scan(self._client, workspace_id, AuditQuery(agent_id=agent_id)).chunks(after, until):
             yield chunk
             if progress is not None:
@@ -118,7 +122,8 @@ class AuditLog:
 
     async def floor(self, workspace_id: str) -> Floor | None:
         """Where the log begins, if retention has dropped older entries."""
-        return head_of(await self._client.call("HGETALL", Keyspace(workspace_id).audit_head)).floor
+        with foreign_is_damage():
+            return head_of(await self._client.call("HGETALL", Keyspace(workspace_id).audit_head)).floor
 
     def follow(
         self,
@@ -133,7 +138,8 @@ class AuditLog:
 
     async def resumed(self, workspace_id: str, after: int) -> tuple[int, Floor | None]:
         """Resume as `follow.resumed` documents."""
-        return await resumed(self._client, workspace_id, after)
+        with foreign_is_damage():
+            return await resumed(self._client, workspace_id, after)
 
     async def verify(
         self,
@@ -156,7 +162,11 @@ class AuditLog:
         return await Archive(folder, workspace_id).write(self._client, progress)
 
     async def backlog(self, workspace_id: str) -> Backlog:
-        """How far sealing is behind, read at one moment."""
+        """How far sealing is behind, read at one moment. Raises AuditLogDamaged."""
+        with foreign_is_damage():
+            return await self._backlog(workspace_id)
+
+    async def _backlog(self, workspace_id: str) -> Backlog:
         keyspace = Keyspace(workspace_id)
         # read separately: TIME has no key, and a cluster routes commands by key
         now_ms = await store_time_ms(self._client)
@@ -168,14 +178,19 @@ class AuditLog:
             ("HLEN", keyspace.audit_poison),
         )
         head = head_of(record)
+        last_sequence = newest_of(str(head.sequence), newest)
+        if head.sequence + unsealed < last_sequence:
+            held = f"{unsealed} entries in the stream"
+            raise AuditLogDamaged(f"Of entries up to {last_sequence} {head.sequence} are sealed, and {held}")
         lag_ms = 0
         if oldest:
-            fields = as_record(oldest[0][1])
-            lag_ms = max(0, now_ms - int(fields.get("timeMs", 0)))
+            # An oldest entry whose time cannot be read says nothing about the lag.
+            oldest_ms = time_ms_of({b"timeMs": as_record(oldest[0][1]).get("timeMs", "").encode()})
+            lag_ms = max(0, now_ms - (oldest_ms or now_ms))
         return Backlog(
             unsealed=unsealed,
             lag_seconds=lag_ms / 1000,
-            last_sequence=int(newest or 0),
+            last_sequence=last_sequence,
             sealed_sequence=head.sequence,
             first_sequence=head.first_sequence,
             segments=head.segment,
@@ -183,11 +198,11 @@ class AuditLog:
         )
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
-        """Offer the stream's entries to the page; return the lowest sequence seen, or `below` if it saw none."""
-        async for sequence, fields in read_stream_backwards(self._client, keyspace, below):
-            below = sequence
+        """Offer the stream's entries to the page; the sequence below which every entry must be sealed."""
+        walk = StreamWalk(self._client, keyspace, below)
+        async for sequence, fields in walk.entries():
             if matcher.may_hold(fields):
                 line = await line_of_unsealed(self._client, keyspace, sequence, fields)
                 if matcher.matches(line) and page.offer(sequence, line):
                     break
-        return below
+        return walk.below

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
+from app.audit.damage import foreign_is_damage
 from app.audit.entry_filter import EntryFilter
-from app.audit.head import Head, Span, head_of, read_head
-from app.audit.index import Candidate, Lookup
+from app.audit.head import Head, Span, head_of, read_head, read_newest
+from app.audit.index import Candidate, Lookup, miscounted
 from app.audit.sealed_range import SealedRange
 from app.audit.segments import Stored, checked_bodies, frames_of, missing
-from app.audit.stream import line_of_unsealed, stream_entries
+from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AppError, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
@@ -39,11 +40,13 @@ class Scan:
         self._query = query
         self._matcher = EntryFilter(query)
         self._lookup = Lookup(self._keyspace, query)
-        self._whole = self._lookup.unfiltered and query.from_ms is None and query.to_ms is None
+        self._is_timeless = query.from_ms is None and query.to_ms is None
+        self._whole = self._lookup.unfiltered and self._is_timeless
 
     async def newest(self) -> int:
-        """The sequence of the newest entry; 0 if there is none."""
-        return int(await self._client.call("HGET", self._keyspace.commits, "sequence") or 0)
+        """The sequence of the newest entry; 0 if there is none. Raises AuditLogDamaged."""
+        with foreign_is_damage():
+            return await read_newest(self._client, self._keyspace)
 
     async def chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
         """Yield every matching entry with after < sequence <= until.
@@ -51,6 +54,11 @@ class Scan:
         Raises StoreUnavailable if retention dropped entries that might match before they were read, and AuditLogDamaged
         if entries are missing or differ from what was sealed.
         """
+        with foreign_is_damage():
+            async for chunk in self._chunks(after, until):
+                yield chunk
+
+    async def _chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
         position = after
         while position < until:
             head, spans = await read_head(self._client, self._keyspace)
@@ -65,7 +73,7 @@ class Scan:
                 now, _ = await read_head(self._client, self._keyspace)
                 if now.sequence > position:
                     continue
-                raise AuditLogDamaged(f"Entry {position + 1} of the audit log is gone from the stream")
+                raise gone(position + 1, position + 1)
             yield EntryChunk(tail.sequences, tail.body, tail.up_to)
             position = tail.up_to
 
@@ -99,7 +107,7 @@ class Scan:
         sealed, reached = SealedRange(self._query, head, spans, position, until), position
         self._require_kept(head, position)
         for part in sealed.parts():
-            (found,) = await self._lookup.read(self._client, [part])
+            (found,) = await self._lookup.read(self._client, head, spans, [part])
             # Dropped segments leave the index. A segment that is dropped after this look at the index is noticed when
             # it is read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
@@ -160,18 +168,20 @@ class Scan:
         if stored.digests and candidate.mask is not None:
             frames = [each for each in frames if candidate.mask >> each[0] & 1]
         blocks = [(place, data[frame.start : frame.end]) for place, frame in frames]
-        bodies = checked_bodies(row.number, stored, blocks)
+        bodies = checked_bodies(row.number, row.entries, stored, blocks)
         if self._whole and row.first_sequence > position and last <= until:
-            if sum(frame.entries for _, frame in frames) != row.entries:
-                raise AuditLogDamaged(f"The index of segment {row.number} does not say how many entries it holds")
             return EntryChunk(range(row.first_sequence, last + 1), b"".join(body for _, _, body in bodies), last)
-        sequences, lines = [], []
+        sequences, lines, found = [], [], 0
         for _, before, body in bodies:
-            for place, line in self._matcher.select(body):
+            matches = self._matcher.select(body)
+            found += len(matches)
+            for place, line in matches:
                 sequence = row.first_sequence + before + place
                 if position < sequence <= until:
                     sequences.append(sequence)
                     lines.append(line + b"\n")
+        if candidate.exact and self._is_timeless and found != candidate.bound:
+            raise miscounted(candidate, found)
         return EntryChunk(sequences, b"".join(lines), min(last, until))
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.audit.head import Head, Span
 from app.audit.index import Candidate
 from app.audit.segments import part_of
+from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery
 
 
@@ -22,13 +23,12 @@ class SealedRange(NamedTuple):
     until: int
 
     def parts(self) -> list[int]:
-        """The parts that may hold a match, oldest first."""
-        head, spans = self.head, self.spans
+        """The parts that may hold a match, oldest first. Raises AuditLogDamaged as `kept_parts` does."""
+        spans = self.spans
         return [
             part
-            for part in sorted(spans)
-            if part_of(head.first_segment) <= part <= part_of(head.segment)
-            and self._meets(spans[part].first_sequence, self._end(part), spans[part].first_ms, spans[part].last_ms)
+            for part in kept_parts(self.head, spans)
+            if self._meets(spans[part].first_sequence, self._end(part), spans[part].first_ms, spans[part].last_ms)
         ]
 
     def segments(self, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -57,3 +57,17 @@ class SealedRange(NamedTuple):
             and (query.from_ms is None or last_ms >= query.from_ms)
             and (query.to_ms is None or first_ms <= query.to_ms)
         )
+
+
+def kept_parts(head: Head, spans: Mapping[int, Span]) -> range:
+    """The parts from the oldest kept segment's to the newest's.
+
+    Raises AuditLogDamaged if the span of one is not there, or does not follow the one before.
+    """
+    parts = range(part_of(head.first_segment), part_of(head.segment) + 1) if head.segment else range(0)
+    before = 0
+    for part in parts:
+        if part not in spans or not before < spans[part].first_sequence <= head.sequence:
+            raise AuditLogDamaged(f"Part {part} of the index of the audit log is missing, or not in its place")
+        before = spans[part].first_sequence
+    return parts

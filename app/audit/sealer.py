@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from app.audit.entry_format import RESULTS
 from app.audit.head import Span, read_head, span_text
-from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, Row, name_of, row_member
+from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, name_of
+from app.audit.index_rows import Row, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of

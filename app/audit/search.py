@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
-from app.audit.index import Candidate, Lookup
+from app.audit.index import Candidate, Lookup, miscounted
 from app.audit.sealed_range import SealedRange
-from app.audit.segments import Stored, checked_bodies, missing
+from app.audit.segments import Stored, checked_bodies, damaged, missing
+from app.audit.stream import gone
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
@@ -76,6 +77,8 @@ class SealedSearch:
         """Search until the page is complete; the floor, if the search reached it and dropped entries might match."""
         query, page = self._query, self._page
         head, spans = await read_head(self._client, self._keyspace)
+        if head.sequence < self._below - 1:
+            raise gone(head.sequence + 1, self._below - 1)
         lookup = Lookup(self._keyspace, query)
         sealed = SealedRange(query, head, spans, after=0, until=self._below - 1)
         parts = sealed.parts()[::-1]
@@ -85,7 +88,7 @@ class SealedSearch:
         while parts:
             now, parts = parts[:at_once], parts[at_once:]
             at_once = min(at_once * 4, _PARTS_AT_ONCE)
-            found = await lookup.read(self._client, now)
+            found = await lookup.read(self._client, head, spans, now)
             if await self._search([each for part in found for each in sealed.segments(part)]):
                 return None
         if page.met_a_drop:
@@ -142,18 +145,25 @@ class SealedSearch:
         number, first_sequence = candidate.row.number, candidate.row.first_sequence
         stored = Stored(*(bytes(each).decode(errors="replace") for each in read[:4] if not isinstance(each, int)))
         blocks = [(int(place), bytes(block)) for place, block in zip(read[4::2], read[5::2], strict=True)]
+        if not blocks:
+            raise damaged(number)
+        found = 0
         for group in [[each] for each in reversed(blocks)] if stored.digests else [blocks]:
             if self._held >= _HELD_BYTES:
                 self._held = 0
                 await pause()
-            for place, before, body in reversed(checked_bodies(number, stored, group)):
+            for place, before, body in reversed(checked_bodies(number, candidate.row.entries, stored, group)):
                 self._held += len(body)
                 first = first_sequence + before
                 if first >= self._below or (candidate.mask is not None and not candidate.mask >> place & 1):
                     continue
-                for at, line in reversed(self._matcher.select(body)):
+                matches = self._matcher.select(body)
+                found += len(matches)
+                for at, line in reversed(matches):
                     if first + at < self._below and self._page.offer(first + at, line):
                         return True
+        if found != candidate.bound and self._is_whole(candidate):
+            raise miscounted(candidate, found)
         return False
 
     async def _require_dropped(self, number: int) -> None:

@@ -90,6 +90,11 @@ def part_of(segment: int) -> int:
     return segment // PART_SEGMENTS
 
 
+def segments_of(part: int) -> range:
+    """The numbers of the part's segments."""
+    return range(max(1, part * PART_SEGMENTS), (part + 1) * PART_SEGMENTS)
+
+
 def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes, str]:
     """`frames`, `data` and `digests` of a segment whose frames hold these lines, each with its line feed."""
     blocks = [(len(lines), _compressor.compress(b"".join(lines))) for lines in bodies]
@@ -106,16 +111,20 @@ class Stored(NamedTuple):
     sha256: str
 
 
-def checked_bodies(number: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]) -> list[tuple[int, int, bytes]]:
+def checked_bodies(
+    number: int, entries: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]
+) -> list[tuple[int, int, bytes]]:
     """For each frame read: its place, the number of entries before it, and its JSON lines, checked against the hashes.
 
-    blocks: place and data of frames; all frames of the segment if it has no digests. Raises AuditLogDamaged naming the
-    segment if a frame does not match its digest, or the lines do not match the sha256.
+    entries: of the segment, as its index says. blocks: place and data of frames; all frames of the segment if it has no
+    digests. Raises AuditLogDamaged naming the segment if a frame does not match its digest, the lines do not match the
+    sha256, or the frames together do not hold that many entries.
     """
     try:
         frames = frames_of(stored.frames)
         found = [(place, frames[place].first, unpack(block)) for place, block in blocks]
-        is_sound = all(body.count(b"\n") == frames[place].entries for place, _, body in found)
+        is_sound = frames[-1].first + frames[-1].entries == entries
+        is_sound = is_sound and all(body.count(b"\n") == frames[place].entries for place, _, body in found)
     except (IndexError, AuditLogDamaged):
         is_sound, found = False, []
     if is_sound and stored.digests:
@@ -124,8 +133,13 @@ def checked_bodies(number: int, stored: Stored, blocks: Sequence[tuple[int, byte
     elif is_sound:
         is_sound = chain(stored.previous, b"".join(body for _, _, body in found)) == stored.sha256
     if not is_sound:
-        raise AuditLogDamaged(f"Segment {number} of the audit log does not hold the entries that were sealed")
+        raise damaged(number)
     return found
+
+
+def damaged(number: int) -> AuditLogDamaged:
+    """The error for a segment that is not as it was sealed."""
+    return AuditLogDamaged(f"Segment {number} of the audit log does not hold the entries that were sealed")
 
 
 def missing(number: int) -> AuditLogDamaged:

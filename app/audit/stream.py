@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from app.audit.entry_format import Unreadable, line_of, placeholder, time_ms_of
+from app.audit.head import head_of, newest_of
+from app.errors import AuditLogDamaged
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
@@ -12,29 +14,50 @@ END = 1 << 62
 _CHUNK = 128
 
 
-async def read_stream_backwards(
-    client: Client, keyspace: Keyspace, below: int = END
-) -> AsyncIterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield sequence and fields of the commits' unsealed entries below a sequence, newest first."""
-    end = "+" if below == END else f"({below}-0"
-    newest: int | None = None
-    while True:
-        commands = [("XREVRANGE", keyspace.audit_stream, end, "-", "COUNT", _CHUNK)]
-        if newest is None:
-            # The number of the last commit is read second, so it is at least that of every entry read before it.
-            chunk, sequence = await client.read_pipelined(
-                [*commands, ("HGET", keyspace.commits, "sequence")], as_bytes=True
-            )
-            newest = int(sequence or 0)
-        else:
-            (chunk,) = await client.read_pipelined(commands, as_bytes=True)
-        for sequence, fields in stream_entries(chunk):
-            if sequence is not None and sequence <= newest:
-                yield sequence, fields
-        if len(chunk) < _CHUNK:
-            return
-        last = chunk[-1][0].decode()
-        end = f"({last}" if int(last.partition("-")[0]) <= newest else f"{newest}-0"
+class StreamWalk:
+    """A walk through the commits' unsealed entries, newest first, from below a sequence.
+
+    below: every entry from here up to where the walk began has been yielded. Once it has ended, the entries further
+    down must be sealed.
+    """
+
+    def __init__(self, client: Client, keyspace: Keyspace, below: int = END) -> None:
+        self._client = client
+        self._keyspace = keyspace
+        self.below = below
+
+    async def entries(self) -> AsyncIterator[tuple[int, dict[bytes, bytes]]]:
+        """Yield sequence and fields of each. Raises AuditLogDamaged if one is missing above another."""
+        keyspace, end = self._keyspace, "+" if self.below == END else f"({self.below}-0"
+        newest: int | None = None
+        while True:
+            chunk_below = ("XREVRANGE", keyspace.audit_stream, end, "-", "COUNT", _CHUNK)
+            if newest is None:
+                # What is counted before the read is in the chunk or sealed; what is in the chunk is counted after it.
+                sealed, count = ("HGET", keyspace.audit_head, "sequence"), ("HGET", keyspace.commits, "sequence")
+                least, before, chunk, after = await self._client.read_pipelined(
+                    (sealed, count, chunk_below, count), as_bytes=True
+                )
+                self.below = min(self.below, newest_of(least, before) + 1)
+                newest = newest_of(least, after)
+            else:
+                (chunk,) = await self._client.read_pipelined([chunk_below], as_bytes=True)
+            for sequence, fields in stream_entries(chunk):
+                if sequence is not None and sequence <= newest:
+                    if sequence + 1 < self.below:
+                        raise gone(sequence + 1, self.below - 1)
+                    self.below = sequence
+                    yield sequence, fields
+            if len(chunk) < _CHUNK:
+                return
+            last = chunk[-1][0].decode()
+            end = f"({last}" if int(last.partition("-")[0]) <= newest else f"{newest}-0"
+
+
+def gone(first: int, last: int) -> AuditLogDamaged:
+    """The error for entries that are neither in the stream nor sealed."""
+    which = f"Entry {first} of the audit log is" if first == last else f"Entries {first} to {last} of the audit log are"
+    return AuditLogDamaged(f"{which} gone from the stream")
 
 
 async def line_of_unsealed(client: Client, keyspace: Keyspace, sequence: int, fields: dict[bytes, bytes]) -> bytes:
@@ -54,7 +77,7 @@ async def _time_before(client: Client, keyspace: Keyspace, sequence: int) -> int
     for _, fields in stream_entries(before):
         if time_ms := time_ms_of(fields):
             return time_ms
-    return int(await client.call("HGET", keyspace.audit_head, "last_ms") or 0)
+    return head_of(await client.call("HGETALL", keyspace.audit_head)).last_ms
 
 
 def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, bytes]]]:

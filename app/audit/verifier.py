@@ -12,7 +12,7 @@ from app.audit.broken import Broken
 from app.audit.coverage import Coverage
 from app.audit.entry_format import named
 from app.audit.head import Head, head_of
-from app.audit.index import Row
+from app.audit.index_rows import Row
 from app.audit.segments import CODEC, Segment, chain, frames_of, genesis, part_of, read_segment
 from app.audit.verify_index import IndexCheck, IndexFault
 from app.audit.verify_links import ChainPosition, LinkCheck, gap

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from app.audit.entry_format import Named, placeholder_reason
 from app.audit.head import Span, read_head, spans_of
-from app.audit.index import CAPPED, OTHER, Row, row_member, values_of
+from app.audit.index import CAPPED, OTHER, values_of
+from app.audit.index_rows import Row, row_member
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
 from app.audit.segments import Frame, part_of
 from app.redis_client.client import Client

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.audit.broken import Broken
 from app.audit.head import Head, head_of
-from app.audit.index import Row, row_member
+from app.audit.index_rows import Row, row_member
 from app.audit.segments import Segment, frames_of, genesis, part_of
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Checkpoint, Fault, Finding

@@ -159,6 +159,12 @@ class Client:
         self._leave_master()
         self._is_held = False
 
+    async def _drop_idle(self) -> None:
+        """Close the connections that no call uses: replies that come after one that cannot be decoded are not read."""
+        pool: Any = getattr(self._redis, "connection_pool", None)
+        if pool is not None:
+            await pool.disconnect(inuse_connections=False)
+
     def _leave_master(self) -> None:
         """Where Sentinels name the master, ask them again before the next command."""
         pool: Any = getattr(self._redis, "connection_pool", None)
@@ -219,6 +225,7 @@ class Client:
                 self._leave_master()
             raise StoreUnavailable(sentence) from error
         except UnicodeDecodeError as error:
+            await self._drop_idle()
             raise ForeignData("A key of the store holds text that is not UTF-8, which Remit did not write") from error
         except (RuntimeError, AttributeError) as error:
             # Raised by uvloop and redis-py if a connection is closed during a command.

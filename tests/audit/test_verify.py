@@ -4,7 +4,7 @@ import pytest
 from audit_entries import Writer
 from msgspec.structs import replace
 
-from app.audit.index import Row, row_member
+from app.audit.index_rows import Row, row_member
 from app.audit.sealer import Sealer
 from app.audit.segments import chain, genesis, pack, part_of, read_segment
 from app.audit.verifier import Verifier

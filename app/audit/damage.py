@@ -1,0 +1,16 @@
+"""Keys of the log that another program wrote are damage of the log, to whoever reads it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.errors import AuditLogDamaged
+from app.redis_client.client import ForeignData
+
+
+@contextmanager
+def foreign_is_damage() -> Iterator[None]:
+    """Raise AuditLogDamaged in place of ForeignData: asking again would not help, as it may where a store is down."""
+    try:
+        yield
+    except ForeignData as error:
+        raise AuditLogDamaged(f"The audit log cannot be read: {error.message}") from error

@@ -1,0 +1,71 @@
+"""The rows of the index of all segments, checked before a reader relies on them to name every segment."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from app.audit.head import Head, Span
+from app.audit.segments import part_of, segments_of
+from app.errors import AuditLogDamaged
+
+
+class Row(NamedTuple):
+    """A segment as described in `by:all`."""
+
+    number: int
+    entries: int
+    first_sequence: int
+    first_ms: int
+    last_ms: int
+
+
+class PartRows(NamedTuple):
+    """A part's rows by number. missing: segments that should have one; retention may just have dropped them."""
+
+    rows: dict[int, Row]
+    missing: list[int]
+
+
+def row_member(row: Row) -> str:
+    return ":".join(map(str, row))
+
+
+def rows_of(members: Iterable[str], part: int, head: Head, spans: Mapping[int, Span]) -> PartRows:
+    """The part's rows between the floor and the head. Rows of other segments are ignored: they hide nothing.
+
+    Raises AuditLogDamaged if a row cannot be read, or contradicts its neighbours, the head or the part's span.
+    """
+    numbers = segments_of(part)
+    wanted = range(max(numbers.start, head.first_segment), min(numbers.stop, head.segment + 1))
+    rows: dict[int, Row] = {}
+    try:
+        for text in members:
+            row = Row(*map(int, text.split(":")))
+            if row.number in wanted:
+                if row.number in rows:
+                    raise AuditLogDamaged(f"The index of the audit log has segment {row.number} twice")
+                rows[row.number] = row
+    except (TypeError, ValueError):
+        raise AuditLogDamaged("A row of the index of the audit log cannot be read") from None
+    missing = [number for number in wanted if number not in rows]
+    if wanted and not missing:
+        _check(rows, wanted, head, spans)
+    return PartRows(rows, missing)
+
+
+def unnamed(number: int) -> AuditLogDamaged:
+    """The error for a segment that the index does not name."""
+    return AuditLogDamaged(f"The index of the audit log does not have segment {number}")
+
+
+def _check(rows: Mapping[int, Row], wanted: range, head: Head, spans: Mapping[int, Span]) -> None:
+    """Raise AuditLogDamaged unless the rows follow each other and fill the part's place between its neighbours."""
+    span, last = spans[part_of(wanted.start)], wanted[-1]
+    following = head.first_sequence if wanted.start == head.first_segment else span.first_sequence
+    for number in wanted:
+        _, entries, first, first_ms, last_ms = rows[number]
+        in_span = span.first_sequence <= first and span.first_ms <= first_ms and last_ms <= span.last_ms
+        if first != following or entries < 1 or not in_span:
+            raise AuditLogDamaged(f"The index of the audit log contradicts itself about segment {number}")
+        following += entries
+    if following != (head.sequence + 1 if last == head.segment else spans[part_of(last + 1)].first_sequence):
+        raise AuditLogDamaged(f"The index of the audit log contradicts itself about segment {last}")
