@@ -16,6 +16,7 @@ from consoles import run_console
 from fake_store import FakeClient
 from profiles import register_profiles
 from servers import PATIENT, Replica, Store, store_binaries
+from tenants import Tenant
 
 from app.model.ids import Ids
 from app.redis_client.client import open_client
@@ -164,6 +165,14 @@ def other_replica(store):
     running = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def tenant(store, replica):
+    """A workspace of the test's own."""
+    made = Tenant(store.url, replica)
+    yield made
+    made.close()
 
 
 @pytest.fixture

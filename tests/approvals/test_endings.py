@@ -1,7 +1,5 @@
 """An approval ends with its basis: its agent's activity, the policies that asked, the key that asked."""
 
-import asyncio
-
 import msgspec
 import pytest
 from asking import ALLOW, ASK, approve, ask
@@ -9,7 +7,6 @@ from asking import ALLOW, ASK, approve, ask
 from app.approvals.endings import Endings
 from app.model.agents import AgentStatus
 from app.model.ids import Ids
-from app.redis_client.client import open_client
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.policies import Policies
@@ -37,19 +34,6 @@ class Scene:
 @pytest.fixture
 def scene(tenant, replicas):
     return Scene(tenant, replicas[1])
-
-
-def in_store(tenant, act):
-    """What `act` gives, done in the store: no replica hears of it, and none ends anything."""
-
-    async def run():
-        client = open_client(tenant.store_url, 1000)
-        try:
-            return await act(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
 
 
 async def suspend_and_reactivate(client, scene):
@@ -83,7 +67,7 @@ def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why,
     first = scene.ask()["approval"]["id"]
     assert approve(person, first)["status"] == "approved"
 
-    in_store(scene.tenant, lambda client: change(client, scene))
+    scene.tenant.in_store(lambda client: change(client, scene))
 
     again = scene.ask(scene.tenant.reader)
     assert again["result"] == "escalated"
@@ -98,7 +82,7 @@ def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
     """Nor does the same call attach to it."""
     first = scene.ask()["approval"]["id"]
 
-    in_store(scene.tenant, lambda client: change(client, scene))
+    scene.tenant.in_store(lambda client: change(client, scene))
 
     answer = person.post(f"/v1/approvals/{first}/approve", json={})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_DECIDED")
@@ -111,17 +95,17 @@ def test_a_compactor_ends_what_the_change_took_the_ground_from(scene, person, wh
     pending = ask(scene.tenant, scene.agent, 6)["approval"]["id"] if change is not revoke_key else None
     first = scene.ask()["approval"]["id"]
     approve(person, first)
-    in_store(scene.tenant, lambda client: change(client, scene))
+    scene.tenant.in_store(lambda client: change(client, scene))
     later = ask(scene.tenant, scene.agent, 7)["approval"]["id"]
 
-    in_store(scene.tenant, lambda client: end_approvals(client, scene))
+    scene.tenant.in_store(lambda client: end_approvals(client, scene))
 
     ended = {each["id"]: each["status"] for each in person.get("/v1/approvals").json()}
     assert ended == {later: "pending", first: "cancelled"} | ({pending: "cancelled"} if pending else {})
     entry = scene.tenant.log(agent_id=scene.agent)[0]
     assert (entry["code"], entry["reason"]) == ("approval_cancelled", why)
     entries = len(scene.tenant.log(agent_id=scene.agent))
-    in_store(scene.tenant, lambda client: end_approvals(client, scene))
+    scene.tenant.in_store(lambda client: end_approvals(client, scene))
     assert len(scene.tenant.log(agent_id=scene.agent)) == entries
 
 
@@ -154,7 +138,7 @@ def test_what_an_edit_leaves_standing_goes_on(scene, person):
     first = scene.ask()["approval"]["id"]
     scene.tenant.admin.patch(f"/v1/agents/{scene.agent}", json={"name": "other"})
     scene.tenant.admin.patch(f"/v1/policies/{scene.policy}", json={"enabled": False})
-    in_store(scene.tenant, lambda client: end_approvals(client, scene))
+    scene.tenant.in_store(lambda client: end_approvals(client, scene))
     approve(person, first)
     assert scene.ask()["result"] == "allowed"
 
@@ -171,10 +155,10 @@ def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
         await client.call("HDEL", name, "asked", "asked_sequence")
         await client.call("HSET", name, *(word for field in fields.items() for word in field))
 
-    in_store(scene.tenant, as_written_then)
+    scene.tenant.in_store(as_written_then)
     assert person.get(f"/v1/approvals/{first}").json()["parameters"]
     approve(person, first)
-    in_store(scene.tenant, lambda client: suspend_and_reactivate(client, scene))
+    scene.tenant.in_store(lambda client: suspend_and_reactivate(client, scene))
     assert scene.ask()["approval"]["id"] != first
 
 
@@ -195,7 +179,7 @@ def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(sc
     """As if this release had written it: what is shown of it and of the log differs in nothing."""
     first, second = (scene.ask(amount=amount)["approval"]["id"] for amount in (1, 2))
     name = f"remit:{{{scene.tenant.id}}}:approval:{second}"
-    in_store(scene.tenant, lambda client: written_with_fields_apart(client, name))
+    scene.tenant.in_store(lambda client: written_with_fields_apart(client, name))
     shown = [person.get(f"/v1/approvals/{each}").json() for each in (first, second)]
     theirs = {"id", "parameters", "parametersDigest", "decisions", "createdAt", "expiresAt"}
     assert [shown[0][each] for each in shown[0].keys() - theirs] == [
@@ -226,13 +210,13 @@ def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, ap
     approval_id = scene.ask()["approval"]["id"]
     name = f"remit:{{{scene.tenant.id}}}:approval:{approval_id}"
     if apart:
-        in_store(scene.tenant, lambda client: written_with_fields_apart(client, name))
+        scene.tenant.in_store(lambda client: written_with_fields_apart(client, name))
 
     async def suspended(client):
         await suspend_and_reactivate(client, scene)
         await end_approvals(client, scene)
 
-    in_store(scene.tenant, suspended)
+    scene.tenant.in_store(suspended)
     shown = person.get(f"/v1/approvals/{approval_id}").json()
     assert (shown["status"], shown["version"]) == ("cancelled", 2)
     ended, asked = (each for each in scene.tenant.log(agent_id=scene.agent) if each.get("approvalId") == approval_id)
@@ -248,8 +232,8 @@ def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas)
     kept = other.ask()["approval"]["id"]
     for amount in range(90, 120):
         ask(tenant, other.agent, amount)
-    in_store(tenant, lambda client: suspend_and_reactivate(client, agent))
-    in_store(tenant, lambda client: end_approvals(client, agent))
+    tenant.in_store(lambda client: suspend_and_reactivate(client, agent))
+    tenant.in_store(lambda client: end_approvals(client, agent))
     open_now = person.get("/v1/approvals?status=pending&limit=1000").json()
     assert {each["agentId"] for each in open_now} == {other.agent}
     assert len(open_now) == 31

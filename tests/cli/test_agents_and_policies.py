@@ -5,7 +5,6 @@ import re
 
 import pytest
 from servers import clean_env
-from tenants import Tenant
 
 from app.cli.changes import RESOURCES
 from app.model.changes import ResourceType
@@ -21,14 +20,6 @@ REFUNDS = {
         {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 0, "max": 500}}},
     ],
 }
-
-
-@pytest.fixture
-def tenant(store, replica):
-    """A workspace of its own."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 @pytest.fixture

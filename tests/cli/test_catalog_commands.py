@@ -4,18 +4,10 @@ import json
 
 import pytest
 from servers import clean_env
-from tenants import Tenant
 
 pytestmark = pytest.mark.slow
 
 LIST = {"result": {"tools": [{"name": "payment.refund", "description": "Pays back.\nAll of it."}, {"name": "a/b"}]}}
-
-
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 @pytest.fixture

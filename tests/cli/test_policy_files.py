@@ -5,7 +5,6 @@ import json
 import httpx
 import pytest
 from servers import clean_env
-from tenants import Tenant
 
 pytestmark = pytest.mark.slow
 
@@ -30,14 +29,6 @@ policies:
   - {name: no deletions, kind: guardrail, rules: [{type: tool_denylist, tools: [rm]}]}
 """
 CREW = {"group": "crew", "policies": [{"name": "g", "rules": [{"type": "tool_allowlist", "tools": ["read"]}]}]}
-
-
-@pytest.fixture
-def tenant(store, replica):
-    """A workspace of its own."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=["store", "service"])

@@ -6,16 +6,8 @@ import pytest
 from asking import SECRET
 from receivers import Receiver
 from servers import clean_env
-from tenants import Tenant
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,8 +1,12 @@
 """Stores, replicas and workspaces of a test's own, made to be broken."""
 
 import pytest
+import redis
+from proxy import Proxy
 from servers import PATIENT, Replica, Store
 from tenants import Tenant
+from topologies import SEALING_FAST
+from witness import Witness
 
 
 @pytest.fixture
@@ -25,6 +29,35 @@ def shared(request):
         return thing
 
     return keep
+
+
+@pytest.fixture
+def witness_on(own):
+    """Makes a workspace on a store, and a replica through which it is reached: `witness_on(store)`."""
+    return lambda store: own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+
+
+@pytest.fixture
+def witness(store, witness_on):
+    """A workspace that is reached over a sound way."""
+    return witness_on(store)
+
+
+@pytest.fixture
+def proxy(store, own):
+    return own(Proxy(store.port).start())
+
+
+@pytest.fixture
+def behind(proxy, own):
+    """A replica whose way to the store can be broken."""
+    return own(Replica(proxy.url, **SEALING_FAST))
+
+
+@pytest.fixture
+def other(store, own):
+    """Another replica on the same store."""
+    return own(Replica(store.url, **SEALING_FAST))
 
 
 @pytest.fixture(params=["redis", "valkey"])

@@ -4,11 +4,11 @@ import http.client
 import itertools
 import json
 import random
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
+from background import Background
 from oracle import Call
 
 TOOL = "orders.read"
@@ -24,7 +24,7 @@ def ask_in_turn(agent_ids: Sequence[str]) -> Callable[[int], dict[str, Any]]:
     }
 
 
-class Load:
+class Load(Background):
     """`count` callers, each with a connection that it keeps open, until the context ends.
 
     ports: where the replicas or the balancer listen; callers are spread over them.
@@ -48,6 +48,7 @@ class Load:
         idempotent: bool = False,
         keep_alive: bool = True,
     ) -> None:
+        super().__init__(count)
         self.calls: list[Call] = []
         self.wrong: list[str] = []
         self._ports = [ports] if isinstance(ports, int) else list(ports)
@@ -56,18 +57,9 @@ class Load:
         self._kept = kept
         self._idempotent = idempotent
         self._keep_alive = keep_alive
-        self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(number,), daemon=True) for number in range(count)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(30)
+        super().__exit__()
         assert not any(thread.is_alive() for thread in self._threads)
 
     @property

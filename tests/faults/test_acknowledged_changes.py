@@ -4,30 +4,10 @@ import itertools
 import threading
 
 import pytest
-import redis
-from proxy import Fault, Proxy
-from servers import Replica
-from topologies import SEALING_FAST, until
-from witness import Witness
+from proxy import Fault
+from topologies import until
 
 DENY = {"rules": [{"type": "tool_denylist", "tools": ["*"]}]}
-
-
-@pytest.fixture
-def proxy(store, own):
-    return own(Proxy(store.port).start())
-
-
-@pytest.fixture
-def behind(proxy, own):
-    """A replica whose way to the store breaks again and again; it learns of changes only when it commits."""
-    return own(Replica(proxy.url, **SEALING_FAST))
-
-
-@pytest.fixture
-def witness(store, own):
-    """Changes are made through a replica whose way is sound."""
-    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
 
 
 @pytest.fixture

@@ -3,17 +3,8 @@
 import os
 import signal
 
-import pytest
-import redis
-from servers import Replica
 from serving import REPLICA, children_of, is_running
-from topologies import SEALING_FAST, until
-from witness import Witness
-
-
-@pytest.fixture
-def witness(store, own):
-    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+from topologies import until
 
 
 def test_a_drain_answers_also_those_who_were_waiting_to_be_let_in(witness):

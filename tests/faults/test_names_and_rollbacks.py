@@ -6,37 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-import redis
 from changing import Changing
-from proxy import Proxy
-from servers import Replica
 from test_policy_sets_under_load import AFTER_IT_RAN, named
-from topologies import SEALING_FAST, until
-from witness import Witness
+from topologies import until
 
 ALLOWS, DENIES = [{"type": "tool_allowlist", "tools": ["*"]}], [{"type": "tool_denylist", "tools": ["*"]}]
-
-
-@pytest.fixture
-def witness(store, own):
-    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
-
-
-@pytest.fixture
-def proxy(store, own):
-    return own(Proxy(store.port).start())
-
-
-@pytest.fixture
-def behind(proxy, own):
-    """A replica whose way to the store can be broken."""
-    return own(Replica(proxy.url, **SEALING_FAST))
-
-
-@pytest.fixture
-def other(store, own):
-    """Another replica on the same store."""
-    return own(Replica(store.url, **SEALING_FAST))
 
 
 def at_once(*acts):

@@ -4,13 +4,11 @@ import time
 from itertools import pairwise
 
 import pytest
-import redis
 from changing import Changing
 from load import TOOL, Load
-from proxy import Fault, Proxy
-from servers import Replica, Store
-from topologies import SEALING_FAST, until
-from witness import Witness
+from proxy import Fault
+from servers import Store
+from topologies import until
 
 AFTER_IT_RAN = [Fault.HOLD, Fault.LOSE, Fault.CUT, Fault.CUT_MID_REPLY]
 FIRST, SECOND = "the first", "the second"
@@ -76,17 +74,11 @@ def whole(witness, path):
     return found[FIRST]
 
 
-@pytest.fixture
-def witness(store, own):
-    return own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
-
-
 @pytest.mark.parametrize("owner", ["agents/{}", "groups/crew"])
-def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness, store, own, owner):
+def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness, other, owner):
     """No decision was made by one policy of each; a call sent after a set was acknowledged is decided by it."""
     agent_id = witness.tenant.new_agent(groups=["crew"])["id"]
     path = f"/v1/{owner.format(agent_id)}/policies"
-    other = own(Replica(store.url, **SEALING_FAST))
     witness.tenant.admin.put(path, json=generation(0))
 
     with load_of(witness, agent_id, [witness.replica.port, other.port]) as load, Deployer(witness, path) as deployer:
@@ -106,10 +98,8 @@ def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness,
 
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
-def test_a_set_whose_reply_was_lost_is_there_as_a_whole_and_once(witness, store, own, fault):
+def test_a_set_whose_reply_was_lost_is_there_as_a_whole_and_once(witness, proxy, behind, fault):
     """The caller hears 503 and looks: the version has moved, so the same change again is 412 and not made twice."""
-    proxy = own(Proxy(store.port).start())
-    behind = own(Replica(proxy.url, **SEALING_FAST))
     agent_id = witness.tenant.new_agent()["id"]
     path = f"/v1/agents/{agent_id}/policies"
     before = witness.tenant.admin.put(path, json=generation(0))
@@ -131,11 +121,10 @@ def test_a_set_whose_reply_was_lost_is_there_as_a_whole_and_once(witness, store,
     assert [each["kind"] for each in changes] == ["updated"] * 2 + ["created"] * 2
 
 
-def test_a_replica_that_is_killed_while_it_writes_leaves_one_set_or_the_other(witness, store, own):
+def test_a_replica_that_is_killed_while_it_writes_leaves_one_set_or_the_other(witness, other):
     """Again and again; what it had acknowledged is there, or what it sent last."""
     agent_id = witness.tenant.new_agent()["id"]
     path = f"/v1/agents/{agent_id}/policies"
-    other = own(Replica(store.url, **SEALING_FAST))
     with load_of(witness, agent_id, other.port) as load:
         for _ in range(5):
             with Deployer(witness, path) as deployer:
@@ -150,10 +139,10 @@ def test_a_replica_that_is_killed_while_it_writes_leaves_one_set_or_the_other(wi
 
 
 @pytest.mark.parametrize("name", ["redis", "valkey"])
-def test_a_store_that_is_killed_while_it_writes_has_one_set_or_the_other(server, tmp_path, own, name):
+def test_a_store_that_is_killed_while_it_writes_has_one_set_or_the_other(server, tmp_path, own, witness_on, name):
     """It syncs before it answers: the set that was acknowledged last is there, or the one that was sent after it."""
     store = own(Store(server(name), tmp_path, "--appendonly", "yes", "--appendfsync", "always"))
-    witness = own(Witness(redis.Redis(port=store.port), store.url, own(Replica(store.url, **SEALING_FAST))))
+    witness = witness_on(store)
     agent_id = witness.tenant.new_agent()["id"]
     path = f"/v1/agents/{agent_id}/policies"
     for _ in range(4):

@@ -5,11 +5,11 @@ REMIT_TEST_HANDOVERS says how many in a row; without it there are two.
 """
 
 import os
-import threading
 import time
 
 import pytest
 import redis
+from background import Background
 from servers import Replica, Store
 from topologies import SEALING_FAST, SERVICE, Guarded, until
 from witness import Witness
@@ -69,22 +69,14 @@ class Trio(Guarded):
         until(lambda: before.role()[0] == "slave" and self.is_settled(), "another one is in charge", 60)
 
 
-class Changes:
+class Changes(Background):
     """An admin who creates agents, one after the other, and remembers those that were acknowledged."""
 
     def __init__(self, tenant):
-        self._tenant, self._stopping, self.acknowledged = tenant, threading.Event(), []
-        self._thread = threading.Thread(target=self._run)
+        super().__init__()
+        self._tenant, self.acknowledged = tenant, []
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self):
+    def _run(self, _number):
         while not self._stopping.is_set():
             answer = self._tenant.admin.post("/v1/agents", json={"name": "made during a hand-over"})
             if answer.status_code == 201:

@@ -5,13 +5,12 @@ The embedded store is killed in tests/app; here it is a server that others run, 
 
 import random
 import shutil
-import threading
 import time
-from typing import Self
 
 import httpx
 import pytest
 import redis
+from background import Background
 from oracle import check_chain, check_quotas, check_sequence, check_suffix, gone, read_log
 from servers import Replica, Store
 from topologies import SEALING_FAST
@@ -20,34 +19,25 @@ from witness import Witness
 KILLS = 3
 
 
-class Admin:
+class Admin(Background):
     """Somebody who makes and unmakes agents and keys all the while, and remembers what was acknowledged."""
 
     def __init__(self, tenant) -> None:
+        super().__init__()
         self.made: dict[str, str] = {}
         self.suspended: set[str] = set()
         self.keys: dict[str, str] = {}
         self.revoked: set[str] = set()
         self._admin = tenant.admin
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(30)
 
     def after(self, count: int) -> None:
         """Return when so many more suspensions and revocations have been acknowledged."""
         suspended, revoked = len(self.suspended) + count, len(self.revoked) + count
         while len(self.suspended) < suspended or len(self.revoked) < revoked:
-            assert self._thread.is_alive()
+            assert self._threads[0].is_alive()
             time.sleep(0.01)
 
-    def _run(self) -> None:
+    def _run(self, _number: int) -> None:
         while not self._stopping.is_set():
             name = f"agent {random.random()}"
             if agent := self._ask("POST", "/v1/agents", {"name": name}):

@@ -1,6 +1,5 @@
 """/v1/catalog: tools as their servers list them, and those that only the log has."""
 
-import asyncio
 import json
 
 import pytest
@@ -8,7 +7,6 @@ from tenants import Tenant
 
 from app.audit.sealer import Sealer
 from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
-from app.redis_client.client import open_client
 from app.store.catalog import MAX_SEEN, note_seen
 from app.store.keyspace import Keyspace
 
@@ -191,25 +189,12 @@ def test_all_tools_together_are_bounded_in_bytes(tenant, put):
     assert "bytes" in answer.json()["error"]["message"]
 
 
-def on_the_store(tenant, act):
-    """What `act` gives with a client of the tenant's store."""
-
-    async def run():
-        client = open_client(tenant.store_url, 1000)
-        try:
-            return await act(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
-
-
 def seal(tenant):
     async def act(client):
         while await Sealer(client, 512, 100).seal_next(tenant.id):
             pass
 
-    on_the_store(tenant, act)
+    tenant.in_store(act)
 
 
 def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
@@ -239,7 +224,7 @@ def test_what_cannot_be_noted_is_sealed_all_the_same_and_noted_later(tenant):
         tenant.authorize(agent, "mail.read")
         return first, await sealer.seal_next(tenant.id)
 
-    assert [sealed.number for sealed in on_the_store(tenant, act)] == [1, 2]
+    assert [sealed.number for sealed in tenant.in_store(act)] == [1, 2]
     assert names(tenant) == ["mail.read", "mail.send"]
 
 
@@ -250,7 +235,7 @@ def test_a_caller_that_invents_names_fills_nothing(tenant):
         await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)
         await note_seen(client, tenant.id, ["new"], 2)
 
-    on_the_store(tenant, act)
+    tenant.in_store(act)
     found = names(tenant)
     assert len(found) == MAX_SEEN
     assert "new" in found

@@ -5,7 +5,6 @@ import asyncio
 import msgspec
 import pytest
 from litestar.response import Stream
-from tenants import Tenant
 
 from app.errors import StoreUnavailable
 from app.http.json_array import _STEP_BYTES, answer_list
@@ -13,13 +12,6 @@ from app.model.agents import Agent
 from app.views.agents import AgentView
 
 LONG = 2_000
-
-
-@pytest.fixture(scope="module")
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 def agent(number, description=None):

@@ -2,11 +2,9 @@
 
 import json
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
-from tenants import Tenant
 
 from app.policy_files.test_file import read_test_file
 from app.policy_files.test_run import run_tests
@@ -178,14 +176,6 @@ calls = st.lists(
     max_size=4,
 )
 ALIKE = ("result", "policyId", "rule", "reason", "code", "nextAction")
-
-
-@pytest.fixture(scope="module")
-def tenant(store, replica):
-    """A workspace of this test's own: its whole log is replayed."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
 
 
 @PROFILE

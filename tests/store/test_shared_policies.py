@@ -11,22 +11,11 @@ from app.model.limits import Limits
 from app.model.policies import PolicyKind
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 
 NEVER = [ToolDenylist(tools=["rm"])]
 GUARDRAIL = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": NEVER}
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
 
 
 async def names(agents, workspace_id, agent_id):

@@ -15,7 +15,6 @@ from app.model.decisions import Tokens
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
-from app.store.agents import Agents
 from app.store.governed import Governed
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
@@ -24,16 +23,6 @@ from app.store.put_policy import put_policy
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
 LIST = ToolAllowlist(tools=["file.*"])
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
 
 
 async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):

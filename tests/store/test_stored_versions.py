@@ -2,26 +2,12 @@
 
 import asyncio
 
-import pytest
-
 from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
 from app.model.rules import ToolAllowlist
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
 
 RULES = [ToolAllowlist(tools=["file.read"])]
 ONE = frozenset({1})
-
-
-@pytest.fixture
-def agents(client, ids):
-    return Agents(client, ids)
-
-
-@pytest.fixture
-def policies(client, ids):
-    return Policies(client, ids)
 
 
 async def wins(changes, loser=VersionConflict):

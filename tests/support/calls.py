@@ -2,11 +2,10 @@
 
 import http.client
 import json
-import threading
 import time
-from typing import Self
 
 import httpx
+from background import Background
 
 TOOL = "orders.read"
 
@@ -48,7 +47,7 @@ def entries(client: httpx.Client, agent_id: str) -> dict[str, dict]:
             return found
 
 
-class Callers:
+class Callers(Background):
     """Threads that ask for decisions over open connections until stopped.
 
     answered: id → answer, of every decision that a caller has seen.
@@ -57,22 +56,11 @@ class Callers:
     """
 
     def __init__(self, port: int, key: str, agent_id: str, count: int = 4) -> None:
+        super().__init__(count)
         self.answered: dict[str, dict] = {}
         self.cut = self.refused = 0
         self._port, self._key = port, key
         self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
-        self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._call, daemon=True) for _ in range(count)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(20)
 
     def after(self, answers: int, seconds: float = 30) -> None:
         """Return when that many more answers than now have been seen."""
@@ -81,7 +69,7 @@ class Callers:
             assert time.monotonic() < deadline, f"{len(self.answered)} answers, {wanted} wanted"
             time.sleep(0.01)
 
-    def _call(self) -> None:
+    def _run(self, _number: int) -> None:
         connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         while not self._stopping.is_set():

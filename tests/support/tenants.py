@@ -60,6 +60,18 @@ class Tenant:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def in_store(self, act):
+        """What `act` gives with a client of the store: no replica hears of it."""
+
+        async def run():
+            client = open_client(self.store_url, 1000)
+            try:
+                return await act(client)
+            finally:
+                await client.close()
+
+        return asyncio.run(run())
+
     def _made(self, path, body):
         answer = self.admin.post(path, json=body)
         assert answer.status_code == 201, answer.text

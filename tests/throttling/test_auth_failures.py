@@ -14,21 +14,6 @@ HERE = "192.0.2.1"
 PROXIES = [ipaddress.ip_network(each) for each in ("10.0.0.0/8", "fd00::/8")]
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def lockouts(clock):
     return AuthFailures(PER_MINUTE, clock=clock)

@@ -5,21 +5,6 @@ import pytest
 from app.throttling.request_rate import RequestRates
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def rates(clock):
     return RequestRates(4, clock=clock)

@@ -7,7 +7,6 @@ from servers import Replica, Store
 from tenants import Tenant
 
 from app.model.signer import Signer
-from app.redis_client.client import open_client
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
@@ -63,22 +62,11 @@ class Sending:
 
     def __init__(self, tenant, settings):
         self._tenant, self._settings = tenant, settings
+        self.in_store = tenant.in_store
 
     def round(self, attempt_s=5.0):
         """Every webhook has been served once."""
         self.in_store(lambda client: self._round(client, attempt_s))
-
-    def in_store(self, act):
-        """What `act` gives, with a client of the store."""
-
-        async def run():
-            client = open_client(self._tenant.store_url, 1000)
-            try:
-                return await act(client)
-            finally:
-                await client.close()
-
-        return asyncio.run(run())
 
     async def _round(self, client, attempt_s):
         secrets = Secrets(Signer(self._settings.secrets))
