@@ -18,7 +18,7 @@ from app.redis_client.client import Client, open_client
 from bench.harness.audit_data import AGENTS, write_both
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 ENTRIES = 200_000
 PLAIN = "plain layout: HSCAN of the hash of JSON"
@@ -27,13 +27,14 @@ NDJSON, CSV, GZIP, AGENT = "NDJSON", "CSV", "NDJSON, gzip", "NDJSON of one agent
 
 def measure(bench: Bench) -> Table:
     """Generates the chunks and discards them, like a client that reads fast."""
-    rows = [Row(label=label) for label in (PLAIN, NDJSON, CSV, GZIP, AGENT)]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("export") as store:
         uvloop.run(write_both(store.url, workspace_id, ENTRIES))
-        for _ in range(bench.rounds):
-            for row in rows:
-                row.samples.append(uvloop.run(_sample(store, workspace_id, row.label)))
+
+        def sample(label: str) -> Sample:
+            return uvloop.run(_sample(store, workspace_id, label))
+
+        rows = take_turns_by_label((PLAIN, NDJSON, CSV, GZIP, AGENT), sample, bench.rounds)
     goals = [
         Goal(
             wanted="export, entries/s of one core",

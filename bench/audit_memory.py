@@ -9,7 +9,7 @@ from app.store.keyspace import Keyspace
 from bench.harness.audit_data import PlainLog, append, append_and_seal, entries, mean_json_bytes, run_on, used_memory
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 ENTRIES = 200_000
 PLAIN = "hash of JSON + five sorted sets of ids"
@@ -19,10 +19,12 @@ SEALED = "sealed segments with their index"
 
 def measure(bench: Bench) -> Table:
     """INFO memory before and after, on a store that holds nothing else."""
-    rows = [Row(label=label) for label in (PLAIN, STREAM, SEALED)]
-    for number, row in enumerate(rows):
-        with bench.running_store(f"memory-{number}") as store:
-            row.samples.append(_sample(store, row.label))
+
+    def sample(label: str) -> Sample:
+        with bench.running_store("memory") as store:
+            return _sample(store, label)
+
+    rows = take_turns_by_label((PLAIN, STREAM, SEALED), sample, 1)
     goal = Goal(
         wanted="memory of a sealed entry, bytes, all in",
         bound=130,

@@ -12,7 +12,7 @@ from app.redis_client.client import open_client
 from bench.harness.audit_data import PlainLog, append, entries
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 ENTRIES = 102_400
 PLAIN = "hash of JSON + five sorted sets, pipelined"
@@ -21,11 +21,12 @@ SEALED = "the compactor's sealing"
 
 def measure(bench: Bench) -> Table:
     """Seals a backlog, and counts the CPU time of this process and of the store."""
-    rows = [Row(label=PLAIN), Row(label=SEALED)]
-    for number in range(bench.rounds):
-        for row in rows:
-            with bench.running_store(f"sealing-{number}") as store:
-                row.samples.append(uvloop.run(_sample(store, row.label)))
+
+    def sample(label: str) -> Sample:
+        with bench.running_store("sealing") as store:
+            return uvloop.run(_sample(store, label))
+
+    rows = take_turns_by_label((PLAIN, SEALED), sample, bench.rounds)
     goal = Goal(
         wanted="sealing, us of the compactor's core an entry",
         bound=8,

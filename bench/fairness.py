@@ -14,7 +14,7 @@ from bench.harness.hostile_load import HostileJob, request_of, under
 from bench.harness.open_loop import Job, run
 from bench.harness.population import HOT_RULES, Place, PolicySketch, hot_call, hot_place, make_place
 from bench.harness.processes import Replica
-from bench.harness.table import KEPT_WAITING, Goal, Row, Sample, Table
+from bench.harness.table import KEPT_WAITING, Goal, Sample, Table, take_turns_by_label
 
 ALONE, ALL = "nobody else", "all of it at once"
 RATE, CONNECTIONS = 500, 64
@@ -38,11 +38,13 @@ def measure(bench: Bench) -> Table:
         run_on(store.url, lambda client: append_and_seal(client, hostile.workspace_id, ENTRIES))
         with bench.replica(store) as replica:
             kinds = _kinds(hostile)
-            rows = [Row(label=label) for label in (ALONE, *kinds, ALL)]
+            labels = (ALONE, *kinds, ALL)
             kinds[ALL] = [request for requests in kinds.values() for request in requests]
-            for _ in range(bench.rounds):
-                for row in rows:
-                    row.samples.append(_sample(bench, replica, quiet, kinds.get(row.label, [])))
+
+            def sample(label: str) -> Sample:
+                return _sample(bench, replica, quiet, kinds.get(label, []))
+
+            rows = take_turns_by_label(labels, sample, bench.rounds)
     worst = max((row.ratio("p99 ms", rows[0]) or 0.0 for row in rows[1:]), default=0.0)
     return Table(
         name="fairness",

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.harness.bench import Bench
 from bench.harness.population import hot_place
 from bench.harness.processes import Replica
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 CONNECTIONS = 1_000
 BOUND_KIB = 64
@@ -25,11 +25,12 @@ def measure(bench: Bench) -> Table:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with bench.running_store("hostile") as store:
         key = hot_place(store.url).raw_key.encode()
-        rows = [Row(label=label) for label in _kinds(key)]
-        for _ in range(bench.rounds):
-            for row in rows:
-                with Replica(store.url, bench.cores.service) as replica:
-                    row.samples.append(_sample(replica, _kinds(key)[row.label]))
+
+        def sample(label: str) -> Sample:
+            with Replica(store.url, bench.cores.service) as replica:
+                return _sample(replica, _kinds(key)[label])
+
+        rows = take_turns_by_label(_kinds(key), sample, bench.rounds)
     worst = max(row.median(MEMORY) or 0.0 for row in rows)
     return Table(
         name="hostile_connections",

@@ -19,7 +19,7 @@ from app.replay.history import History
 from bench.harness.audit_data import AGENTS, START_MS, STEP_MS, append_and_seal
 from bench.harness.bench import Bench
 from bench.harness.processes import Store
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 ENTRIES = 100_000
 LISTS, LIMITS, VALUES, SCHEMA = "lists of tools", "and a rate limit", "and two conditions on values", "and a schema"
@@ -43,13 +43,14 @@ DRAFTS: dict[str, _Rules] = {LISTS: _LISTS, LIMITS: _LIMITS, VALUES: _VALUES, SC
 
 def measure(bench: Bench) -> Table:
     """Reads, verifies, decodes and judges a log: all calls of 1,000 agents."""
-    rows = [Row(label=label) for label in DRAFTS]
     workspace_id = str(uuid.uuid4())
     with bench.running_store("replay") as store:
         uvloop.run(_build(store, workspace_id))
-        for _ in range(bench.rounds):
-            for row in rows:
-                row.samples.append(uvloop.run(_sample(store, workspace_id, DRAFTS[row.label])))
+
+        def sample(label: str) -> Sample:
+            return uvloop.run(_sample(store, workspace_id, DRAFTS[label]))
+
+        rows = take_turns_by_label(DRAFTS, sample, bench.rounds)
     goal = Goal(
         wanted="replay without schemas, entries/s of one core",
         bound=50_000,

@@ -7,7 +7,7 @@ from app.replica import Services
 from bench.harness.bench import Bench
 from bench.harness.population import HOT_RULES, make_place, populate, rules_of
 from bench.harness.processes import Store
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 FEW, MANY = 1, 10_000
 CHANGES = 50
@@ -17,12 +17,13 @@ _GUARDS = [{"type": "tool_denylist", "tools": [f"shell.{number}"]} for number in
 
 def measure(bench: Bench) -> Table:
     """The same edits of one guardrail, with one agent in the workspace and with the maximum number."""
-    rows = [Row(label=_label(agents)) for agents in (FEW, MANY)]
     with bench.running_store("guardrail") as store:
-        workspaces = [_workspace(store, agents) for agents in (FEW, MANY)]
-        for _ in range(bench.rounds):
-            for row, workspace_id in zip(rows, workspaces, strict=True):
-                row.samples.append(_edit(store, workspace_id))
+        workspaces = {_label(agents): _workspace(store, agents) for agents in (FEW, MANY)}
+
+        def sample(label: str) -> Sample:
+            return _edit(store, workspaces[label])
+
+        rows = take_turns_by_label(workspaces, sample, bench.rounds)
     table = Table(
         name="shared_guardrail",
         question="what does it cost the store to change a guardrail that every agent is under?",

@@ -8,7 +8,7 @@ from bench.harness.bench import Bench, forget_entries
 from bench.harness.population import ENOUGH, HOT_RULES, TOOL, PolicySketch, hot_call, make_place
 from bench.harness.processes import Store
 from bench.harness.replay import Wire, commit_of, send_many
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Row, Sample, Table, take_turns_by_label
 
 TOGETHER = 32
 """Calls in flight at once: as many as a busy replica sends in one pass of its loop."""
@@ -29,11 +29,12 @@ def measure(bench: Bench) -> list[Table]:
         constant = wire.call(b"SCRIPT", b"LOAD", b"#!lua\nreturn 1")
         commands = {CONSTANT: [b"EVALSHA", constant, *commands[ONE][2:]]} | commands
         forget = forget_entries(store, places.values())
-        rows = [Row(label=label) for label in commands]
-        for _ in range(bench.rounds):
-            for row in rows:
-                forget()
-                row.samples.append(_sample(store, wire, commands[row.label]))
+
+        def sample(label: str) -> Sample:
+            forget()
+            return _sample(store, wire, commands[label])
+
+        rows = take_turns_by_label(commands, sample, bench.rounds)
     table = Table(
         name="store_cost",
         question="what does one decision cost the store, which all replicas share?",

@@ -10,7 +10,7 @@ from app.replica import Services
 from bench.harness.bench import Bench
 from bench.harness.population import ENOUGH, Place, PolicySketch, make_place, populate
 from bench.harness.processes import Replica
-from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 TOOLS, SERVERS = 500, 10
 ALIKE, OWN = "10 servers, 50 tools each", "the same, 45 tools with a rule of their own"
@@ -20,12 +20,13 @@ _FEWEST = 20
 
 def measure(bench: Bench) -> Table:
     """One listing after the other, over one connection; by the CPU time of the replica."""
-    rows = [Row(label=label) for label in (ALIKE, OWN)]
     with bench.running_store("tool_listing") as store, bench.replica(store) as replica:
         places = {label: _place(store.url, label) for label in (ALIKE, OWN)}
-        for _ in range(bench.rounds):
-            for row in rows:
-                row.samples.append(_sample(replica, places[row.label], bench.seconds))
+
+        def sample(label: str) -> Sample:
+            return _sample(replica, places[label], bench.seconds)
+
+        rows = take_turns_by_label(places, sample, bench.rounds)
     goals = [Goal(wanted=f"{row.label}: {CPU}", bound=10, at_least=False, measured=row.median(CPU)) for row in rows]
     return Table(
         name="tool_listing",

@@ -1,7 +1,8 @@
 """Measurements in rounds, as a table: the question above, a baseline row, and below it what was not measured."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -101,6 +102,11 @@ def take_turns(turns: Mapping[str, Callable[[], Sample]], rounds: int, group: st
         for row, turn in zip(rows, turns.values(), strict=True):
             row.samples.append(turn())
     return rows
+
+
+def take_turns_by_label(labels: Iterable[str], sample: Callable[[str], Sample], rounds: int) -> list[Row]:
+    """A row for each label, which is all that a sample of it needs; they take turns, too."""
+    return take_turns({label: partial(sample, label) for label in labels}, rounds)
 
 
 def render(table: Table) -> str:
