@@ -43,13 +43,14 @@ def create_policy(
     """
     from msgspec.structs import asdict, replace
 
-    from app.cli.policy_file import PolicyFile, new_policy, read_file
+    from app.cli.policy_file import new_policy, read_file
     from app.cli.policy_lint import bearable
     from app.model.policies import PolicyMode
+    from app.model.written_policies import WrittenPolicy
 
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
-    given = read_file(file, PolicyFile)
+    given = read_file(file, WrittenPolicy)
     given = given if mode is None else replace(given, mode=PolicyMode(mode))
 
     async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":

@@ -13,24 +13,8 @@ from app.model.policy_keys import PolicyKey
 from app.model.policy_sets import PolicyEntry, require_entries, settle
 from app.model.rules import Rules
 from app.model.text import FieldError
-from app.model.written_policies import require_written
+from app.model.written_policies import WrittenPolicy, require_written
 from app.validation_messages import explain
-
-
-class PolicyFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A whole policy."""
-
-    name: DisplayName
-    rules: Rules
-    kind: PolicyKind = PolicyKind.GRANT
-    priority: Priority = 0
-    enabled: bool = True
-    mode: PolicyMode = PolicyMode.ENFORCE
-    key: PolicyKey | None = None
-    agent_message: AgentMessage | None = None
-
-    def __post_init__(self) -> None:
-        require_written(self)
 
 
 class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -49,7 +33,7 @@ class PolicyChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         require_written(self)
 
 
-T = TypeVar("T", PolicyFile, PolicyChanges)
+T = TypeVar("T", WrittenPolicy, PolicyChanges)
 
 
 def read_file(file: BinaryIO, kind: type[T]) -> T:
@@ -65,7 +49,7 @@ def read_file(file: BinaryIO, kind: type[T]) -> T:
         raise click.ClickException(f"{file.name}: {detail.path}: {detail.message}") from None
 
 
-def new_policy(file: str, given: PolicyFile, agent_id: str | None, group: str | None) -> Policy:
+def new_policy(file: str, given: WrittenPolicy, agent_id: str | None, group: str | None) -> Policy:
     """The policy that the file describes. Raises ClickException if the owner cannot have such a policy."""
     try:
         entry = PolicyEntry(**asdict(given))

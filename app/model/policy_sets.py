@@ -8,13 +8,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from app.model.agents import GroupName
-from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt
+from app.model.fields import AgentId, CreatedAt, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, evaluation_order, require_kind, require_owner
-from app.model.policy_keys import PolicyKey
-from app.model.rules import Rules
+from app.model.policies import Policy, PolicyKind, evaluation_order, require_kind, require_owner
 from app.model.text import FieldError
-from app.model.written_policies import require_written
+from app.model.written_policies import WrittenPolicy
 
 MAX_POLICIES = 500
 NO_VERSION = "0"
@@ -22,27 +20,14 @@ NO_VERSION = "0"
 _encode = msgspec.json.encode
 
 
-class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class PolicyEntry(WrittenPolicy, frozen=True, kw_only=True):
     """One policy of a set. It updates the policy with its `id`, else its key, else its name; otherwise it is new.
 
     id: The policy to update; it must belong to the set's owner.
-    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
-    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are evaluated first; policies of equal priority decide together.
-    enabled: A policy that is not enabled is skipped.
-    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     agent_id, group: As in a policy; another owner's is refused.
     version, created_at, updated_at: As in a policy; ignored.
     """
 
-    name: DisplayName
-    rules: Rules
-    kind: PolicyKind = PolicyKind.GRANT
-    priority: Priority = 0
-    enabled: bool = True
-    mode: PolicyMode = PolicyMode.ENFORCE
-    key: PolicyKey | None = None
-    agent_message: AgentMessage | None = None
     id: Id | None = None
     agent_id: AgentId | None = None
     group: GroupName | None = None
@@ -51,7 +36,7 @@ class PolicyEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     updated_at: UpdatedAt | None = None
 
     def __post_init__(self) -> None:
-        require_written(self)
+        super().__post_init__()
         require_kind(self.kind, self.mode, self.rules)
         for field, given in (("id", self.id), ("agentId", self.agent_id)):
             if given is not None and canonical_uuid(given) is None:
