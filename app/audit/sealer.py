@@ -14,7 +14,7 @@ from app.audit.index_rows import Row, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
-from app.errors import StoreUnavailable
+from app.errors import AuditLogDamaged, StoreUnavailable
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import SEAL_SEGMENT
 from app.store.catalog import note_seen
@@ -65,7 +65,10 @@ class Sealer:
         self._bases: OrderedDict[str, _Basis] = OrderedDict()
 
     async def seal_next(self, workspace_id: str) -> Sealed | None:
-        """Seal the oldest unsealed entries as a segment; None if there are none or another sealer was faster."""
+        """Seal the oldest unsealed entries as a segment; None if there are none or another sealer was faster.
+
+        Raises AuditLogDamaged if there is a segment after the head's, which would be written over.
+        """
         keyspace = Keyspace(workspace_id)
         basis = self._bases.pop(workspace_id, None)
         gathered = None if basis is None else await self._gather(keyspace, basis)
@@ -112,6 +115,8 @@ class Sealer:
             *members(number, index.values()),
         ]
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
+        if status == "occupied":
+            raise _behind(basis.upon.segment)
         if status != "sealed":
             log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
             return None
@@ -171,6 +176,11 @@ class Sealer:
     async def _read_basis(self, workspace_id: str) -> _Basis:
         keyspace = Keyspace(workspace_id)
         head, spans = await read_head(self._client, keyspace)
+        while await self._client.call("EXISTS", keyspace.audit_segment(head.segment + 1)):
+            known = head.segment
+            head, spans = await read_head(self._client, keyspace)
+            if head.segment == known:  # else another sealer wrote that segment, and the head with it
+                raise _behind(known)
         part = part_of(head.segment)
         counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)
         names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
@@ -183,6 +193,13 @@ class Sealer:
         self._bases[workspace_id] = basis
         while len(self._bases) > _REMEMBERED:
             self._bases.popitem(last=False)
+
+
+def _behind(segment: int) -> AuditLogDamaged:
+    return AuditLogDamaged(
+        f"The head of the audit log says that segment {segment} is the newest, but there is a segment {segment + 1}: "
+        "nothing is sealed over it"
+    )
 
 
 def _name(value: bytes | tuple[bytes, bytes]) -> str:

@@ -44,6 +44,7 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
     keyspace = Keyspace(workspace_id)
     keys = [keyspace.audit_stream, keyspace.commits, keyspace.audit_poison]
     removed = 0
+    await _restore_sequence(client, workspace_id)
     while True:
         sequence = await client.call("HGET", keyspace.commits, "sequence") or "0"
         chunk = await client.call_bytes("XRANGE", keyspace.audit_stream, f"({sequence}-0", "+", "COUNT", _AT_ONCE)
@@ -62,6 +63,36 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
                 "decisions of workspace %s go on after entry %s: its stream was displaced", workspace_id, sequence
             )
             return removed
+
+
+async def _restore_sequence(client: Client, workspace_id: str) -> None:
+    """Give commits the number of the last one back, if the store has lost it: the entries that follow the head in an
+    unbroken row are theirs. Otherwise all of them would count as foreign, and their numbers would be used again.
+    """
+    keyspace = Keyspace(workspace_id)
+    known, sealed = await client.read_pipelined(
+        (("HEXISTS", keyspace.commits, "sequence"), ("HGET", keyspace.audit_head, "sequence"))
+    )
+    if known:
+        return
+    start = last = int(sealed or 0)
+    is_unbroken = True
+    while is_unbroken:
+        chunk = await client.call_bytes("XRANGE", keyspace.audit_stream, f"({last}-0", "+", "COUNT", _AT_ONCE)
+        is_unbroken = len(chunk) == _AT_ONCE
+        for entry_id, fields in chunk:
+            if entry_id != b"%d-0" % (last + 1) or b"id" not in fields_of(fields):
+                is_unbroken = False
+                break
+            last += 1
+    if last and await client.call("HSETNX", keyspace.commits, "sequence", last):
+        log.error(
+            "the number of the last commit of workspace %s was lost; it is %d, by the log: %d sealed, %d in the stream",
+            workspace_id,
+            last,
+            start,
+            last - start,
+        )
 
 
 _WHY = "no commit made it, and it stood in the way of the next one"
