@@ -199,7 +199,7 @@ class Metrics:
         self._own[_TRIPS.start] += 1
 
     def crowded(self, what: str) -> None:
-        """Count a call that was refused because a rule already tracks as many of these as it may."""
+        """Count a call that was refused because a rule already tracks the most values or sessions that it may."""
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
 
     def answered(self, round_trip_us: int) -> None:

@@ -11,8 +11,8 @@ REGEX_MEMORY_BYTES = 256 * 1024
 """The memory limit of one compiled pattern: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 MAX_SEARCH_STEPS = 1 << 29
-"""The limit of bytes searched times the pattern's instructions, for which a search takes up to three seconds; 64 KiB
-are always searched.
+"""The most bytes times instructions of a pattern that are searched; that many take up to three seconds. 64 KiB are
+always searched.
 """
 
 _FEW_STEPS = 1 << 15

@@ -10,7 +10,7 @@ from app.model.schema_numbers import SchemaNumbers, collisions
 from app.model.schema_places import MAX_CHECKS, Node, Place, named
 
 MAX_SEARCH_STEPS = 1 << 20
-"""The limit of bytes searched times the pattern's instructions, which takes up to thirty milliseconds."""
+"""The most bytes times instructions of a pattern that are searched; that many take up to thirty milliseconds."""
 
 _LITTLE = 1 << 14
 _UNKNOWN_PATTERN = 4_096

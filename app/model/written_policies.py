@@ -1,4 +1,4 @@
-"""What fields of a policy must satisfy, besides being valid, when they are written, in whichever way."""
+"""Checks on the fields of a policy being written, in whichever way; stored policies need not pass them."""
 
 from typing import Protocol
 

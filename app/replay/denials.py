@@ -51,7 +51,7 @@ class Denials:
     def deny(
         self, breakers: Iterable[DenialCount], agent_id: str, *, certain: bool = True, suspends: bool = True
     ) -> None:
-        """Count a call that was denied, or may have been. suspends: whether tripped breakers act."""
+        """Count a call that was denied, or may have been. suspends: whether a breaker that trips suspends the agent."""
         for breaker in breakers:
             name = (agent_id, breaker.policy_id, breaker.fingerprint)
             held = self.counts.get(name)
