@@ -6,7 +6,7 @@ import click
 from msgspec import UnsetType
 
 from app.cli.find import find_agent
-from app.cli.options import JSON, WORKSPACE, Name
+from app.cli.options import JSON, NAME, WORKSPACE
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_record, print_table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("tools")
 @WORKSPACE
 @click.argument("agent")
-@click.option("--tool", type=Name(), help="Only this tool, known or not, with its conditions.")
+@click.option("--tool", type=NAME, help="Only this tool, known or not, with its conditions.")
 @JSON
 def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> None:
     """Print the result an agent's calls of each known tool would get, before their parameters are known."""

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from app.cli.agent_tools import list_tools
 from app.cli.find import find_agent
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, QUIET, REASON, WORKSPACE, AgentAlias, Description, Group, Name
+from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
@@ -17,8 +17,8 @@ from app.model.times import rfc3339
 if TYPE_CHECKING:
     from app.replica import Services
 
-DESCRIPTION = click.option("--description", type=Description(), help="What it is for.")
-GROUPS = click.option("--group", "groups", multiple=True, type=Group(), help="A group it belongs to; may be repeated.")
+DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")
+GROUPS = click.option("--group", "groups", multiple=True, type=A_GROUP, help="A group it belongs to; may be repeated.")
 
 
 @click.group(cls=CommandGroup)
@@ -29,7 +29,7 @@ def agents() -> None:
 @agents.command("list")
 @WORKSPACE
 @click.option("--alias", type=AgentAlias(), help="Only the agent with this alias.")
-@click.option("--name", type=Name(), help="Only agents with this name.")
+@click.option("--name", type=NAME, help="Only agents with this name.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Only agents in this state.")
 @JSON
 def list_agents(workspace: str, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
@@ -80,7 +80,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 
 @agents.command("create")
 @WORKSPACE
-@click.argument("name", type=Name())
+@click.argument("name", type=NAME)
 @click.option("--alias", type=AgentAlias(), help="What programs may call it instead of its id.")
 @DESCRIPTION
 @GROUPS
@@ -109,7 +109,7 @@ def create_agent(
 @agents.command("update")
 @WORKSPACE
 @click.argument("agent")
-@click.option("--name", type=Name(), help="Its new name.")
+@click.option("--name", type=NAME, help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @DESCRIPTION
 @GROUPS

@@ -8,7 +8,7 @@ import msgspec
 
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON, WORKSPACE, Duration, Name
+from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
 from app.model.keys import ApiKey, Scope, SessionFrom, binds
@@ -34,7 +34,7 @@ def keys() -> None:
 
 @keys.command("create")
 @WORKSPACE
-@click.option("--name", type=Name(), default=_made_by, show_default="who made it", help="What the key is for.")
+@click.option("--name", type=NAME, default=_made_by, show_default="who made it", help="What the key is for.")
 @click.option(
     "--scope",
     "scopes",

@@ -22,45 +22,36 @@ OF_GROUP = click.option("--group", help="The group that owns the policy.")
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
-_LONGEST_NAME = 255
-_LONGEST_DESCRIPTION = 2000
-_LONGEST_GROUP = 64
-_LONGEST_REASON = 500
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _A_UUID = "0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07"
 _LONGEST_MS = 3_650 * _UNITS_MS["d"]
 
 
-class Name(click.ParamType[str]):
-    """A name as the API accepts it: 1 to 255 visible characters."""
+class Text(click.ParamType[str]):
+    """Visible characters as the API accepts them: at least `least` and at most `most`."""
 
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, unchanged."""
-        if not 1 <= len(value) <= _LONGEST_NAME:
-            self.fail(f"must have 1 to {_LONGEST_NAME} characters", param, ctx)
-        try:
-            require_visible("name", value)
-        except FieldError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
-
-
-class Description(click.ParamType[str]):
-    """A description as the API accepts it: up to 2000 visible characters and line breaks."""
-
-    name = "text"
+    def __init__(self, name: str, least: int, most: int, *, lines: bool = False) -> None:
+        self.name = name
+        self._least, self._most, self._lines = least, most, lines
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text, unchanged."""
-        if len(value) > _LONGEST_DESCRIPTION:
-            self.fail(f"must have at most {_LONGEST_DESCRIPTION} characters", param, ctx)
+        if not self._least <= len(value) <= self._most:
+            span = f"{self._least} to {self._most}" if self._least else f"at most {self._most}"
+            self.fail(f"must have {span} characters", param, ctx)
         try:
-            require_visible("description", value, lines=True)
+            require_visible(self.name, value, lines=self._lines)
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)
+
+
+NAME = Text("name", 1, 255)
+A_GROUP = Text("group", 1, 64)
+LONG_TEXT = Text("text", 0, 2000, lines=True)
+REASON = click.option(
+    "--reason", type=Text("text", 0, 500), default="", help="Why, for readers of the trail of changes."
+)
 
 
 class AgentAlias(click.ParamType[str]):
@@ -80,41 +71,6 @@ class AgentAlias(click.ParamType[str]):
         except FieldError as error:
             self.fail(error.message, param, ctx)
         return str(value)
-
-
-class Group(click.ParamType[str]):
-    """A group's name as the API accepts it: 1 to 64 visible characters."""
-
-    name = "group"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, unchanged."""
-        if not 1 <= len(value) <= _LONGEST_GROUP:
-            self.fail(f"must have 1 to {_LONGEST_GROUP} characters", param, ctx)
-        try:
-            require_visible("group", value)
-        except FieldError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
-
-
-class Why(click.ParamType[str]):
-    """The reason of a change as the API accepts it: up to 500 visible characters."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text, unchanged."""
-        if len(value) > _LONGEST_REASON:
-            self.fail(f"must have at most {_LONGEST_REASON} characters", param, ctx)
-        try:
-            require_visible("reason", value)
-        except FieldError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
-
-
-REASON = click.option("--reason", type=Why(), default="", help="Why, for readers of the trail of changes.")
 
 
 class Duration(click.ParamType[int]):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from app.cli.find import find_agent, find_policy
-from app.cli.options import JSON, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE, Name
+from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
 from app.cli.session import print_json, with_services
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def create_policy(
 @OF_AGENT
 @OF_GROUP
 @click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")
-@click.option("--name", type=Name(), help="Its new name.")
+@click.option("--name", type=NAME, help="Its new name.")
 @click.option(
     "--priority",
     type=click.IntRange(_LOWEST, _HIGHEST),

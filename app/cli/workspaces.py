@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, Name
+from app.cli.options import JSON, NAME
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
 
@@ -19,7 +19,7 @@ def workspaces() -> None:
 
 
 @workspaces.command("create")
-@click.argument("name", type=Name())
+@click.argument("name", type=NAME)
 @JSON
 def create_workspace(name: str, as_json: bool) -> None:
     """Create a workspace and print its id and its first admin key, once."""

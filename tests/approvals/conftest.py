@@ -1,5 +1,5 @@
 import pytest
-from asking import ALLOW, ASK, SECRET
+from asking import ALLOW, ASK, SECRET, answering
 from servers import PATIENT, Replica
 from tenants import Tenant
 
@@ -31,6 +31,5 @@ def agent_id(tenant):
 @pytest.fixture
 def person(tenant):
     """A client with a key that may approve, and did not ask."""
-    key = tenant.new_key(["approve", "read"], name="ann")["key"]
-    with tenant.replica.client(key) as client:
+    with answering(tenant) as client:
         yield client

@@ -2,6 +2,7 @@
 
 import pytest
 from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
+from spoiling import Spoiling
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
@@ -17,37 +18,6 @@ from app.store.policy_sets import PolicySets
 
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
 OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
-
-
-class Spoiling:
-    """A client that, once armed, puts a string where the n-th key of the next script is.
-
-    before: what the workspace held then.
-    """
-
-    def __init__(self, client, workspace_id: str) -> None:
-        self._client = client
-        self._pattern = f"remit:{{{workspace_id}}}:*"
-        self.nth: int | None = None
-        self.scene: Scene | None = None
-        self.before: dict[str, object] | None = None
-
-    async def run(self, script, keys, args):
-        if self.nth is not None and script is not FREEZE_AGENT:
-            name = keys[self.nth]
-            await self._client.call("DEL", name)
-            await self._client.call("SET", name, "of another type")
-            self.before = await self.scene.everything()
-        return await self._client.run(script, keys, args)
-
-    def prepare(self, script, keys, _varying, settled):
-        async def call(*varying):
-            return await self.run(script, keys, [*varying, *settled])
-
-        return call
-
-    def __getattr__(self, name):
-        return getattr(self._client, name)
 
 
 async def commit(scene, _):
@@ -131,7 +101,7 @@ ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, *AGENTS, *PO
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, act, nth):
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
-    spoiling = Spoiling(client, workspace_id)
+    spoiling = Spoiling(client, [FREEZE_AGENT])
     scene = spoiling.scene = await Scene(spoiling, spoiling, workspace_id).enter()
     policy = await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=LIMITED)
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)

@@ -2,6 +2,7 @@
 
 import pytest
 from deciding import ALLOWED, ESCALATED, Scene
+from spoiling import Spoiling
 
 from app.approvals.approvals import Approvals
 from app.approvals.endings import Endings
@@ -24,33 +25,6 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 
 KEYS_AT_MOST = 12
-
-
-class Spoiling:
-    """A client that, once armed, puts a value of another type where the n-th key of the next script is."""
-
-    def __init__(self, client):
-        self._client = client
-        self.nth = None
-        self.scene = None
-        self.before = None
-
-    async def run(self, script, keys, args):
-        if self.nth is not None:
-            name = keys[self.nth]
-            await self._client.call("DEL", name)
-            await self._client.call(*(("RPUSH", name, "x") if ":approvals:call:" in name else ("SET", name, "x")))
-            self.before = await self.scene.everything()
-        return await self._client.run(script, keys, args)
-
-    def prepare(self, script, keys, _varying, settled):
-        async def call(*varying):
-            return await self.run(script, keys, [*varying, *settled])
-
-        return call
-
-    def __getattr__(self, name):
-        return getattr(self._client, name)
 
 
 class Waiting:

@@ -10,6 +10,11 @@ def ask(tenant, agent_id, amount=5, **fields):
     return tenant.authorize(agent_id, "refund.create", parameters={"amount": amount}, **fields)
 
 
+def answering(tenant):
+    """A client with a key that may approve, and did not ask."""
+    return tenant.replica.client(tenant.new_key(["approve", "read"], name="ann")["key"])
+
+
 def approve(person, approval_id, **body):
     """The approval once `person`, a client, has said yes."""
     answer = person.post(f"/v1/approvals/{approval_id}/approve", json=body)

@@ -4,7 +4,7 @@ import json
 import uuid
 
 import pytest
-from asking import ALLOW, ASK, approve, ask
+from asking import ALLOW, ASK, answering, approve, ask
 from deciding import everything
 from receivers import subscribe
 from standardwebhooks import Webhook as Verifying
@@ -33,8 +33,7 @@ def agent_id(tenant):
 
 @pytest.fixture
 def person(tenant):
-    key = tenant.new_key(["approve", "read"], name="ann")["key"]
-    with tenant.replica.client(key) as client:
+    with answering(tenant) as client:
         yield client
 
 
