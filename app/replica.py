@@ -40,7 +40,7 @@ from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS
 from app.redis_client.urls import MasterLocator, StoreUrl
 from app.replay_jobs.processes import ReplayProcesses
-from app.replay_jobs.reading import Replayer
+from app.replay_jobs.replayer import Replayer
 from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.audit.archive import Archive
-from app.audit.between import sequences_between
 from app.audit.damage import foreign_is_damage
 from app.audit.entry_filter import EntryFilter
 from app.audit.entry_format import time_ms_of
@@ -18,6 +17,7 @@ from app.audit.head import head_of, newest_of
 from app.audit.scan import EntryChunk, Scan
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
+from app.audit.time_ranges import sequences_between
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditPage, AuditQuery, Backlog, Floor

@@ -1,6 +1,6 @@
 """The commit's part for denial breakers: where denials count, and what is recorded when one trips a breaker."""
 
-from app.authorize.commit_words import CommitWords
+from app.authorize.commit_arguments import CommitArguments
 from app.model.decisions import DenialCount, Plan
 from app.store.keyspace import Keyspace
 
@@ -11,7 +11,7 @@ _ACTIVE, _SUSPENDED = '{"status":"active","version":%.0f}', '{"status":"suspende
 """The agent before and after, in the form of `changes.snapshots`, with a placeholder for the version."""
 
 
-def add_breakers(words: CommitWords, keyspace: Keyspace, agent_id: str, plan: Plan) -> None:
+def add_breakers(words: CommitArguments, keyspace: Keyspace, agent_id: str, plan: Plan) -> None:
     """Add the breakers that count the call if it is denied."""
     denials = (denials_of(keyspace, agent_id, breaker) for breaker in plan.breakers)
     lines = "".join(_breaker_lines(breaker, plan) for breaker in plan.breakers)

@@ -8,7 +8,7 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.approval_step import ApprovalStep, approval_args, approval_keys, with_approval
 from app.authorize.breaker_part import TRIPPED
 from app.authorize.commit_answers import Answer, without_decision
-from app.authorize.commit_words import VARYING, CommitWords
+from app.authorize.commit_arguments import VARYING, CommitArguments
 from app.authorize.first_answers import first_decision
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.runner import Runner
@@ -168,12 +168,12 @@ class CommitDecision:
         decision_id: str,
         held: CachedAgent[CompiledAgent] | None,
         approval: ApprovalStep | None,
-    ) -> CommitWords:
+    ) -> CommitArguments:
         """The script call's keys, and the arguments that are the same for each request."""
         versions = {} if held is None else held.compiled.versions
         keyspace = keyspace_of(caller.workspace_id)
         result, policy, rule, _ = outcome_args(plan.outcome, versions)
-        words = CommitWords(
+        words = CommitArguments(
             [keyspace.key(caller.key_id), keyspace.agent(request.agent_id), keyspace.commits, keyspace.audit_stream],
             [
                 request.tool_name,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.authorize.breaker_part import add_breakers, denials_of
-from app.authorize.commit_words import CommitWords
+from app.authorize.commit_arguments import CommitArguments
 from app.authorize.shadow_part import Versions, add_shadow
 from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, Result, SessionRoom
 from app.model.marks import MAX_SESSIONS
@@ -21,7 +21,7 @@ MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the age
 
 
 def add_quotas(
-    words: CommitWords, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
+    words: CommitArguments, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
 ) -> None:
     """Add the plan's quotas, marks and breakers, with the parts that they need."""
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
@@ -59,7 +59,7 @@ def add_quotas(
 
 
 def _add_limits(
-    words: CommitWords, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
+    words: CommitArguments, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
 ) -> None:
     """Add the parts for budgets, for rules with several buckets, and for refundable quotas."""
     live, takes, refundable = list[str](), "", ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from app.authorize.commit_words import CommitWords
+from app.authorize.commit_arguments import CommitArguments
 from app.model.decisions import Check, Plan, Result, SessionRoom, ShadowOutcome, ShadowPlan
 from app.store.keyspace import Keyspace
 
@@ -12,7 +12,7 @@ Versions = Mapping[str, int]
 
 
 def add_shadow(
-    words: CommitWords, keyspace: Keyspace, plan: Plan, shadow: ShadowPlan, versions: Versions
+    words: CommitArguments, keyspace: Keyspace, plan: Plan, shadow: ShadowPlan, versions: Versions
 ) -> tuple[Check | SessionRoom, ...]:
     """Add the part, and return the quotas that it needs besides the plan's own; they are numbered after these."""
     enforced = {quota: number for number, quota in enumerate(plan.quotas, 1)}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _LAZILY = {
     "create": "app.cli.policy_edits:create_policy",
     "update": "app.cli.policy_edits:update_policy",
-    "apply": "app.cli.policy_files:apply_policies",
-    "diff": "app.cli.policy_files:diff_policies",
+    "apply": "app.cli.policy_apply:apply_policies",
+    "diff": "app.cli.policy_apply:diff_policies",
     "export": "app.cli.policy_export:export_policies",
     "lint": "app.cli.policy_lint:lint",
     "schema": "app.cli.policy_export:print_schema",

@@ -43,7 +43,7 @@ def create_policy(
     """
     from msgspec.structs import asdict, replace
 
-    from app.cli.policy_file import new_policy, read_file
+    from app.cli.policy_bodies import new_policy, read_file
     from app.cli.policy_lint import bearable
     from app.model.policies import PolicyMode
     from app.model.written_policies import WrittenPolicy
@@ -95,7 +95,7 @@ def update_policy(
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
     from msgspec.structs import asdict, replace
 
-    from app.cli.policy_file import PolicyChanges, read_file
+    from app.cli.policy_bodies import PolicyChanges, read_file
     from app.cli.policy_lint import bearable
     from app.model.policies import PolicyMode, with_changes
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.options import WORKSPACE
-from app.cli.policy_files import URL
+from app.cli.policy_apply import URL
 from app.cli.session import print_json
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import click
 from msgspec import Struct
 
 from app.cli.options import JSON, WORKSPACE
-from app.cli.policy_files import DIFFERS as NOT_SO
-from app.cli.policy_files import URL, read_files
+from app.cli.policy_apply import DIFFERS as NOT_SO
+from app.cli.policy_apply import URL, read_files
 from app.cli.session import print_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import JSON
-from app.cli.policy_files import FILES
+from app.cli.policy_apply import FILES
 from app.cli.session import print_json
 
 if TYPE_CHECKING:

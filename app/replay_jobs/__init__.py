@@ -1,1 +1,1 @@
-"""Runs replays on a store: `reading.py` feeds `app.replay` from its log, `processes.py` gives each a process."""
+"""Runs replays on a store: `replayer.py` feeds `app.replay` from its log, `processes.py` gives each a process."""

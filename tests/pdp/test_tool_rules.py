@@ -17,7 +17,7 @@ from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.pdp.call_schemas import named_schema, rule_schema
 from app.pdp.constraints import compile_constraint
-from app.pdp.in_words import rule_in_words
+from app.pdp.rule_descriptions import rule_in_words
 from app.pdp.time_windows import MINUTE_US
 from app.pdp.tool_rules import ToolRules
 from app.pdp.tools import covers

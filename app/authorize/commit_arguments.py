@@ -11,7 +11,7 @@ _CALL_BYTES, _WORD_BYTES = 800, 8
 """Estimated overhead in bytes: of a prepared call, and of each of its words."""
 
 
-class CommitWords:
+class CommitArguments:
     """Keys and settled arguments of one commit: those of every commit first, then its quotas', then its parts'."""
 
     def __init__(self, keys: list[str], settled: list[Value]) -> None:

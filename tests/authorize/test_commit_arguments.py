@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import CommitDecision
-from app.authorize.commit_words import VARYING
+from app.authorize.commit_arguments import VARYING
 from app.authorize.store_clock import StoreClock
 from app.model.decisions import (
     AuthorizeRequest,
