@@ -66,7 +66,7 @@ class Model:
         self.names = itertools.count()
 
     def ask(self, agent: str, key: str, what: int, now_ms: int) -> tuple[str, str | None, str | None]:
-        """The answer to a call: error or result, its approval, and `new` if that has just been created."""
+        """The answer to a call: an error or a result, its approval, and `new` if it has just been created."""
         if key not in self.keys:
             return UNAUTHORIZED, None, None
         if not self.active[agent]:
@@ -145,7 +145,7 @@ class Model:
         return verdict
 
     def end_approvals(self, now_ms: int) -> set[tuple[str, str]]:
-        """What ends now: approvals past their time expire, and those without a basis are cancelled."""
+        """End approvals: those past their time expire, and those without a basis are cancelled."""
         ended = set()
         for held in self.approvals.values():
             if held.status not in (PENDING, APPROVED) or (held.is_open(now_ms) and not held.over):

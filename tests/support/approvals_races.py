@@ -1,7 +1,7 @@
-"""Two acts on one approval at once, on three replicas, and what came of it: the history that answers and log tell.
+"""Runs two concurrent acts on one approval, on three replicas, and records the history that answers and log tell.
 
-An act is a few operations, one after the other. A race lets one act run at a chosen place within the other: where that
-has read all that it wants and its next script has not run.
+An act is a sequence of operations. A race runs one act at a chosen place within the other: after that one has read, and
+before its next script runs.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Gated:
         self.stopped, self.go = asyncio.Event(), asyncio.Event()
 
     async def step(self):
-        """Stop here if it is the place."""
+        """Stop here if this is the place."""
         number, self.ran = self.ran, self.ran + 1
         if number == self.stop:
             self.stopped.set()
@@ -82,7 +82,7 @@ class Scene:
         self.approval_id = ""
 
     async def enter(self, asked=True, approved=False):
-        """Every replica knows the agent; if `asked`, each has asked once. approved: by as many as are needed."""
+        """Make every replica know the agent; if `asked`, each asks once. approved: enough people approve."""
         replica = self.replicas[2]
         made = [await replica.keys.create(self.workspace_id, name, (Scope.ADMIN,)) for name in ("asker", "ann", "bob")]
         self.keys = [key.id for key, _ in made]
@@ -105,10 +105,10 @@ class Scene:
         return ApprovalRequired(tools=[TOOL], approval=ApprovalTerms(**held | terms))
 
     async def history(self, answers):
-        """What was answered, what the same call is answered then, what the log says, and what became of the approval.
+        """The answers, the answer to the same call afterwards, what the log says, and the approval's final state.
 
-        Approvals are named by the order in which the log has them first. What housekeeping ends is no answer to
-        anyone, and may be logged a little later than it is so: it is counted.
+        Approvals are named by the order in which the log has them first. What housekeeping ends is only counted,
+        because it answers nobody and may be logged a little later.
         """
         then = [await ask(self, self.replicas[2])]
         stream = await self.replicas[2].gate.call("XRANGE", Keyspace(self.workspace_id).audit_stream, "-", "+")
@@ -138,7 +138,7 @@ def _named(answer, names):
 
 
 def is_kept_house(entry):
-    """Whether nobody did this: it ended because of the time, or of what it rests on."""
+    """Whether housekeeping did this: the approval ended because of the time or its basis."""
     return (
         entry["code"] == "approval_expired"
         or (entry["code"] == "approval_cancelled" and not entry["reason"].startswith("Cancelled by"))
@@ -148,7 +148,7 @@ def is_kept_house(entry):
 
 
 def require_lawful(log, uses):
-    """No approval is used before its yes, after its end, or more often than it may be."""
+    """Fail if an approval was used before it was approved, after its end, or too often."""
     for name in {name for _, name, _ in log if name}:
         told = [said for said, each, _ in log if each == name]
         assert told.count("allowed") <= uses, told
@@ -159,7 +159,7 @@ def require_lawful(log, uses):
 
 
 def require_in_time(entries, approval):
-    """By the times in the log it was joined and decided while it could be, and used while it could be."""
+    """Fail if, by the times in the log, it was joined, decided or used at a time when it could not be."""
     for each in entries:
         said = each["result"] or each["code"]
         ends = approval.usable_until if said == "allowed" else approval.expires_at
@@ -192,42 +192,42 @@ def decide(verdict, key=ANN):
 
 
 async def pass_time(scene, replica):
-    """The store's clock passes the time in which people may decide, and no compactor has looked."""
+    """Let the time to decide pass, by the store's clock, before any compactor notices."""
     await replica.gate.step()
     scene.clock.now_ms += (LASTS_S + 1) * 1000
     return "", None
 
 
 async def expire(scene, replica):
-    """The same, and a compactor looks."""
+    """The same, and a compactor notices."""
     await pass_time(scene, replica)
     await replica.endings.end_approvals([scene.workspace_id])
     return "", None
 
 
 async def edit_policy(scene, replica):
-    """Its terms are other ones, so its rule is another one."""
+    """Change its terms, which makes it a different rule."""
     rules = [scene.rule(expires_seconds=LASTS_S - 1)]
     await replica.policies.update(scene.workspace_id, scene.policy_id, rules=rules)
     return "", None
 
 
 async def delete_policy(scene, replica):
-    """Nobody needs to be asked any more."""
+    """Delete the policy, so that nobody needs to be asked."""
     await replica.policies.delete(scene.workspace_id, scene.policy_id)
     await replica.endings.end_soon(scene.workspace_id)
     return "", None
 
 
 async def revoke_asker(scene, replica):
-    """The key that asked is gone."""
+    """Revoke the key that asked."""
     await replica.keys.revoke(scene.workspace_id, scene.keys[ASKER], force=True)
     await replica.endings.end_soon(scene.workspace_id)
     return "", None
 
 
 def set_status(status):
-    """The agent is suspended, or active again."""
+    """Suspend the agent, or make it active again."""
 
     async def put(scene, replica):
         await replica.agents.update(scene.workspace_id, scene.agent, status=AgentStatus(status))
@@ -239,7 +239,7 @@ def set_status(status):
 
 
 async def in_turn(scene, order):
-    """The operations one after the other, each on the replica of its act; their answers, by act."""
+    """Run the operations one after the other, each on the replica of its act; return their answers, by act."""
     answers = {act: [] for act, _ in order}
     for act, operation in order:
         answers[act].append(await operation(scene, scene.replicas[act]))
@@ -247,14 +247,14 @@ async def in_turn(scene, order):
 
 
 async def all_of(scene, act, operations, pauses=0):
-    """An act, after so many turns of the loop; the answers to it."""
+    """Run an act after so many turns of the loop; return its answers."""
     for _ in range(pauses):
         await asyncio.sleep(0)
     return [await operation(scene, scene.replicas[act]) for operation in operations]
 
 
 async def within(scene, acts, outer, stop):
-    """Answers, where the other act ran before script number `stop` of `outer`; None if that has so many scripts not."""
+    """The answers if the other act runs before script number `stop` of `outer`; None if it has fewer scripts."""
     gate, inner = scene.replicas[outer].gate, 1 - outer
     gate.stop = stop
     running = asyncio.create_task(all_of(scene, outer, acts[outer]))

@@ -88,7 +88,7 @@ class InProcess:
         self.approvals = Approvals(client, ids, 1 << 30)
 
     async def asked(self, workspace_id, agent, key, what, approval_id=""):
-        """What is answered to the call, and the approval that the answer names."""
+        """The answer to the call, and the approval that it names."""
         body = msgspec.json.encode({"agent_id": agent, "tool_name": TOOL, "parameters": {"amount": what}})
         parameters = {"amount": what}
         request = AuthorizeRequest(
@@ -109,7 +109,7 @@ def _in_order(given):
 
 
 class World:
-    """A workspace, three replicas, and the model of it all."""
+    """A workspace, three replicas, and the model of them."""
 
     def __init__(self, client, clock, chance, workspace_id):
         self.client, self.clock, self.chance, self.workspace_id = client, clock, chance, workspace_id
@@ -170,7 +170,7 @@ class World:
         return await replica.asked(self.workspace_id, agent, key, what)
 
     def some_key(self):
-        """One that is valid."""
+        """A valid key."""
         return self.chance.choice(sorted(self.model.keys))
 
     async def decide(self):
@@ -198,7 +198,7 @@ class World:
         self.seen[f"{verdict}: {got}"] += 1
 
     async def pass_time(self):
-        """The clock goes on, leaps, or steps back."""
+        """Move the clock on a little, far ahead, or back."""
         self.clock.now_ms += self.chance.choices([10, 5_000, 61_000, 301_000, -2_000], [8, 8, 3, 1, 1])[0]
 
     async def add_policy(self):
@@ -269,7 +269,7 @@ class World:
         self.seen["ended"] += len(wanted)
 
     async def race(self):
-        """Make the same call many times at once, on all replicas: as many are allowed as it has uses."""
+        """Make the same call many times at once, on all replicas; as many are allowed as the approval has uses."""
         agent = self.chance.choice(sorted(self.model.active))
         what, keys = self.chance.randrange(4), [self.some_key() for _ in range(6)]
         answers = await asyncio.gather(
@@ -323,7 +323,7 @@ class World:
         return [(each["result"] or each["code"], each.get("approvalId", ""), each["keyId"]) for each in entries]
 
     def acts(self):
-        """What can happen next, and with what weight."""
+        """The steps that can come next, and their weights."""
         return {
             self.ask: 50, self.decide: 28, self.pass_time: 6, self.add_policy: 1, self.edit_policy: 1.5,
             self.delete_policy: 0.5, self.suspend_or_activate: 2, self.revoke_key: 0.5, self.end_approvals: 2,

@@ -1,4 +1,4 @@
-"""What tests of approvals share: rules that ask people, the call, and the approval."""
+"""Shared by tests of approvals: rules that ask people, the call, and the approval."""
 
 SECRET = "0123456789abcdef0123456789abcdef"
 ASK = {"type": "approval_required", "tools": ["refund.create"]}
@@ -16,7 +16,7 @@ def answering(tenant):
 
 
 def approve(person, approval_id, **body):
-    """The approval once `person`, a client, has said yes."""
+    """Approve as `person`, a client; return the approval."""
     answer = person.post(f"/v1/approvals/{approval_id}/approve", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()

@@ -1,4 +1,4 @@
-"""What audit tests share: entries as the commit writes them, and the answers of a brute-force filter."""
+"""Shared by audit tests: entries as the commit writes them, and the answers of a brute-force filter."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -58,7 +58,7 @@ def fields_of(sequence: int, **given: object) -> dict[str, object]:
 
 
 def entry_of(fields: dict[str, object]) -> dict[str, object]:
-    """The same entry as the API shows it, written without any code of the service."""
+    """The same entry as the API shows it, made without any code of the service."""
     index, _, kind = str(fields["rule"]).partition(" ")
     return {
         "id": fields["id"],
@@ -85,7 +85,7 @@ class Writer:
         self.written: list[dict[str, object]] = []
 
     async def append(self, count: int = 1, **given: object) -> None:
-        """`count` more entries, with these stream fields."""
+        """Append `count` more entries with these stream fields."""
         await self.append_each([given] * count)
 
     async def append_each(self, entries: Iterable[dict[str, object]]) -> None:
@@ -94,7 +94,7 @@ class Writer:
             await self._append([fields_of(sequence, **given) for sequence, given in some])
 
     async def append_fields(self, fields: dict[str, object]) -> None:
-        """One more entry, with these stream fields and no others."""
+        """Append one more entry, with these stream fields and no others."""
         await self._append([fields])
 
     async def _append(self, entries: list[dict[str, object]]) -> None:

@@ -1,4 +1,4 @@
-"""Threads that go on beside a test until it has seen enough."""
+"""Threads that run beside a test until it ends them."""
 
 import threading
 from typing import Self

@@ -110,7 +110,7 @@ class Ledger:
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
 
     def _close_shadow(self, plan: ShadowPlan, now_us: int) -> ShadowOutcome:
-        """What is decided with the shadow policies, whose own quotas are taken if it is allowed."""
+        """What is decided with the shadow policies; their own quotas are taken if that is allowed."""
         full = (place for place, quota in enumerate(plan.quotas, 1) if self._wait(quota, now_us) > 0)
         outcome = plan.outcomes[next(full, 0)]
         if outcome.result is Result.ALLOWED:
@@ -187,7 +187,7 @@ class BothSides:
         self._compile()
 
     def fill(self, policy_id: str, index: int, now_us: int) -> None:
-        """The rate limit has admitted as many calls as it may, just now."""
+        """Make the rate limit full, as if it had admitted its calls just now."""
         body = self.bodies[policy_id]
         entries = [(now_us, 1)] * body["rules"][index]["rateLimit"]["maxCalls"]
         fingerprint = quota_fingerprints(policy_of(body).rules)[index] or ""
@@ -198,7 +198,7 @@ class BothSides:
     def judge(
         self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
     ) -> tuple[naive.Answer, Outcome]:
-        """What the decision point answers, in the mirror's words and in its own."""
+        """The decision point's answer, in the mirror's words and in its own."""
         plan = decide(self.compiled, request(tool_name, parameters, context=context), now_us)
         outcome, retry_us = self.ledger.close(plan, now_us)
         together = self.ledger.together

@@ -52,7 +52,7 @@ class Callers(Background):
 
     answered: id → answer, of every decision that a caller has seen.
     cut: requests sent on a connection that had already served one, and left without any answer.
-    refused: answers that were no decision.
+    refused: answers other than decisions.
     """
 
     def __init__(self, port: int, key: str, agent_id: str, count: int = 4) -> None:
@@ -63,7 +63,7 @@ class Callers(Background):
         self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
 
     def after(self, answers: int, seconds: float = 30) -> None:
-        """Return when that many more answers than now have been seen."""
+        """Return once that many further answers have been seen."""
         wanted, deadline = len(self.answered) + answers, time.monotonic() + seconds
         while len(self.answered) < wanted:
             assert time.monotonic() < deadline, f"{len(self.answered)} answers, {wanted} wanted"

@@ -16,7 +16,7 @@ class RuleWanted(Struct, forbid_unknown_fields=True):
 
 
 class ShadowWanted(Struct, forbid_unknown_fields=True):
-    """What the entry says that there would have been."""
+    """What the entry says would have been decided."""
 
     result: str
     policy: str

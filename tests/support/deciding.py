@@ -1,4 +1,4 @@
-"""What script tests share: a workspace with one caller and one agent in it, and plans to commit there."""
+"""Shared by script tests: a workspace with one caller and one agent, and plans to commit there."""
 
 import itertools
 

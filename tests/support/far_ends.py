@@ -1,4 +1,4 @@
-"""The far end of a connection, played by a test: bytes go in, bytes come out, and time passes when it says so."""
+"""The far end of a connection, played by a test, which sends and receives bytes and lets time pass."""
 
 import asyncio
 from types import SimpleNamespace
@@ -111,7 +111,7 @@ class FarEnd:
         return self.protocol.state.value
 
     async def send(self, data, piece=None):
-        """The bytes arrive, in pieces of so many; what is not read waits, as in a socket."""
+        """Deliver the bytes in pieces of this size; unread bytes wait, as in a socket."""
         self._waiting += data
         while self._waiting and not self.transport.paused and not self.transport.closed:
             buffer = self.protocol.get_buffer(-1)
@@ -123,17 +123,17 @@ class FarEnd:
         await settle()
 
     async def flush(self):
-        """Deliver what waited, if it is wanted by now."""
+        """Deliver what has waited, if it is wanted by now."""
         await self.send(b"")
 
     async def end(self):
-        """The client sends no more: SHUT_WR. The socket stays open if the protocol wants it to."""
+        """Stop sending (SHUT_WR). The socket stays open if the protocol keeps it open."""
         if self.protocol.eof_received() is False and not self.transport.closed:
             self.transport.close()
         await settle()
 
     async def read_all(self, goes_on=True):
-        """The client reads all that is there, and goes on reading or does not."""
+        """Read all that is there, and then go on reading or stop."""
         self.transport.held, self.transport.reads = 0, goes_on
         if self.is_full:
             self.is_full = False
@@ -147,7 +147,7 @@ class FarEnd:
 
     @property
     def answers(self):
-        """Status and body of every answer that has come."""
+        """Status and body of every answer so far."""
         found, left = [], self.transport.written
         while left:
             head, _, left = left.partition(b"\r\n\r\n")

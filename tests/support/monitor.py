@@ -9,7 +9,7 @@ _words = re.compile(rb'"((?:[^"\\]|\\.)*)"').findall
 
 @contextmanager
 def watched(port: int):
-    """The commands that clients send to the store meanwhile, each as its words; those inside scripts are left out."""
+    """The commands that clients send to the store during the block, each as its words, without those inside scripts."""
     commands: list[list[str]] = []
     with socket.create_connection(("127.0.0.1", port)) as watch, socket.create_connection(("127.0.0.1", port)) as end:
         watch.sendall(b"MONITOR\r\n")

@@ -1,4 +1,4 @@
-"""How many examples Hypothesis looks at: few in `make test`, all in `make test-all`, as many as EXAMPLES says."""
+"""How many examples Hypothesis tries: a tenth in `make test`, all in `make test-all`, or as many as EXAMPLES says."""
 
 import os
 
@@ -9,7 +9,7 @@ BRIEF = "brief"
 
 
 def register_profiles() -> None:
-    """The same examples every time; with EXAMPLES others, each time anew. No profile keeps a database."""
+    """The same examples every time, or with EXAMPLES new ones each time. No profile keeps a database."""
     settings.register_profile("full", derandomize=True, database=None, deadline=None)
     settings.register_profile(BRIEF, derandomize=True, database=None, deadline=None, max_examples=20)
     settings.register_profile("search", database=None, deadline=None, max_examples=SEARCHED or 1)
@@ -17,5 +17,5 @@ def register_profiles() -> None:
 
 
 def examples(full: int, least: int = 10) -> int:
-    """What a test that needs `full` examples looks at in this run: a tenth in the brief one, but not below `least`."""
+    """How many of `full` examples a test tries in this run: a tenth if brief, but at least `least`."""
     return max(least, full // 10) if settings.get_current_profile_name() == BRIEF else max(full, SEARCHED)

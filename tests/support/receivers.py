@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback: it keeps what it gets and answers as told."""
+"""A receiver of webhooks on loopback: it keeps what it gets, and gives prepared answers."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,7 +7,7 @@ from standardwebhooks import Webhook
 
 
 class Receiver:
-    """Listens on a port of its own. answers: statuses for the next requests, then 204 for all; None = none comes.
+    """Listens on a port of its own. answers: statuses for the next requests (None = no answer), then 204 for all.
 
     location: where a redirect leads. retry_after: the header of every 429 and 503. got: headers and body of each.
     """
@@ -65,17 +65,17 @@ class Receiver:
             assert self.came.wait_for(holds, 30), self.got
 
     def release(self):
-        """Give up requests that were not answered."""
+        """Drop the requests that have no answer."""
         self._ended.set()
         self._ended = threading.Event()
 
     def events(self, secret):
-        """What came, each as the library verifies it: the id and the event."""
+        """The id and event of each request, as verified by the library."""
         return [(headers["webhook-id"], Webhook(secret).verify(body, headers)) for headers, body in list(self.got)]
 
 
 def subscribe(tenant, url, **fields):
-    """The answer to the creation of a webhook that gets every event, unless `fields` say otherwise."""
+    """Create a webhook for every event, unless `fields` say otherwise; return the answer."""
     every = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed"]
     body = {"url": url, "events": [*every, "decision.denied", "audit.verification_failed"], **fields}
     answer = tenant.admin.post("/v1/webhooks", json=body)

@@ -1,4 +1,4 @@
-"""A log made by the real commit at times of a test's choice, with edits in between, and its replay."""
+"""A log that the real commit writes at times chosen by a test, with edits in between, and its replay."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class Logged:
         self.results: list[str] = []
 
     async def enter(self, *bodies: dict[str, Any], groups: tuple[str, ...] = ()) -> "Logged":
-        """An agent with these policies, as POST /v1/policies takes them but for the agent."""
+        """Create an agent with these policies, bodies of POST /v1/policies without the agent."""
         key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None)
         self.caller = Caller(self.id, key.id, frozenset({Scope.READ}))
         self.agent_id = (await self.agents.create(self.id, "a", None, groups)).id

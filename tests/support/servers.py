@@ -20,16 +20,16 @@ PATIENT = {"REMIT_STORE_TIMEOUT_MS": "5000"}
 
 
 def free_port() -> int:
-    """A port on loopback that is the caller's for a minute, whoever else asks for one.
+    """A port on loopback, reserved for the caller for a minute.
 
-    Its last connection was closed from this end, so the port is in TIME_WAIT: the kernel gives it to nobody who leaves
-    the choice to it, and still lets a server bind it by number (they all set SO_REUSEADDR).
+    Its last connection was closed from this end, so the port is in TIME_WAIT: the kernel does not choose it for
+    anybody, but still lets a server bind it by number (they all set SO_REUSEADDR).
     """
     return _reserve(0)
 
 
 def free_ports(count: int) -> list[int]:
-    """As many neighbours, each of them reserved as above."""
+    """This many consecutive ports, each reserved as above."""
     while True:
         first = free_port()
         with contextlib.suppress(OSError, OverflowError):
@@ -138,8 +138,8 @@ class Replica:
         self.process.wait(20)
 
     def kill(self) -> None:
-        """Nobody listens any more when this returns: a worker outlives its supervisor by a moment, and would be taken
-        for the next one that is ready.
+        """Kill it, and return once nobody listens: a worker outlives its supervisor by a moment, and could be mistaken
+        for the next replica.
         """
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
@@ -154,7 +154,7 @@ class Replica:
 
 
 def clean_env() -> dict[str, str]:
-    """This process's environment without settings of Remit's."""
+    """This process's environment without Remit's settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
 
 

@@ -1,4 +1,4 @@
-"""`remit serve` as a person or a service manager runs it: its words, its children, its end."""
+"""`remit serve` as a person or a service manager runs it: its output, its children, its end."""
 
 import contextlib
 import os
@@ -44,13 +44,13 @@ class Service:
         return self.process.wait(30)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Its exit code after the signal."""
+        """Send the signal; return the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.ended()
 
     def until(self, claim, what: str, seconds: float = 30) -> None:
-        """Return when `claim()` is true; fail if it does not become so, or if the process ends before."""
+        """Return when `claim()` is true; fail if that takes too long, or the process ends first."""
         deadline = time.monotonic() + seconds
         while not claim():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -110,5 +110,5 @@ def all_gone(pids: list[int], seconds: float = 30) -> bool:
 
 
 def kill(pid: int) -> None:
-    """As a power cut would: no chance to do anything more."""
+    """Kill it, as a power cut would."""
     os.kill(pid, signal.SIGKILL)

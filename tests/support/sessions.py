@@ -1,4 +1,4 @@
-"""Sessions of a page: its commands typed into one shell, each of which prints what the page shows."""
+"""Runs the sessions of a page: types its commands into one shell and compares the output with the page's."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ BLOCKS = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
 def commands(block):
-    """The block's commands, each with the lines it shall print."""
+    """The block's commands, each with the lines that it must print."""
     for text in block.split("$ ", 1)[1].split("\n$ "):
         command, _, printed = text.partition("\n")
         yield command, printed.rstrip("\n") if not printed.endswith("\n\n") else printed[:-1]
@@ -29,7 +29,7 @@ def shell_in(folder, environment):
 
 
 def run(shell, command):
-    """What one command prints in a shell that goes on living."""
+    """The output of one command in a shell that stays alive."""
     shell.stdin.write(f"{command}\nprintf '\\nend of %s\\n' output\n")
     shell.stdin.flush()
     lines = []

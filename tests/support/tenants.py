@@ -1,4 +1,4 @@
-"""A workspace of a test's own, reached over HTTP as its admin, as a reader, and without a key."""
+"""A test's own workspace, reached over HTTP as its admin, as a reader, and without a key."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ class Tenant:
         return self._made("/v1/api-keys", {"name": "a key", "scopes": scopes, **fields})
 
     def let_expire(self, key_id):
-        """Let the key expire, as if its time had passed."""
+        """Make the key expire now."""
         _in_a_loop_of_its_own(_let_expire(self.store_url, Keyspace(self.id).key(key_id)))
 
     def new_agent(self, **fields):
@@ -61,7 +61,7 @@ class Tenant:
         return answer.json()
 
     def in_store(self, act):
-        """What `act` gives with a client of the store: no replica hears of it."""
+        """The result of `act` with a client of the store; no replica notices it."""
 
         async def run():
             client = open_client(self.store_url, 1000)

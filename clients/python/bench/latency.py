@@ -31,7 +31,7 @@ def row(name: str, taken: list[float], baseline: list[float]) -> None:
 
 
 def ask_over_http(remit: Remit, agent: str) -> None:
-    """A bare POST on a connection that stays open, the client, and the client that can repeat a question."""
+    """A bare POST on a connection that stays open, the client, and the client with retries."""
     body = {"agent_id": agent, "tool_name": "refund_create", "parameters": PARAMETERS}
     headers = {"Authorization": f"Bearer {os.environ['REMIT_API_KEY']}"}
     times: dict[str, list[float]] = {"bare httpx POST": [], "Remit.authorize": []}

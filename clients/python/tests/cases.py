@@ -1,4 +1,4 @@
-"""Every way in which there is no `allowed`: what the service does, and what the caller must see.
+"""Every way not to get `allowed`: what the service does, and what the caller must see.
 
 The tests of the clients and of every adapter run all of them.
 """
@@ -30,7 +30,10 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 @dataclass(frozen=True)
 class Case:
-    """answers: what the service says, or the name of a fault. raised: what the caller gets; says: in its text."""
+    """answers: the service's answers, or the name of a fault.
+
+    raised: the exception that the caller gets. says: a part of its text.
+    """
 
     name: str
     answers: tuple[bytes | None, ...] | str
@@ -42,7 +45,7 @@ class Case:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Short where no answer comes; else so long that a busy machine answers within them."""
+        """Short if no answer will come, otherwise long enough for a busy machine."""
         return HURRY if self.name in UNANSWERED else PATIENT
 
 
@@ -108,7 +111,7 @@ CASES = [
 
 
 def address(case: Case, faulty: Callable[..., FaultyServer], machine: MonkeyPatch) -> str:
-    """Where a service with this fault is; what else the fault takes is so on this machine."""
+    """The address of a service with this fault. Whatever else the fault needs is set up on `machine`."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         machine.delenv(name, raising=False)
         machine.delenv(name.lower(), raising=False)

@@ -50,7 +50,7 @@ async def async_remit(service, asking_key):
 
 @pytest.fixture
 def agent(admin):
-    """An agent that may refund up to 500 and may send mail when a person approves it; the id of it."""
+    """The id of an agent that may refund up to 500, and may send mail if a person approves."""
     made = admin.send(calls.create_agent("refund-bot"))
     admin.send(calls.create_policy(made.id, "refunds and mail", RULES))
     return made.id
@@ -58,7 +58,7 @@ def agent(admin):
 
 @pytest.fixture
 def faulty():
-    """Starts servers that answer what they are told to."""
+    """Starts servers that give prepared answers."""
     with contextlib.ExitStack() as stack:
 
         def start(*answers, **options):
@@ -71,5 +71,5 @@ def faulty():
 
 @pytest.fixture
 def at(faulty, monkeypatch):
-    """Where a service with the fault of a case is."""
+    """The address of a service with the fault of a case."""
     return lambda case: address(case, faulty, monkeypatch)

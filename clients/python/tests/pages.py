@@ -1,4 +1,4 @@
-"""The Python of a page of docs/clients, run as it stands there; and what the page says comes out."""
+"""Runs the Python of a page of docs/clients exactly as printed, to compare its output with the page's."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def code_of(page: str) -> str:
 
 
 def output_of(page: str) -> str:
-    """What the page says that the program prints."""
+    """The output that the page shows."""
     return "".join(text for kind, text in blocks(page) if kind == "text")
 
 
 def begins_with_lines_of_code(page: str, most: int) -> bool:
-    """Whether the first block, which gates a tool, has so few lines that are not imports or empty."""
+    """Whether the first block, which gates a tool, has at most `most` lines, not counting imports and empty ones."""
     _, text = blocks(page)[0]
     return sum(bool(line.strip()) and not line.startswith(("from ", "import ")) for line in text.splitlines()) <= most
 

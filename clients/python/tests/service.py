@@ -84,7 +84,7 @@ def problem(status: int, code: str, *headers: str) -> bytes:
 
 
 class CutOff(bytes):
-    """An answer after which the server hangs up, whatever it promised."""
+    """An answer after which the server hangs up, even if it announced more."""
 
 
 class Drips(bytes):
@@ -95,7 +95,7 @@ DRIP_S = 0.02
 
 
 class FaultyServer:
-    """Answers each request with the next of `answers`, the last one again and again; None says nothing at all.
+    """Answers each request with the next of `answers`, and repeats the last one; None = no answer.
 
     asked: the requests so far, as bytes. drips: seconds between two bytes of a body. greets: what it says before it is
     asked, and then closes. tls: it speaks TLS. `{id}` in an answer is the request's X-Request-ID.

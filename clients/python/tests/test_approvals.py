@@ -1,4 +1,4 @@
-"""A person's answer with a key of their own, while the agent's call waits: against a real service."""
+"""A person decides with their own key while the agent's call waits, on a real service."""
 
 import pytest
 
@@ -9,14 +9,14 @@ MAIL = {"to": "ann@example.com"}
 
 @pytest.fixture(scope="session")
 def person(service, admin):
-    """A client with a key that may do nothing but decide."""
+    """A client whose key may only decide approvals."""
     key = admin.send(calls.create_api_key("Eve", ["approve"])).key
     with Remit(service.url, key, timeout=20) as remit:
         yield remit
 
 
 def when_waiting(decide):
-    """A hook for httpx that decides an approval at the moment when its status is asked for."""
+    """A hook for httpx that decides an approval at the moment when its status is requested."""
 
     def hook(request):
         _, found, approval_id = request.url.path.partition("/v1/approvals/")
@@ -67,13 +67,13 @@ def test_what_a_person_denies_does_not_run_and_says_who_and_why(service, asking_
 
 
 def test_the_wait_for_a_person_ends(remit, agent):
-    """A part of a second is waited for, too, as a whole one."""
+    """A fraction of a second is waited for as well, rounded up."""
     with pytest.raises(ApprovalPending) as pending, remit.guard(agent, "mail.send", MAIL, wait=0.5):
         raise AssertionError
     assert remit.approval(pending.value.approval_id, wait=0.5).status == "pending"
 
 
-def test_a_yes_is_for_the_very_same_call(remit, agent, person):
+def test_an_approval_is_for_exactly_the_same_call(remit, agent, person):
     asked = remit.authorize(agent, "mail.send", MAIL)
     granted = person.approve(asked.approval.id, note="go on", uses=1, valid_seconds=60)
     assert granted.status == "approved"
@@ -102,7 +102,7 @@ async def test_a_named_approval_is_used_by_an_async_client(service, asking_key, 
             await client.authorize(agent, "mail.send", MAIL, approval_id=asked)
 
 
-def test_a_question_is_taken_back_by_the_key_that_asked(remit, agent):
+def test_the_key_that_asked_cancels_its_request(remit, agent):
     asked = remit.authorize(agent, "mail.send", MAIL)
     assert remit.cancel(asked.approval.id, note="not needed").status == "cancelled"
 

@@ -1,4 +1,4 @@
-"""`remit_client.calls` against what the service says that it serves."""
+"""`remit_client.calls` covers what the service's document lists."""
 
 import inspect
 import re
@@ -35,7 +35,7 @@ OWNERS = [{}, {"agent": "x"}, {"group": "x"}]
 
 
 def made(function, **given):
-    """The call of a function with a sample for everything that it requires."""
+    """A call of the function, with a sample for every required argument."""
     needed = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
@@ -45,7 +45,7 @@ def made(function, **given):
 
 
 def every_call():
-    """One call of each function; of those that serve several owners, one each."""
+    """One call of each function, or one for each kind of owner."""
     functions = [
         function
         for name, function in inspect.getmembers(calls, inspect.isfunction)
@@ -61,7 +61,7 @@ CALLS = dict.fromkeys((name, call.method, call.path) for name, call in every_cal
 
 
 def test_every_endpoint_of_the_service_has_a_call(admin):
-    """As its own document lists them; what a newer service serves besides is seen here first."""
+    """As its document lists them. An endpoint added to the service fails here first."""
     document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
     served = {
         (method.upper(), re.sub(r"{\w+}", "x", path))
@@ -82,13 +82,13 @@ def policy(admin, agent):
 SENT = {
     "If-Match": "Call.if_version",
     "Change-Reason": "Call.because",
-    "Idempotency-Key": "the client, where it may repeat a question",
+    "Idempotency-Key": "the client, where it may repeat a request",
     "Last-Event-ID": "after= of what is followed",
 }
 
 
 def test_every_header_of_the_service_can_be_sent(admin):
-    """Those that its document has for endpoints with a call."""
+    """All that its document lists for endpoints with a call."""
     document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
     taken = {
         parameter["name"]
@@ -102,7 +102,7 @@ def test_every_header_of_the_service_can_be_sent(admin):
 
 
 def test_two_admins_do_not_undo_each_others_changes(admin, agent, policy, remit):
-    """Whatever has a version is changed only at the one that was read."""
+    """Anything that has a version is changed only if it is still the version that was read."""
     made = admin.send(calls.get_agent(agent))
     held = admin.send(calls.get_policies(agent))
     catalog = admin.send(calls.list_catalog())
@@ -126,7 +126,7 @@ def test_two_admins_do_not_undo_each_others_changes(admin, agent, policy, remit)
 
 
 async def test_a_change_has_its_reason(admin, agent, service):
-    """In letters of any kind, by either client."""
+    """In any script, with either client."""
     admin.send(calls.update_agent(agent, description="one").because("ticket 17: müde"))
     async with AsyncRemit(service.url, ADMIN_KEY, **PATIENT) as remit:
         await remit.send(calls.update_agent(agent, description="two").because("チケット 18"))
@@ -135,13 +135,13 @@ async def test_a_change_has_its_reason(admin, agent, service):
 
 
 @pytest.mark.parametrize("version", ['3"', "3, 4", "3\r\nX: y", "é"])
-def test_a_version_is_one(version):
+def test_only_a_version_is_accepted_as_a_version(version):
     with pytest.raises(ValueError, match="version"):
         calls.delete_policy("x").if_version(version)
 
 
 def test_names_cannot_lead_to_another_endpoint():
-    """Whatever stands in an id, it is one segment of the path."""
+    """Whatever an id contains, it stays one segment of the path."""
     for name in dict(every_call()).keys() - {"any_other"}:
         function = getattr(calls, name)
         ids = [
@@ -213,7 +213,7 @@ def test_an_export_is_read_to_its_end(admin, remit, agent):
 
 
 async def test_the_log_is_followed_as_it_is_written(admin, async_remit, agent):
-    """From what is new on, and after an event without a gap."""
+    """From now on, or after an event without a gap."""
     first = await async_remit.authorize(agent, "refund.create", {"amount": 1})
     [newest] = admin.send(calls.list_audit_logs(agent_id=agent))
     second = await async_remit.authorize(agent, "refund.create", {"amount": 2})
@@ -237,7 +237,7 @@ def test_a_stream_that_is_refused_says_why(service, agent):
 
 
 class TestLines:
-    """What the readers make of lines."""
+    """How the readers parse lines."""
 
     def test_an_export_without_its_last_record_is_not_whole(self):
         export = Export()
@@ -267,8 +267,8 @@ class TestLines:
         ]
 
 
-def test_webhooks_come_and_go(admin):
-    """Everything that a webhook can be told, through the service."""
+def test_webhooks_are_created_used_and_deleted(admin):
+    """Every operation on a webhook, through the service."""
     hook = admin.send(calls.create_webhook(f"https://hooks.example.com/{uuid.uuid4()}", ["decision.denied"]))
     assert hook["secret"].startswith("whsec_")
     assert admin.send(calls.get_webhook(hook["id"])).get("secret") is None
@@ -281,15 +281,15 @@ def test_webhooks_come_and_go(admin):
     admin.send(calls.delete_webhook(hook["id"]))
 
 
-def test_a_call_is_a_value():
-    """Two functions cannot meet in one by changing it."""
+def test_a_call_is_immutable():
+    """Nobody can change a call that somebody else uses."""
     assert isinstance(calls.ready(), Call)
     with pytest.raises(AttributeError):
         calls.ready().path = "/"
 
 
 def test_what_an_agent_may_call_is_told_by_the_service(admin, remit, agent):
-    """By tool, in the words that `remit-mcp` and the adapters know."""
+    """By tool, with the statuses that `remit-mcp` and the adapters know."""
     known = [{"name": name} for name in ("refund.create", "refund.delete_all")]
     assert admin.send(calls.put_catalog(known))["added"] == ["refund.create", "refund.delete_all"]
     never = {"type": "tool_denylist", "tools": ["refund.delete_all"]}

@@ -22,15 +22,15 @@ def test_decisions_are_typed(remit, agent):
 
 
 @pytest.mark.parametrize("text", ["é" * (1 << 19), "\U0001f600", "\u2028", 'a"\\\n\0', "\x7f"])
-def test_what_is_asked_is_what_the_log_has(remit, agent, admin, text):
-    """Whatever letters it is in, and in no more bytes than it takes."""
+def test_the_log_has_exactly_what_was_asked(remit, agent, admin, text):
+    """In any script, and in no more bytes than necessary."""
     decision = remit.authorize(agent, "refund.create", {"amount": 1, "note": text})
     noted = admin.send(calls.get_audit_entry(decision.id)).parameters["note"]
     assert noted == text or noted["length"] == len(text)
 
 
-def test_half_a_letter_is_refused_by_the_service(remit, agent):
-    """It cannot be said in UTF-8, so it goes as an escape, and is judged by who knows what it is."""
+def test_half_a_surrogate_pair_is_refused_by_the_service(remit, agent):
+    """It cannot be encoded as UTF-8, so it is sent as an escape, and the service decides about it."""
     with pytest.raises(Refused, match="VALIDATION_ERROR"):
         remit.authorize(agent, "refund.create", {"amount": 1, "note": "\ud83d"})
 
@@ -90,7 +90,7 @@ def test_the_context_manager_hands_over_the_decision(remit, agent):
         raise AssertionError
 
 
-def test_a_guard_that_nobody_would_await_is_refused(remit, async_remit_of):
+def test_a_guard_that_would_never_be_awaited_is_refused(remit, async_remit_of):
     async def asynchronous(): ...
 
     async def generator():
@@ -182,7 +182,7 @@ async def test_many_tasks_share_a_client(async_remit, agent):
     assert [one.allowed for one in decisions] == [number <= 50 for number in range(100)]
 
 
-def test_the_sync_client_is_made_of_the_async_one():
+def test_the_sync_client_is_generated_from_the_async_one():
     script = Path(__file__).parents[1] / "unasync.py"
     ran = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
@@ -190,7 +190,7 @@ def test_the_sync_client_is_made_of_the_async_one():
 
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])
 def test_no_log_holds_the_key(options, service, asking_key, agent, caplog):
-    """Whoever switches on all that httpx and its parts have to say; answers and failures alike."""
+    """Even at the most verbose level of httpx and its parts, for answers and failures alike."""
     caplog.set_level(logging.DEBUG)
     with Remit(service.url, asking_key, http_options=options, timeout=20) as remit:
         remit.authorize(agent, "refund.create", {"amount": 1})

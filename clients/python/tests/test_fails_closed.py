@@ -58,7 +58,7 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, options, at):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_only_a_missing_decision_is_let_through_on_request(case, at, caplog):
-    """`on_unavailable="allow"` is for outages: not for 4xx, not for 429, not for answers nobody understands."""
+    """`on_unavailable="allow"` is for outages, not for 4xx, 429 or malformed answers."""
     ran = []
     with Remit(at(case), KEY, **case.limits) as remit, caplog.at_level(logging.WARNING, "remit_client"):
         guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
@@ -71,7 +71,7 @@ def test_only_a_missing_decision_is_let_through_on_request(case, at, caplog):
     assert bool(caplog.records) == bool(ran), "who lets calls through is told about each"
 
 
-def test_a_certificate_that_is_vouched_for_is_accepted(faulty, monkeypatch):
+def test_a_trusted_certificate_is_accepted(faulty, monkeypatch):
     """The counterpart of the cases with a wrong one."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate("127.0.0.1")))
     url = faulty(answer(200, YES), tls=tls_of("127.0.0.1")).url
@@ -84,7 +84,7 @@ def test_a_certificate_that_is_vouched_for_is_accepted(faulty, monkeypatch):
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["ours", "httpx"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(status, options, faulty):
-    """Neither the question nor the key goes to whoever is named."""
+    """Neither the request nor the key is sent to the host that the redirect names."""
     elsewhere = faulty(answer(200, YES))
     url = faulty(answer(status, None, f"Location: {elsewhere.url}/v1/authorize")).url
     with Remit(url, KEY, http_options=options, **PATIENT) as remit:
@@ -115,7 +115,7 @@ async def test_a_cancelled_task_does_not_run_its_tool(faulty):
     assert not ran
 
 
-async def test_an_answer_to_a_cancelled_question_is_not_taken_for_the_next(faulty):
+async def test_the_answer_to_a_cancelled_request_is_not_taken_for_the_next_one(faulty):
     """The connection of a cancelled call is closed, or the next call would read its answer."""
     server = faulty(None, answer(200, NO))
     async with AsyncRemit(server.url, KEY, timeout=5) as remit:
@@ -133,8 +133,8 @@ async def test_an_answer_to_a_cancelled_question_is_not_taken_for_the_next(fault
 TWO = answer(200, YES, "X-Request-ID: {id}") * 2
 
 
-def test_a_second_answer_is_not_taken_for_the_next(faulty):
-    """It stands in the connection, in whose order the next question would be allowed."""
+def test_a_second_answer_is_not_taken_for_the_next_requests(faulty):
+    """It waits in the connection, where the next request would read it as its own answer."""
     with Remit(faulty(TWO, answer(200, NO)).url, KEY, **PATIENT) as remit:
         assert remit.authorize("bot", "first").allowed
         with pytest.raises((Denied, MalformedAnswer)):
@@ -153,7 +153,7 @@ async def test_an_async_client_takes_no_second_answer_either(options, faulty):
 @pytest.mark.parametrize("options", [None, {"trust_env": False}], ids=["asyncio", "httpx"])
 @pytest.mark.parametrize("unavailable", ["deny", "allow"])
 def test_a_closed_loop_runs_no_tool(faulty, unavailable, options):
-    """Nor where an outage would not keep it from running."""
+    """Not even if the tool may run during an outage."""
     ran = []
 
     async def tool():
@@ -183,8 +183,8 @@ def test_a_closed_loop_runs_no_tool(faulty, unavailable, options):
     assert not ran
 
 
-def test_an_interruption_is_no_outage():
-    """What cannot be asked because of this program itself is not let through by `on_unavailable`."""
+def test_an_interruption_is_not_an_outage():
+    """`on_unavailable` lets nothing through if this program itself interrupted the request."""
 
     def interrupt(_):
         raise RuntimeError("the client has been closed")
@@ -198,7 +198,7 @@ def test_an_interruption_is_no_outage():
 
 
 def test_an_async_client_serves_one_loop_after_another(faulty):
-    """As scripts do that call asyncio.run for every question."""
+    """As in scripts that call asyncio.run for every request."""
     server = faulty(answer(200, YES))
     remit = AsyncRemit(server.url, KEY)
     for _ in range(3):
@@ -207,7 +207,7 @@ def test_an_async_client_serves_one_loop_after_another(faulty):
 
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["sockets", "httpx"])
 def test_a_forked_process_has_connections_of_its_own(options, faulty):
-    """Sharing one, a child could read the answer to a question of its parent."""
+    """If they shared one, a child could read an answer meant for its parent."""
     server = faulty(answer(200, YES))
     remit = Remit(server.url, KEY, http_options=options, **PATIENT)
     remit.authorize("bot", "before the fork")
@@ -219,8 +219,8 @@ def test_a_forked_process_has_connections_of_its_own(options, faulty):
     assert server.connections == 2
 
 
-def test_a_late_answer_is_no_answer(faulty):
-    """A server that goes on dripping stays within every read's timeout, and still is too late."""
+def test_a_late_answer_does_not_count(faulty):
+    """A server that sends a byte at a time stays within the timeout of every read, but is still too late."""
     server = faulty(answer(200, YES))
     server.drips = 0.1
     ran = []
@@ -233,7 +233,7 @@ def test_a_late_answer_is_no_answer(faulty):
 
 
 @pytest.mark.parametrize("what", [float("nan"), float("inf"), {1, 2}, object(), b"bytes"], ids=repr)
-def test_what_json_cannot_say_is_not_asked(what, faulty):
+def test_what_json_cannot_express_is_not_asked(what, faulty):
     """A parameter that Remit cannot see is not judged, so the tool does not run, outage or not."""
     server, ran = faulty(None), []
     with Remit(server.url, KEY) as remit:
@@ -245,24 +245,24 @@ def test_what_json_cannot_say_is_not_asked(what, faulty):
 
 
 class TestRetries:
-    """Only where asked for, and then never so that a call counts twice."""
+    """Only on request, and then so that no call counts twice."""
 
-    def test_without_retries_a_question_is_sent_once(self, faulty):
+    def test_without_retries_a_request_is_sent_once(self, faulty):
         server = faulty(problem(503, "STORE_UNAVAILABLE"), answer(200, YES))
         with Remit(server.url, KEY) as remit, pytest.raises(Unavailable):
             remit.authorize("bot", "tool")
         assert len(server.asked) == 1
         assert b"Idempotency-Key" not in server.asked[0]
 
-    def test_each_retry_of_a_question_carries_the_same_key(self, faulty):
+    def test_each_retry_of_a_request_carries_the_same_key(self, faulty):
         server = faulty(problem(503, "STORE_UNAVAILABLE"), problem(502, "X"), answer(200, YES))
         with Remit(server.url, KEY, retries=2) as remit:
             assert remit.authorize("bot", "tool").allowed
             assert remit.authorize("bot", "tool").allowed
         keys = [line for asked in server.asked for line in asked.split(b"\r\n") if line.startswith(b"Idempotency-Key")]
         assert len(keys) == 4
-        assert len(set(keys[:3])) == 1, "one question, one key"
-        assert keys[3] != keys[0], "another question, another key"
+        assert len(set(keys[:3])) == 1, "one request, one key"
+        assert keys[3] != keys[0], "another request, another key"
 
     def test_retries_end_with_the_deadline(self, faulty):
         server = faulty(problem(503, "STORE_UNAVAILABLE"))
@@ -271,7 +271,7 @@ class TestRetries:
         assert 2 <= len(server.asked) <= 4
 
     @pytest.mark.parametrize("said", [problem(401, "UNAUTHORIZED"), problem(429, "RATE_LIMITED"), answer(200, NO)])
-    def test_an_answer_is_not_asked_for_again(self, said, faulty):
+    def test_an_answered_request_is_not_repeated(self, said, faulty):
         server = faulty(said)
         with Remit(server.url, KEY, retries=3) as remit, pytest.raises(RemitError):
             remit.guard("bot", "tool")(lambda: None)()

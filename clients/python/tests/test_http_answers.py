@@ -55,7 +55,7 @@ PIECES = [1, 7, 10_000]
 
 
 def read(raw, size, *, ends=False):
-    """The answer in pieces of `size` bytes, and what the reader thinks of another one on the same connection."""
+    """The answer, fed in pieces of `size` bytes, and whether the reader accepts another one on the same connection."""
     reader = AnswerReader()
     for at in range(0, len(raw), size):
         answer = reader.feed(raw[at : at + size])
@@ -66,7 +66,7 @@ def read(raw, size, *, ends=False):
 
 @pytest.fixture
 def by_h11_alone(monkeypatch):
-    """What is read if nothing is simple enough."""
+    """What is read if h11 reads everything."""
 
     def read_by_h11(raw, **options):
         with monkeypatch.context() as patched:
@@ -78,7 +78,7 @@ def by_h11_alone(monkeypatch):
 
 @pytest.mark.parametrize("size", PIECES)
 @pytest.mark.parametrize("name", WHOLE | LAST | UNTIL_THE_END)
-def test_an_answer_is_what_h11_says_that_it_is(name, size, by_h11_alone):
+def test_an_answer_is_read_as_h11_reads_it(name, size, by_h11_alone):
     raw, ends = (WHOLE | LAST | UNTIL_THE_END)[name], name in UNTIL_THE_END
     answer, _ = read(raw, size, ends=ends)
     assert answer == by_h11_alone(raw, ends=ends)[0]
@@ -93,7 +93,7 @@ def test_what_h11_refuses_is_refused(name, size, by_h11_alone):
             refuse()
 
 
-def test_a_connection_is_used_again_only_after_an_answer_that_ends_it_not():
+def test_a_connection_is_reused_only_if_the_answer_leaves_it_open():
     whole = {name: read(raw, 10_000)[1] for name, raw in WHOLE.items()}
     assert whole == dict.fromkeys(WHOLE, True)
     last = {name: read(raw, 10_000, ends=True)[1] for name, raw in (LAST | UNTIL_THE_END).items()}
@@ -101,7 +101,7 @@ def test_a_connection_is_used_again_only_after_an_answer_that_ends_it_not():
 
 
 def test_one_reader_reads_one_answer_after_another():
-    """The simple ones and the others, in turns."""
+    """Simple answers and others, in turn."""
     reader = AnswerReader()
     for raw in [WHOLE["of a length"], WHOLE["in chunks"], WHOLE["204"], WHOLE["503"]] * 2:
         answer = reader.feed(raw)
@@ -110,15 +110,15 @@ def test_one_reader_reads_one_answer_after_another():
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 99999999", b"Transfer-Encoding: chunked\r\n\r\nfffffff"])
-def test_an_answer_without_end_is_not_kept(head, monkeypatch):
-    """Of a length that is told, and of chunks."""
+def test_an_endless_answer_is_not_kept_in_memory(head, monkeypatch):
+    """With an announced length, and in chunks."""
     monkeypatch.setattr(http_answers, "MAX_ANSWER_BYTES", 10_000)
     reader = AnswerReader()
     with pytest.raises(TooLarge):
         reader.feed(OK + head + b"\r\n\r\n" + b"x" * 100_000)
 
 
-def test_a_head_without_end_is_refused():
+def test_an_endless_head_is_refused():
     reader = AnswerReader()
     assert reader.feed(OK + b"X: " + b"x" * 60_000) is None
     with pytest.raises(httpx.RemoteProtocolError):

@@ -21,7 +21,7 @@ def test_a_page_does_what_it_says(page, service, asking_key, agent, tmp_path):
 
 
 def test_a_page_can_be_followed_from_the_overview(service, tmp_path):
-    """Its program makes the agent, under the alias of the pages, and the key; then a page runs as it stands there."""
+    """Its program creates the agent, under the alias of the pages, and the key. A page then runs exactly as printed."""
     env = {"REMIT_URL": service.url, "PERSON_KEY": ADMIN_KEY}
     made = run_page("README.md", tmp_path, "refund-bot", **env)
     assert made.returncode == 0, made.stderr
@@ -69,7 +69,7 @@ def test_the_settings_of_its_page_are_those_that_the_coding_agent_reads(service,
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs/clients").glob("[!R]*.md")))
 def test_a_page_gates_a_tool_in_three_lines_and_ends_with_a_run(page):
-    """A few lines first, imports apart; last a program and what it says, in which a person approves."""
+    """It begins with a few lines besides imports, and ends with a program where a person approves, and its output."""
     kinds = [kind for kind, _ in blocks(page)]
     assert begins_with_lines_of_code(page, 5), "a decorated function or a configuration takes five"
     assert {"python", "text"} <= set(kinds[1:])
@@ -77,5 +77,5 @@ def test_a_page_gates_a_tool_in_three_lines_and_ends_with_a_run(page):
 
 
 def test_the_agent_of_the_pages_is_the_one_of_the_tests(admin, agent):
-    """The pages say which policy their run needs; it is this one."""
+    """The pages say which policy their run needs; it is the one used here."""
     assert [policy.name for policy in admin.send(calls.list_policies(agent))] == ["refunds and mail"]

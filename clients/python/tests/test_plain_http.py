@@ -1,4 +1,4 @@
-"""The connections that the clients open by themselves: used again where they can be, by one question at a time."""
+"""The clients' own connections: reused where possible, by one request at a time."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from remit_client._async.plain_http import PlainConnections
 KEY = "svc_" + "0" * 32
 
 
-async def test_one_question_after_another_takes_one_connection(faulty):
+async def test_one_connection_carries_one_request_after_another(faulty):
     server = faulty(answer(200, YES))
     async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
         for _ in range(5):
@@ -26,8 +26,8 @@ async def test_one_question_after_another_takes_one_connection(faulty):
     assert server.connections == 1
 
 
-async def test_a_connection_that_the_server_has_left_is_not_used(faulty):
-    """Whether the event loop has seen it or not."""
+async def test_a_connection_that_the_server_has_closed_is_not_used(faulty):
+    """Whether or not the event loop has noticed."""
     server = faulty(answer(200, YES))
     async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
         for _ in range(3):
@@ -37,7 +37,7 @@ async def test_a_connection_that_the_server_has_left_is_not_used(faulty):
 
 
 @pytest.mark.parametrize("header", ["Connection: close", "X: a\r\nConnection: Close"])
-async def test_a_connection_that_the_server_wants_to_end_is_not_used(header, faulty):
+async def test_a_connection_that_the_server_wants_to_close_is_not_used(header, faulty):
     server = faulty(answer(200, YES, header))
     async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
         for _ in range(3):
@@ -45,7 +45,7 @@ async def test_a_connection_that_the_server_wants_to_end_is_not_used(header, fau
     assert server.connections == 3
 
 
-async def test_a_connection_that_was_idle_for_long_is_not_used(faulty, monkeypatch):
+async def test_a_connection_that_was_idle_for_too_long_is_not_used(faulty, monkeypatch):
     monkeypatch.setattr(plain_http, "IDLE_S", -1)
     server = faulty(answer(200, YES))
     async with AsyncRemit(server.url, KEY, **PATIENT) as remit:
@@ -54,7 +54,7 @@ async def test_a_connection_that_was_idle_for_long_is_not_used(faulty, monkeypat
     assert server.connections == 3
 
 
-async def test_many_questions_at_once_share_a_number_of_connections(faulty, monkeypatch):
+async def test_concurrent_requests_share_a_limited_number_of_connections(faulty, monkeypatch):
     """Each has its own answer, and none waits for ever."""
     monkeypatch.setattr(plain_http, "MOST_AT_ONCE", 5)
     server = faulty(answer(200, YES, "X-Request-ID: {id}"))
@@ -64,7 +64,7 @@ async def test_many_questions_at_once_share_a_number_of_connections(faulty, monk
     assert server.connections <= 5
 
 
-async def test_who_waits_for_a_connection_waits_no_longer_than_the_deadline(faulty, monkeypatch):
+async def test_waiting_for_a_connection_ends_at_the_deadline(faulty, monkeypatch):
     monkeypatch.setattr(plain_http, "MOST_AT_ONCE", 1)
     server = faulty(None)
     async with AsyncRemit(server.url, KEY, timeout=30) as patient, AsyncRemit(server.url, KEY, timeout=0.2) as hasty:
@@ -88,7 +88,7 @@ async def test_a_header_cannot_begin_another_request(faulty):
     assert not server.asked
 
 
-async def test_an_answer_without_end_is_given_up(faulty, monkeypatch):
+async def test_an_endless_answer_is_given_up(faulty, monkeypatch):
     from remit_client import http_answers  # noqa: PLC0415 - beside what it changes
 
     monkeypatch.setattr(http_answers, "MAX_ANSWER_BYTES", 100)
@@ -101,14 +101,14 @@ async def test_an_answer_without_end_is_given_up(faulty, monkeypatch):
 class TestWithoutAnEventLoop:
     """`Remit`, whose threads share its connections."""
 
-    def test_one_question_after_another_takes_one_connection(self, faulty):
+    def test_one_connection_carries_one_request_after_another(self, faulty):
         server = faulty(answer(200, YES))
         with Remit(server.url, KEY, **PATIENT) as remit:
             for _ in range(5):
                 assert remit.authorize("bot", "tool").allowed
         assert server.connections == 1
 
-    def test_a_connection_that_the_server_has_left_is_not_used(self, faulty):
+    def test_a_connection_that_the_server_has_closed_is_not_used(self, faulty):
         server = faulty(answer(200, YES))
         with Remit(server.url, KEY, **PATIENT) as remit:
             for _ in range(3):
@@ -116,14 +116,14 @@ class TestWithoutAnEventLoop:
                 server.hang_up()
         assert server.connections == 3
 
-    def test_a_connection_that_the_server_wants_to_end_is_not_used(self, faulty):
+    def test_a_connection_that_the_server_wants_to_close_is_not_used(self, faulty):
         server = faulty(answer(200, YES, "Connection: close"))
         with Remit(server.url, KEY, **PATIENT) as remit:
             for _ in range(3):
                 assert remit.authorize("bot", "tool").allowed
         assert server.connections == 3
 
-    def test_a_connection_that_was_idle_for_long_is_not_used(self, faulty, monkeypatch):
+    def test_a_connection_that_was_idle_for_too_long_is_not_used(self, faulty, monkeypatch):
         monkeypatch.setattr(synchronous.plain_http, "IDLE_S", -1)
         server = faulty(answer(200, YES))
         with Remit(server.url, KEY, **PATIENT) as remit:
@@ -131,7 +131,7 @@ class TestWithoutAnEventLoop:
                 assert remit.authorize("bot", "tool").allowed
         assert server.connections == 3
 
-    def test_threads_share_a_number_of_connections(self, faulty, monkeypatch):
+    def test_threads_share_a_limited_number_of_connections(self, faulty, monkeypatch):
         """Each has its own answer, and none waits for ever."""
         monkeypatch.setattr(synchronous.plain_http, "MOST_AT_ONCE", 5)
         server = faulty(answer(200, YES, "X-Request-ID: {id}"))
@@ -140,7 +140,7 @@ class TestWithoutAnEventLoop:
         assert len(answers) == len(server.asked) == 100
         assert server.connections <= 5
 
-    def test_who_waits_for_a_connection_waits_no_longer_than_the_deadline(self, faulty, monkeypatch):
+    def test_waiting_for_a_connection_ends_at_the_deadline(self, faulty, monkeypatch):
         monkeypatch.setattr(synchronous.plain_http, "MOST_AT_ONCE", 1)
         server = faulty(None)
         with Remit(server.url, KEY, timeout=30) as patient, Remit(server.url, KEY, timeout=0.2) as hasty:
@@ -168,8 +168,8 @@ class TestWithoutAnEventLoop:
                 remit.send(call)
         assert not server.asked
 
-    def test_an_answer_to_half_a_question_is_read(self):
-        """A server that reads no such body answers and leaves; the answer is what helps, not the broken pipe."""
+    def test_an_answer_to_half_a_request_is_read(self):
+        """A server that refuses the body answers and hangs up; the caller needs the answer, not the broken pipe."""
         refusal = answer(413, {"error": {"code": "PAYLOAD_TOO_LARGE", "message": "at most 1 MiB"}})
 
         def refuse(listening):
@@ -187,7 +187,7 @@ class TestWithoutAnEventLoop:
                 remit.authorize("bot", "tool", {"text": "x" * 10_000_000})
 
     def test_the_next_address_is_tried_where_one_refuses(self, faulty, monkeypatch):
-        """As of a name that stands for an address of each family."""
+        """For a name with an address of each family."""
         server = faulty(answer(200, YES))
         port = int(server.url.rpartition(":")[2])
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,4 +1,4 @@
-"""Claude Code as it is published, with a scripted model: it runs one command, then says what it has read."""
+"""The published Claude Code with a scripted model: it runs one command, then repeats what it has read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSION = tuple(map(int, __cli_version__.split(".")))
 class ScriptedModel:
     """The model's API: the first answer calls `Bash` with `command`, every other one ends the turn.
 
-    has_called: set it back, and the next answer is a first one again.
+    has_called: reset it to make the next answer a first one again.
     """
 
     def __init__(self, command: str) -> None:
@@ -71,7 +71,7 @@ class ScriptedModel:
 
 
 def environment(home: Path, model: ScriptedModel, **more: str) -> dict[str, str]:
-    """Of a machine on which nothing is set up, whose only model is the script."""
+    """The environment of a machine without any settings, whose only model is the script."""
     return {
         "HOME": str(home),
         "PATH": "/usr/bin:/bin",
@@ -84,7 +84,7 @@ def environment(home: Path, model: ScriptedModel, **more: str) -> dict[str, str]
 
 
 def run_claude_code(folder: Path, model: ScriptedModel, settings: object, *options: str, **env: str) -> str:
-    """What the program prints at the end: what the model has read as the tool's answer."""
+    """The program's last output: what the model has read as the tool's answer."""
     (folder / "home").mkdir(exist_ok=True)
     ran = subprocess.run(
         [PROGRAM, "-p", "go", "--settings", json.dumps(settings), *options],

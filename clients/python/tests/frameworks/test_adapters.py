@@ -45,7 +45,7 @@ async def test_a_denied_call_does_not_run_and_the_model_reads_why(framework, rem
     said = await framework(remit, desk, ran)
     assert not ran
     assert '"refund_create" is on the denylist of policy "closed"' in said
-    assert len(admin.send(calls.list_audit_logs(agent_id=desk))) == 1, "one call, one question"
+    assert len(admin.send(calls.list_audit_logs(agent_id=desk))) == 1, "one call, one request"
 
 
 @pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
@@ -63,7 +63,7 @@ async def test_the_session_of_the_framework_is_in_the_context(framework, faulty)
 
 @pytest.mark.parametrize(("mode", "has_session"), [("legacy", True), ("auto", False)])
 async def test_fastmcp_has_a_session_where_it_lasts_longer_than_a_call(faulty, mode, has_session):
-    """An approval binds the session: one that is new with every call would never be found again."""
+    """An approval is bound to the session. If every call had a new session, no call would find its approval."""
     from fastmcp import Client
 
     server = faulty(answer(200, YES))
@@ -97,7 +97,7 @@ async def test_openai_agents_asks_twice_in_one_session(faulty):
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("framework", EVERY, ids=lambda one: one.__name__)
 async def test_a_tool_does_not_run_without_a_yes(framework, case, at):
-    """The table of test_fails_closed.py: without an answer the run ends; a refusal the model reads."""
+    """The cases of test_fails_closed.py: without an answer the run ends, and the model reads a refusal."""
     ran = []
     remit = Remit(at(case), KEY, **case.limits)
     if framework in scripted.RAISING and not issubclass(case.raised, NotAllowed):
@@ -146,7 +146,7 @@ async def test_what_a_person_denies_does_not_run(framework, faulty):
 
 
 class TestTheFrameworksOwnInterrupts:
-    """Where a framework can pause a run for a person, a pending approval does, and resuming asks Remit again."""
+    """If a framework can pause a run for a person, a pending approval pauses it, and resuming asks Remit again."""
 
     async def test_langgraph_pauses_and_resumes(self, faulty):
         from langgraph.checkpoint.memory import InMemorySaver

@@ -42,7 +42,7 @@ def model():
 
 @pytest.fixture
 def coder(admin):
-    """Makes an agent with these rules; the id of it."""
+    """Creates an agent with these rules and returns its id."""
 
     def make(rules):
         made = admin.send(calls.create_agent("coder"))
@@ -62,7 +62,7 @@ def settings_of_the_page(url, **changed):
 
 @pytest.mark.parametrize(("rules", "runs", "says"), [(RUNS, True, ""), (NEVER, False, "denylist"), (ASKS, False, "")])
 def test_a_command_runs_only_if_it_is_allowed(rules, runs, says, model, service, asking_key, coder, tmp_path, admin):
-    """Nobody sits before it to be asked, so it runs nothing by itself; what asks a person does not run."""
+    """No person is there to ask, so it runs nothing by itself, and what needs a person does not run."""
     agent = coder(rules)
     keys = {"REMIT_API_KEY": asking_key, "REMIT_AGENT": agent}
     said = run_claude_code(tmp_path, model, settings_of_the_page(service.url), **keys)
@@ -88,7 +88,7 @@ def test_an_approved_command_runs_when_it_is_tried_again(model, service, asking_
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_without_an_answer_nothing_runs(fault, model, faulty, tmp_path):
-    """Though its own permissions would let the command run. Before 2.1.295 they did; the page says so."""
+    """Although its own permissions would let the command run. Before 2.1.295 they did; the page says so."""
     server = faulty(*FAULTS[fault] or (None,))
     if fault == "down":
         server.close()
@@ -101,7 +101,7 @@ def test_without_an_answer_nothing_runs(fault, model, faulty, tmp_path):
 
 @pytest.mark.parametrize(("rules", "runs"), [(RUNS, True), (NEVER, False), (None, False)])
 async def test_a_hook_of_the_sdk_decides(rules, runs, model, remit, coder, faulty, tmp_path, monkeypatch):
-    """Without rules: where there is no decision."""
+    """`rules` None: there is no decision."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "ANTHROPIC"))]:
         monkeypatch.delenv(name)  # the SDK hands all of them on
     asked = (remit, coder(rules)) if rules else (Remit(faulty(answer(503, {})).url, KEY), "coder")

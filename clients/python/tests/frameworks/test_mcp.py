@@ -1,4 +1,4 @@
-"""remit-mcp between real MCP clients and servers, and between plain lines where the wire itself is the claim."""
+"""remit-mcp between real MCP clients and servers, and between plain lines for claims about the wire itself."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def lines():
 
 
 class TestWhatPasses:
-    """Equal as JSON, whatever is in it."""
+    """Messages arrive equal as JSON, whatever is in them."""
 
     @pytest.mark.parametrize(
         "raw",
@@ -140,7 +140,7 @@ class TestWhatPasses:
         assert lines(faulty(None).url).started["params"] == {"key": None}
 
     def test_in_a_terminal(self, faulty):
-        """Which the event loop is not given, so that it stays as it is: threads read and write it."""
+        """Threads read and write a terminal, because the event loop would change its mode."""
         ours, theirs = os.openpty()
         tty.setraw(theirs)
         command = [PROXY, "--agent", "desk", "--", sys.executable, HERE / "echo_server.py"]
@@ -177,7 +177,7 @@ class TestWhatIsJudged:
 
     @pytest.mark.parametrize("case", CASES, ids=str)
     def test_no_call_passes_without_a_yes(self, case, lines, at):
-        """The table of test_fails_closed.py; the model reads it as the tool's own error."""
+        """The cases of test_fails_closed.py; the model reads each as the tool's own error."""
         talk = lines(at(case), "--timeout", "0.3")
         talk.call()
         said = talk.read()
@@ -225,7 +225,7 @@ class TestWhatIsJudged:
         assert (said["nextCursor"], said["x"]) == ("n", {"y": 1})
 
     def test_the_service_itself_says_what_is_hidden_and_announced(self, lines, service, admin):
-        """As its catalogue and the agent's policies have it, to a key that may ask about this agent alone."""
+        """According to its catalogue and the agent's policies, for a key that may ask only about this agent."""
         agent = admin.send(calls.create_agent("listed", alias="listed")).id
         rules = [
             {"type": "tool_denylist", "tools": ["tool_0"]},
@@ -257,7 +257,7 @@ class TestWhatIsJudged:
 
 
 class TestWhoLeavesFirst:
-    """Nobody waits for somebody who has gone."""
+    """Neither side waits for one that has gone."""
 
     def test_a_server_that_crashes_fails_what_was_open(self, lines, faulty):
         talk = lines(faulty(None).url, "--timeout", "60")

@@ -1,4 +1,4 @@
-"""A client of the SDK sees the same of a server with 1,000 tools, whether remit-mcp stands between them or not."""
+"""A client of the SDK sees the same of a server with 1,000 tools with and without remit-mcp between them."""
 
 import sys
 
