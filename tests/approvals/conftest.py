@@ -6,7 +6,7 @@ from tenants import Tenant
 
 @pytest.fixture(scope="session")
 def replicas(store):
-    """Two replicas with one secret: without it nothing can be bound. No compactor ends approvals."""
+    """Two replicas with one secret, without which nothing can be bound. No compactor ends approvals."""
     running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **PATIENT) for _ in range(2)]
     yield running
     for each in running:
@@ -22,7 +22,7 @@ def tenant(store, replicas):
 
 @pytest.fixture
 def agent_id(tenant):
-    """An agent whose refunds need a person's yes."""
+    """An agent whose refunds need a person's approval."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK)
     return agent["id"]

@@ -63,7 +63,7 @@ each_change = pytest.mark.parametrize(
 
 @each_change
 def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why, change):
-    """Nothing has ended it yet: the commit alone decides. The call is asked about anew."""
+    """Nothing has ended the approval yet; the commit refuses it, and a new one is requested."""
     first = scene.ask()["approval"]["id"]
     assert approve(person, first)["status"] == "approved"
 
@@ -79,7 +79,7 @@ def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why,
 
 @each_change
 def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
-    """Nor does the same call attach to it."""
+    """The same call does not join it, either."""
     first = scene.ask()["approval"]["id"]
 
     scene.tenant.in_store(lambda client: change(client, scene))
@@ -91,7 +91,7 @@ def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
 
 @each_change
 def test_a_compactor_ends_what_the_change_took_the_ground_from(scene, person, why, change):
-    """Pending ones and unused ones, each with its entry; what was asked afterwards stays."""
+    """Pending and unused approvals end, each with an entry; those requested afterwards stay."""
     pending = ask(scene.tenant, scene.agent, 6)["approval"]["id"] if change is not revoke_key else None
     first = scene.ask()["approval"]["id"]
     approve(person, first)
@@ -125,7 +125,7 @@ async def end_approvals(client, scene):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_who_makes_the_change_over_http_finds_them_ended(scene, person, method, path, body):
-    """Without waiting for a compactor; whoever waits for the approval hears of it."""
+    """Without waiting for a compactor. A client that waits for the approval is told."""
     first = scene.ask()["approval"]["id"]
     named = path.format(agent=scene.agent, policy=scene.policy, key=scene.key["id"])
     assert scene.tenant.admin.request(method, named, json=body).status_code < 300
@@ -134,7 +134,7 @@ def test_who_makes_the_change_over_http_finds_them_ended(scene, person, method, 
 
 
 def test_what_an_edit_leaves_standing_goes_on(scene, person):
-    """Another name for the agent, or a policy that is switched off: nothing has ended."""
+    """Renaming the agent or disabling a policy ends nothing."""
     first = scene.ask()["approval"]["id"]
     scene.tenant.admin.patch(f"/v1/agents/{scene.agent}", json={"name": "other"})
     scene.tenant.admin.patch(f"/v1/policies/{scene.policy}", json={"enabled": False})
@@ -144,7 +144,10 @@ def test_what_an_edit_leaves_standing_goes_on(scene, person):
 
 
 def test_a_record_of_an_older_release_ends_with_its_agent(scene, person):
-    """It says neither when it was asked nor which policies did: the first is known, and any suspension is after it."""
+    """Such a record does not say when it was requested, nor by which policies except the first.
+
+    Any suspension counts as later.
+    """
     first = scene.ask()["approval"]["id"]
     name = f"remit:{{{scene.tenant.id}}}:approval:{first}"
 
@@ -166,7 +169,7 @@ BEGUN_APART = ("policy_id", "rule", "reason", "decisions", "key_name")
 
 
 async def written_with_fields_apart(client, name):
-    """The record as releases wrote it that had only what never changes in `asked`."""
+    """The record as written by releases that kept only constant fields in `asked`."""
     asked, expires_ms = await client.call("HMGET", name, "asked", "expires_ms")
     fields = msgspec.json.decode(asked)
     apart = {each: fields.pop(each) for each in BEGUN_APART} | {"version": "1", "requests": "1"}
@@ -176,7 +179,7 @@ async def written_with_fields_apart(client, name):
 
 
 def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(scene, person):
-    """As if this release had written it: what is shown of it and of the log differs in nothing."""
+    """As if this release had written it: the approval and the log look the same."""
     first, second = (scene.ask(amount=amount)["approval"]["id"] for amount in (1, 2))
     name = f"remit:{{{scene.tenant.id}}}:approval:{second}"
     scene.tenant.in_store(lambda client: written_with_fields_apart(client, name))
@@ -206,7 +209,7 @@ def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(sc
 
 @pytest.mark.parametrize("apart", [False, True], ids=["as written now", "with its fields apart"])
 def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, apart):
-    """The entry that says so names policy and rule, wherever the record has them."""
+    """The entry names policy and rule, wherever the record keeps them."""
     approval_id = scene.ask()["approval"]["id"]
     name = f"remit:{{{scene.tenant.id}}}:approval:{approval_id}"
     if apart:
@@ -225,7 +228,7 @@ def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, ap
 
 
 def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas):
-    """More than one reading's worth; another agent's goes on."""
+    """More than one read returns; another agent's approval stays."""
     agent, other = Scene(tenant, replicas[0]), Scene(tenant, replicas[0])
     for amount in range(90):
         assert ask(tenant, agent.agent, amount)["result"] == "escalated"

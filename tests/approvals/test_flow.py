@@ -30,7 +30,7 @@ def test_an_approved_call_is_allowed_once(tenant, agent_id, person):
 
 
 def test_the_same_call_attaches_and_never_makes_a_second(tenant, agent_id, person):
-    """However often, in whatever order its names come, from whatever replica."""
+    """However often it is repeated, in whatever order of names, on whichever replica."""
     first = ask(tenant, agent_id)
     again = [ask(tenant, agent_id) for _ in range(3)]
     assert {each["approval"]["id"] for each in again} == {first["approval"]["id"]}
@@ -40,14 +40,14 @@ def test_the_same_call_attaches_and_never_makes_a_second(tenant, agent_id, perso
 
 @pytest.mark.parametrize("amount", [5.0, "5", 6, [5], None, True], ids=str)
 def test_a_near_miss_is_not_let_through(tenant, agent_id, person, amount):
-    """An approval is for these very arguments."""
+    """An approval is for exactly these arguments."""
     approve(person, ask(tenant, agent_id, 5)["approval"]["id"])
     assert ask(tenant, agent_id, amount)["result"] == "escalated"
     assert ask(tenant, agent_id, 5)["result"] == "allowed"
 
 
 def test_another_user_or_session_is_another_call(tenant, agent_id, person):
-    """What the runtime vouches for is bound, too; what no policy reads is not."""
+    """Context that a policy reads is bound, too; other context is not."""
     of_ann = {"user": "ann", "session": "s1", "trace": "1"}
     approve(person, ask(tenant, agent_id, context=of_ann)["approval"]["id"])
     assert ask(tenant, agent_id, context={**of_ann, "user": "bob"})["result"] == "escalated"
@@ -69,7 +69,7 @@ def test_the_key_that_asked_never_decides(tenant, agent_id):
 
 
 def test_four_eyes_are_two_keys(tenant, person):
-    """One person twice is one person."""
+    """One person who approves twice counts once."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, {**ASK, "approval": {"approvals": 2}})
     approval_id = ask(tenant, agent["id"])["approval"]["id"]
@@ -83,7 +83,7 @@ def test_four_eyes_are_two_keys(tenant, person):
 
 
 def test_an_approver_may_grant_less_and_never_more(tenant, person):
-    """The rule's terms are the most there is."""
+    """The rule's terms are the maximum."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, {**ASK, "approval": {"maxUses": 3, "validSeconds": 600}})
     approval_id = ask(tenant, agent["id"])["approval"]["id"]
@@ -95,7 +95,7 @@ def test_an_approver_may_grant_less_and_never_more(tenant, person):
 
 
 def test_a_denial_wins_over_an_approval(tenant, agent_id, person):
-    """The policies of the moment decide; an approval only answers what they ask."""
+    """The current policies decide; an approval only satisfies rules that ask."""
     approve(person, ask(tenant, agent_id)["approval"]["id"])
     tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
     assert ask(tenant, agent_id)["result"] == "denied"
@@ -112,7 +112,7 @@ def test_a_rule_that_was_not_asked_about_needs_its_own(tenant, agent_id, person)
 
 
 def test_an_approved_call_goes_past_a_limit_that_asks_and_is_counted(tenant, person):
-    """And never past one that denies."""
+    """But never past a limit that denies."""
     agent = tenant.new_agent()
     limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
     tenant.new_policy(agent["id"], ALLOW, {**limit, "effect": "escalate"})
@@ -145,7 +145,7 @@ def test_racing_repeats_of_a_single_use_approval_give_one_yes(tenant, agent_id, 
 
 
 def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, person, replicas):
-    """Within the time of a round trip; nobody polls."""
+    """Within a round trip, without polling."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     with concurrent.futures.ThreadPoolExecutor(1) as pool, replicas[1].client(tenant.read_key) as other:
         waiting = pool.submit(other.get, f"/v1/approvals/{approval_id}?wait=30")
@@ -162,7 +162,7 @@ def replaced(store, tenant, key_id):
 @pytest.mark.parametrize("end", ["revoked", "expired", "replaced"])
 @pytest.mark.slow
 def test_a_wait_ends_with_its_key(store, tenant, agent_id, replicas, end):
-    """As the trail says it, or when its time is over; what it waited for is not told any more."""
+    """When the trail says that it is revoked, or when it expires; it does not learn the outcome any more."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
     key = tenant.new_key(["read"], **({"expires_at": soon} if end == "expired" else {}))
@@ -188,7 +188,7 @@ def test_what_was_read_must_still_be_so(tenant, agent_id, person):
 
 
 def test_what_is_hidden_must_be_accepted(tenant, agent_id, person):
-    """Secrets are redacted, so a person does not see all that is bound."""
+    """Secrets are redacted, so a person does not see everything that is bound."""
     made = tenant.authorize(agent_id, "refund.create", parameters={"password": "hunter2"})
     approval = person.get(f"/v1/approvals/{made['approval']['id']}").json()
     assert (approval["parameters"], approval["hides"]) == ({"password": "[REDACTED]"}, True)
@@ -220,7 +220,7 @@ def test_a_read_key_decides_nothing(tenant, agent_id):
 
 
 def test_another_workspaces_approval_is_unknown(tenant, agent_id, store):
-    """As everything of another workspace."""
+    """Like everything of another workspace."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     stranger = Tenant(store.url, tenant.replica)
     for path in (approval_id, str(uuid.uuid4()), "nonsense"):
@@ -231,7 +231,7 @@ def test_another_workspaces_approval_is_unknown(tenant, agent_id, store):
 
 
 def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, agent_id, person):
-    """Once somebody has decided, the client asks again with a new one."""
+    """Once somebody has decided, the client must ask again with a new key."""
     call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
     headers = {"Idempotency-Key": str(uuid.uuid4())}
     first, again = (tenant.reader.post("/v1/authorize", json=call, headers=headers) for _ in range(2))
@@ -245,7 +245,7 @@ def test_an_idempotency_key_repeats_the_question_only_while_it_waits(tenant, age
 
 
 def test_a_retry_of_a_call_that_was_let_through_names_its_approval_again(tenant, agent_id, person, replicas):
-    """From any replica the answer is the first one, byte for byte, also once the approval is used up."""
+    """Any replica repeats the first answer, byte for byte, even once the approval is used up."""
     approve(person, ask(tenant, agent_id)["approval"]["id"])
     call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
     headers = {"Idempotency-Key": str(uuid.uuid4())}
@@ -257,7 +257,7 @@ def test_a_retry_of_a_call_that_was_let_through_names_its_approval_again(tenant,
 
 
 def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, person):
-    """What was spent past it counts for those that come after."""
+    """The amount counts for later calls."""
     agent = tenant.new_agent()
     budget = {"parameter": "amount", "max": 10, "windowSeconds": 3600}
     tenant.new_policy(
@@ -272,7 +272,7 @@ def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, pe
 
 
 def test_a_key_that_the_asking_key_made_never_decides(tenant, agent_id):
-    """Nor one that such a key made: an agent that may make keys is one person all the same."""
+    """Nor does a key created by such a key: an agent that may create keys is still one person."""
     maker = tenant.new_key(["admin"], name="maker")["key"]
     with tenant.replica.client(maker) as asking:
         asked = asking.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "refund.create"}).json()
@@ -286,7 +286,7 @@ def test_a_key_that_the_asking_key_made_never_decides(tenant, agent_id):
 
 
 def test_an_approved_call_passes_a_sequence_and_leaves_its_marks(tenant, person):
-    """People let one call past what the session did before; the call is remembered like any other."""
+    """The approval lets one call through despite what the session did before; the call is remembered like any other."""
     agent_id = tenant.new_agent()["id"]
     careful = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}, "effect": "escalate"}
     paid = {"type": "sequence", "tools": ["close"], "sequence": {"requiresBefore": ["pay"]}, "effect": "escalate"}

@@ -20,7 +20,7 @@ class SilentReader:
 
 
 async def test_whoever_waits_is_woken_when_the_replica_stops():
-    """A stream of approvals, and a request that waits for one, end then and not half a minute later."""
+    """A stream of approvals and a request that waits for one end at once, not half a minute later."""
     stopping = asyncio.Event()
     follower = ApprovalFollower(SilentReader(), stopping)
     async with (
@@ -34,7 +34,7 @@ async def test_whoever_waits_is_woken_when_the_replica_stops():
 
 
 class ToldReader(SilentReader):
-    """A reader of streams in which a test puts entries."""
+    """A reader of streams to which a test adds entries."""
 
     def __init__(self):
         self.entries = asyncio.Queue()
@@ -44,7 +44,7 @@ class ToldReader(SilentReader):
 
 
 async def test_a_change_of_a_key_is_told_to_those_who_wait_with_it_and_to_nobody_else():
-    """So nobody has to ask for keys while nothing happens; changes of other things are no news here."""
+    """So nothing polls the keys. Changes of other things wake nobody."""
     reader, keyspace = ToldReader(), Keyspace("one")
     follower = ApprovalFollower(reader, asyncio.Event())
     async with (

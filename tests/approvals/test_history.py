@@ -13,7 +13,7 @@ STEPS = 10_000
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 async def test_ten_thousand_random_steps_are_answered_as_the_model_says(valkey_store, workspace_id, seed):
-    """Nothing is used twice, nothing is lost, nothing outlives what it rests on."""
+    """No approval is used twice, lost, or usable after its basis is gone."""
     chance, clock = random.Random(seed), Clock()
     raw = open_client(valkey_store.url, 2_000)
     client = Clocked(raw, clock)

@@ -1,4 +1,4 @@
-"""`approval_id` in a call: only that approval lets it through, and nobody is asked anew."""
+"""`approval_id` in a call: only that approval lets it through, and no new one is requested."""
 
 import concurrent.futures
 import uuid
@@ -16,7 +16,7 @@ def named(tenant, agent_id, approval_id, amount=5, headers=None, **fields):
 
 
 def require_mismatch(answer):
-    """It is refused, with the one sentence that all get."""
+    """Fail unless the call is refused with the sentence that all mismatches get."""
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_MISMATCH"), answer.text
     assert answer.json()["error"]["message"] == (
         "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
@@ -48,7 +48,7 @@ def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
 
 @pytest.mark.parametrize("ending", ["denied", "suspended"])
 def test_one_that_is_over_is_not_asked_for_again(tenant, agent_id, person, ending):
-    """Nothing is logged, and nobody has another question to answer; without the id, people are asked anew."""
+    """Nothing is logged, and no approval is requested. Without the id, a new one is."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     if ending == "denied":
         person.post(f"/v1/approvals/{approval_id}/deny", json={}).raise_for_status()
@@ -63,7 +63,7 @@ def test_one_that_is_over_is_not_asked_for_again(tenant, agent_id, person, endin
 
 
 def test_unknown_and_foreign_ones_are_answered_alike(tenant, agent_id, person, store):
-    """Another call's, another agent's, another workspace's, none: whoever tries ids learns nothing."""
+    """Another call's, agent's or workspace's approval, or none: a client that tries ids learns nothing."""
     ask(tenant, agent_id)
     other = tenant.new_agent()["id"]
     tenant.new_policy(other, ALLOW, ASK)
@@ -86,7 +86,7 @@ def test_unknown_and_foreign_ones_are_answered_alike(tenant, agent_id, person, s
 
 
 def test_a_rule_that_was_not_asked_about_is_not_covered(tenant, agent_id, person):
-    """A yes to the old rules is none to the new ones."""
+    """Approval of the old rules does not cover the new ones."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)
     tenant.new_policy(agent_id, {**ASK, "approval": {"approvals": 2}}, kind="guardrail", name="two")
@@ -102,7 +102,7 @@ def test_a_denial_wins_and_is_logged_whatever_is_named(tenant, agent_id):
 
 
 def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
-    """Neither where no rule asks, nor where a limit that asks has room; once it is full, the name counts."""
+    """If no rule asks, or a limit that asks has room. Once the limit is full, the named approval is used."""
     agent_id = tenant.new_agent()["id"]
     limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 2, "windowSeconds": 3600}}
     tenant.new_policy(agent_id, ALLOW)
@@ -118,7 +118,7 @@ def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
 
 
 def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
-    """Nothing can be bound there, so what escalates is refused; a denial is one."""
+    """Nothing can be bound, so a call that escalates is refused, while a denial stays a denial."""
     bare = Replica(store.url, REMIT_COMPACT="false")
     try:
         with bare.client(tenant.read_key) as client:
@@ -131,7 +131,7 @@ def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
 
 
 def test_it_is_part_of_what_an_idempotency_key_stands_for(tenant, agent_id, person):
-    """A retry gets the first answer, also once the approval is used; another approval is another question."""
+    """A retry gets the first answer, even once the approval is used; another approval makes it a different request."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)
     headers = {"Idempotency-Key": str(uuid.uuid4())}
@@ -143,7 +143,7 @@ def test_it_is_part_of_what_an_idempotency_key_stands_for(tenant, agent_id, pers
 
 
 def test_a_refusal_leaves_the_idempotency_key_unused(tenant, agent_id):
-    """The same key may be sent with what is right."""
+    """The same key can be used for the corrected request."""
     headers = {"Idempotency-Key": str(uuid.uuid4())}
     require_mismatch(named(tenant, agent_id, str(uuid.uuid4()), headers=headers))
     assert without(tenant, agent_id, headers).json()["result"] == "escalated"
@@ -156,7 +156,7 @@ def without(tenant, agent_id, headers):
 
 @pytest.mark.parametrize("wrong", ["", "x", "018bcfe568007000800000000000000a", 5, None, {}, [], "\u0000"], ids=repr)
 def test_what_is_no_id_is_400_and_says_where(tenant, agent_id, wrong):
-    """Not 409: the caller's code is wrong, not its approval."""
+    """Not 409, because the client's code is wrong, not its approval."""
     answer = named(tenant, agent_id, wrong)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
     assert answer.json()["error"]["details"][0]["path"] == "$.approval_id"
@@ -170,7 +170,7 @@ def test_two_spellings_that_differ_are_400(tenant, agent_id):
 
 
 def test_of_a_hundred_that_name_it_one_uses_it_and_nobody_is_asked(tenant, agent_id, person, replicas):
-    """On two replicas: all others are told that it is gone, and no question is left behind."""
+    """On two replicas: all others are told that the approval is used, and no request for approval is left behind."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)
     clients = [each.client(tenant.read_key) for each in replicas]

@@ -1,7 +1,7 @@
 """What happens to an approval at the same moment on several replicas happened in one order or the other.
 
-Each race is run at every place where one act can come between what the other has read and what it writes, and freely.
-Answers, log and approval must be as they are when the operations are done one after the other, in some order.
+Each race is run at every place where one act can come between the reads and the writes of the other, and once without
+control. Answers, log and approval must be as if the operations had run one after the other, in some order.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ def merges(one, two):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RACES)
 async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
-    """And where those differ, the places at which one act is stopped give more than one of them."""
+    """If those histories differ, the places at which one act is stopped lead to more than one of them."""
     one, two, terms = RACES[name]
     made = {each: terms[each] for each in ("people", "uses", "valid_s") if each in terms}
     entered = {each: terms[each] for each in ("asked", "approved") if each in terms}
@@ -119,7 +119,7 @@ async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
 
 @pytest.mark.parametrize("named", [0, 50, 100])
 async def test_of_a_hundred_repeats_one_uses_a_single_yes(clients, named):
-    """On three replicas at once; of the others, those that name it are refused, and the rest share one new question."""
+    """On three replicas at once. Of the others, those that name it are refused, and the rest share one new approval."""
     scene = await Scene(clients).enter(approved=True)
     calls = [
         (ask_by_name if number < named else ask)(scene, scene.replicas[number % 3])

@@ -1,4 +1,4 @@
-"""Shadow policies and people: nobody is asked for them, and a yes to others counts for what would have been."""
+"""Shadow policies and approvals: they ask nobody, but approvals count in what they would have decided."""
 
 from asking import approve, ask
 
@@ -6,14 +6,14 @@ IN_SHADOW = {"kind": "guardrail", "mode": "shadow"}
 
 
 def shadows(tenant, agent_id):
-    """What the entries say that there would have been, oldest first; None = the same."""
+    """What the entries say would have been decided, oldest first; None = the same."""
     return [entry.get("shadow", {}).get("result") for entry in tenant.log(agent_id=agent_id) if "type" not in entry][
         ::-1
     ]
 
 
 def test_a_shadow_rule_that_asks_makes_no_approval(tenant, agent_id, person):
-    """The call is answered as it is; the entry says that a person would have been asked."""
+    """The answer is unchanged; the entry says that a person would have been asked."""
     tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["mail"]}, **IN_SHADOW)
     tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["mail"]}, priority=9)
 
@@ -25,7 +25,7 @@ def test_a_shadow_rule_that_asks_makes_no_approval(tenant, agent_id, person):
 
 
 def test_what_people_approved_would_have_been_allowed_too(tenant, agent_id, person):
-    """Their yes is for the enforced rule; a shadow limit counts the call, and denies the next."""
+    """They approved the enforced rule; a shadow limit counts the call, and would deny the next."""
     limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
     tenant.new_policy(agent_id, limit, **IN_SHADOW)
     for _ in range(2):
@@ -38,7 +38,7 @@ def test_what_people_approved_would_have_been_allowed_too(tenant, agent_id, pers
 
 
 def test_a_shadow_rule_would_have_asked_once_more(tenant, agent_id, person):
-    """Nobody said yes to it."""
+    """Nobody has approved it."""
     first = ask(tenant, agent_id)
     approve(person, first["approval"]["id"])
     tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["*"]}, **IN_SHADOW)
@@ -49,7 +49,7 @@ def test_a_shadow_rule_would_have_asked_once_more(tenant, agent_id, person):
 
 
 def test_a_question_attaches_beside_a_shadow_policy_that_denies(tenant, agent_id):
-    """The same approval for the same call, and an entry each time."""
+    """The same call joins the same approval, with an entry each time."""
     tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, **IN_SHADOW)
     first, second = ask(tenant, agent_id), ask(tenant, agent_id)
     assert first["approval"]["id"] == second["approval"]["id"]

@@ -12,7 +12,7 @@ SHOWN_WHOLE, CUT = 15_000, 20_000
 
 @pytest.mark.parametrize("required", [1, 2])
 def test_of_two_who_approve_at_once_as_many_count_as_are_needed(tenant, person, replicas, required):
-    """On two replicas: where one is enough, the other is told that it is decided; where two are, both have decided."""
+    """On two replicas: if one person suffices, the other is told that it is decided; if two are needed, both count."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, ALLOW, {**ASK, "approval": {"approvals": required}})
     keys = [tenant.new_key(["approve"], name=name)["key"] for name in ("bob", "eve")]
@@ -54,7 +54,7 @@ def test_what_is_too_long_to_be_shown_must_be_accepted_and_is_bound_all_the_same
 
 
 def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
-    """A yes from before that is of another call then, since nobody looked at what counts now."""
+    """An earlier approval is then for a different call, because nobody has seen the context that counts now."""
     of_eu = {"user": "ann", "region": "eu"}
     before = ask(tenant, agent_id, context=of_eu)["approval"]["id"]
     assert person.get(f"/v1/approvals/{before}").json()["boundContext"] == ["user"]
@@ -81,7 +81,7 @@ def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
     ids=bytes.decode,
 )  # fmt: skip
 def test_another_spelling_of_another_value_needs_its_own(tenant, agent_id, person, near):
-    """And another spelling of the same value does not."""
+    """But another spelling of the same value does not."""
 
     def call(parameters):
         body = b'{"agent_id": "%b", "tool_name": "refund.create", "parameters": %b}' % (agent_id.encode(), parameters)
@@ -107,7 +107,7 @@ def test_another_spelling_of_another_value_needs_its_own(tenant, agent_id, perso
     ],
 )
 def test_values_that_some_reader_takes_for_the_same_are_not(tenant, agent_id, person, asked, near):
-    """Whatever two parsers would make of them; a body that is refused lets nothing through either."""
+    """However two parsers may read them; a refused body lets nothing through, either."""
 
     def call(value):
         body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "parameters": {{"a": {value}}}}}'

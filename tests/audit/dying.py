@@ -1,4 +1,4 @@
-"""A compactor process that kills itself at a chosen step, or one that respects no lease.
+"""A compactor process that kills itself at a chosen step, or one that ignores leases.
 
 python dying.py URL WORKSPACE "at" N MODE   die at the N-th call to the store, with it `sent` and unanswered, or `after`
                                             its answer; exit code 0 if there is no N-th call

@@ -20,7 +20,7 @@ NEEDED = ("redis-cli", "zstd", "jq", "sha256sum")
 
 @pytest.fixture
 async def log(program, store, workspace_id):
-    """A log of seven segments, where the programs of the page are."""
+    """A log of seven segments, on a machine with the page's programs."""
     for name in NEEDED:
         program(name, "the commands of docs/audit.md")
     client = open_client(store.url, 250)
@@ -50,7 +50,7 @@ def test_a_segment_is_read_with_redis_cli_zstd_and_jq(log):
 
 
 def test_a_link_of_the_chain_is_computed_by_hand(log):
-    """What sha256sum says is what the segment says."""
+    """sha256sum gives the segment's own sha256."""
     computed, stored = run(log, BLOCKS[1])
     assert computed.split()[0] == stored
 

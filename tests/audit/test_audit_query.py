@@ -90,10 +90,10 @@ steps = st.lists(
 
 
 class InterruptedClient(Client):
-    """A client behind whose every reply something happens before the caller goes on."""
+    """A client that makes something happen after every reply, before the caller continues."""
 
     async def interrupt(self) -> None:
-        """What happens; nothing until a test says so."""
+        """What happens; by default nothing."""
 
     async def call_bytes(self, *args):
         reply = await super().call_bytes(*args)
@@ -113,7 +113,7 @@ class InterruptedClient(Client):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Parts, frames and chunks so small that a few entries meet all their edges."""
+    """Parts, frames and chunks so small that a few entries cover all edge cases."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
     monkeypatch.setattr(audit_stream, "_CHUNK", 4)
@@ -158,7 +158,7 @@ async def play(url, steps, names_max):
 
 
 async def walk(logs, workspace_id, writer, query):
-    """Pages chained by their cursor, from one replica and the other, are together the whole answer."""
+    """Pages chained by their cursor, from two replicas in turn, add up to the whole answer."""
     found = []
     for turn in range(200):
         page = await logs[turn % 2].query(workspace_id, query)
@@ -188,7 +188,7 @@ async def walk(logs, workspace_id, writer, query):
 
 @pytest.mark.parametrize("agent_id", [None, AGENTS[1]], ids=["unfiltered", "by agent"])
 async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(small, store, workspace_id, agent_id):
-    """Behind every reply that the query gets, one more segment is sealed and one more entry appended."""
+    """After every reply to the query, another segment is sealed and another entry appended."""
     other = open_client(store.url, 250)
     client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(other, workspace_id), Sealer(other, 4, 100)
@@ -211,7 +211,7 @@ async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(smal
 
 
 async def test_an_offset_skips_whole_segments_unread(store, workspace_id):
-    """Where the index says how many entries match, bodies that the offset passes over are not fetched."""
+    """If the index says how many entries match, segments that the offset skips are not fetched."""
     client = InterruptedClient(open_client(store.url, 250)._redis)
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
     await writer.append_each({"agentId": AGENTS[number % 2]} for number in range(160))
@@ -234,7 +234,7 @@ async def test_an_offset_skips_whole_segments_unread(store, workspace_id):
 
 
 async def test_entries_look_the_same_before_and_after_they_are_sealed(client, workspace_id):
-    """The line is made once: what the stream's reader shows is what the segment keeps, byte for byte."""
+    """A line before sealing is the segment's line, byte for byte."""
     writer = Writer(client, workspace_id)
     await writer.append(
         3, parameters='{"deep":{"a":[1,2.50,"\\u00e9"]}}', toolName='odd "tool"\\', policyId="", rule=""

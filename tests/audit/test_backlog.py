@@ -30,7 +30,7 @@ async def own_client(request, server, tmp_path):
 
 
 async def put_workspace(client, name: str, *ages_seconds: float, segments: int = 0, poison: int = 0) -> None:
-    """A workspace whose unsealed entries are so old, oldest first."""
+    """Create a workspace whose unsealed entries have these ages, oldest first."""
     keyspace, now_ms = keyspace_of(name), await store_time_ms(client)
     await client.call("HSET", WORKSPACES, name, name)
     for sequence, age in enumerate(ages_seconds, 1):
@@ -60,7 +60,7 @@ async def test_the_lag_is_that_of_the_oldest_entry_of_all_workspaces(own_client)
 
 
 async def test_an_entry_without_a_time_hides_no_other(own_client):
-    """What cannot be read is the compactor's to report."""
+    """Reporting unreadable entries is the compactor's job."""
     await own_client.call("XADD", keyspace_of("odd").audit_stream, "1-0", "timeMs", "soon")
     await put_workspace(own_client, "odd")
     await put_workspace(own_client, "even", 20)
@@ -80,7 +80,7 @@ async def test_however_many_ask_the_store_is_asked_once_in_a_while(own_client):
 
 
 async def test_there_is_no_room_only_when_every_workspace_is_full(own_client):
-    """One tenant's backlog takes no replica from the others."""
+    """One tenant's backlog does not make a replica unready for the others."""
     await put_workspace(own_client, "full", 3, 2, 1)
     with pytest.raises(StoreUnavailable, match="is a compactor running"):
         await SealingWatch(own_client).require_room(3)
@@ -102,7 +102,7 @@ def samples(service: Service) -> dict[str, str]:
 
 @pytest.mark.slow
 async def test_a_full_backlog_is_seen_by_balancer_and_monitor(tmp_path, valkey_store):
-    """/readyz says why not, the start says what it waits for, /metrics shows how much and how old."""
+    """/readyz and the start say why, and /metrics shows how many entries wait and how old they are."""
     store = Store(valkey_store.binary, tmp_path / "store")
     client = open_client(store.url, 250)
     await put_workspace(client, "default", *([60] * 1000))
@@ -126,7 +126,7 @@ async def test_a_full_backlog_is_seen_by_balancer_and_monitor(tmp_path, valkey_s
 
 
 async def test_a_log_is_as_old_as_its_last_verification_that_found_it_intact(own_client):
-    """Of all workspaces the longest ago; one that was never verified counts from its making."""
+    """The log verified longest ago counts; one never verified counts from its creation."""
     now_ms = await store_time_ms(own_client)
     for name, fields in {
         "old": {"created_ms": 0, "intact_ms": now_ms - 50_000},
@@ -143,7 +143,7 @@ async def test_a_log_is_as_old_as_its_last_verification_that_found_it_intact(own
 
 
 async def test_what_is_not_found_intact_is_not_noted(own_client):
-    """Neither a log with a fault nor half of one."""
+    """Neither a log with a fault nor a log verified only in part."""
     await put_workspace(own_client, "w", 10, segments=3)
     assert (await AuditLog(own_client).verify("w")).finding is not None
     assert await own_client.call("HGET", keyspace_of("w").workspace, "intact_ms") is None

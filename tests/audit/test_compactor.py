@@ -41,7 +41,7 @@ async def test_whole_segments_are_sealed_at_once_and_the_rest_waits(writer, comp
 
 @pytest.mark.parametrize(("age_ms", "sealed"), [(9_000, 0), (11_000, 3), (-11_000, 3)], ids=["young", "old", "future"])
 async def test_an_entry_that_waited_long_enough_is_sealed_with_what_there_is(writer, compactor, age_ms, sealed):
-    """Age is by the store's clock; one that stepped back must not hold sealing up."""
+    """Age is measured by the store's clock; if that stepped back, sealing must not stop."""
     now_ms = await store_time_ms(writer.client)
     await writer.append(3, timeMs=now_ms - age_ms)
     await compactor.sweep()
@@ -49,7 +49,7 @@ async def test_an_entry_that_waited_long_enough_is_sealed_with_what_there_is(wri
 
 
 async def test_a_lease_of_another_is_respected_and_ends(writer, compactor):
-    """It saves work only: with it gone, or never there, sealing is as right as before."""
+    """It only saves work: without it, sealing is just as correct."""
     await writer.append(16)
     long_enough_ms = 3_600_000  # even if the machine's clock is stepped meanwhile
     await writer.client.call("SET", writer.keyspace.audit_lease, "another", "PX", long_enough_ms)
@@ -77,7 +77,7 @@ async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writ
 
 
 async def test_whatever_one_workspace_holds_the_others_are_sealed(writer, compactor, client, ids, monkeypatch, caplog):
-    """Also what nobody has thought of: the compactor would meet it again after every restart."""
+    """Even damage that nobody thought of, which the compactor would meet again after every restart."""
     other = Writer(client, ids.new(0))
     other_id = other.keyspace.workspace.split("{")[1].split("}")[0]
     await client.call("HSET", WORKSPACES, "! sorts first", other_id)
@@ -100,7 +100,7 @@ async def test_whatever_one_workspace_holds_the_others_are_sealed(writer, compac
 
 
 async def test_stopping_finishes_the_segment_and_no_more(writer, client):
-    """Whoever sets the flag waits for one segment at most."""
+    """Stopping waits for one segment at most."""
     await writer.append(64, timeMs=START_MS)
     stopped = asyncio.Event()
     compactor = Compactor(client, Settings(audit_segment_entries=16), on_sealed=lambda _, __: stopped.set())

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def own_store(tmp_path_factory):
-    """A store of these tests' own: whoever sweeps it sees their workspaces and no others."""
+    """These tests' own store, so that a sweep sees only their workspaces."""
     name, binary = next(iter(store_binaries().items()))
     store = Store(binary, tmp_path_factory.mktemp(name), "--appendonly", "yes", "--appendfsync", "always")
     yield store
@@ -87,7 +87,7 @@ async def until(condition, patience_s=30):
 async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_doubles_nothing(
     own_store, client, writer, workspace_id, mode
 ):
-    """SIGKILL at the first, second, … call to the store, until one run gets to its end."""
+    """SIGKILL at the first, second, … call to the store, until a run completes."""
     steps = 0
     for at in range(1, 100):
         await writer.append(40)
@@ -106,7 +106,7 @@ async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_doubles_nothi
 
 @pytest.mark.parametrize("count", [2, 5])
 async def test_compactors_that_race_for_one_workspace_seal_everything_once(own_store, writer, workspace_id, count):
-    """Without any lease, so that each builds what the others build."""
+    """Without leases, so that all build the same segments."""
     racing = [
         python(HERE / "dying.py", own_store.url, workspace_id, "race", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for _ in range(count)
@@ -167,7 +167,7 @@ return ARGV[2]
 
 @pytest.fixture
 async def large_store(tmp_path):
-    """A store of the test's own that keeps nothing on disk, since it would be a gigabyte, and a client of it."""
+    """A store that keeps nothing on disk, since that would be a gigabyte, and a client of it."""
     store = Store(next(iter(store_binaries().values())), tmp_path)
     client = open_client(store.url, 10_000)
     yield store, client
@@ -176,7 +176,7 @@ async def large_store(tmp_path):
 
 
 async def test_a_million_entries_that_waited_are_sealed_once_a_compactor_is_back(large_store, workspace_id):
-    """Nothing was trimmed while nobody sealed; then one compactor takes it all."""
+    """Nothing was trimmed while nobody sealed; then one compactor seals everything."""
     store, client = large_store
     writer = Writer(client, workspace_id)
     await client.call("HSET", WORKSPACES, "w", workspace_id)
@@ -209,7 +209,7 @@ async def shorter_than(writer, entries):
 
 
 class Callers:
-    """Two threads that ask for decisions and remember every answer; what failed was not answered."""
+    """Two threads that ask for decisions and remember every answer; errors do not count as answers."""
 
     def __init__(self, replica, agent_id):
         self.replica, self.agent_id = replica, agent_id
@@ -246,7 +246,7 @@ class Callers:
 
 @pytest.mark.parametrize("killed", ["store", "replica", "compactor"])
 async def test_whatever_is_killed_under_load_every_answer_is_in_the_log_once(own_store, client, killed):
-    """Killed, not stopped, in the middle of sealing and answering; then started again, and more is asked."""
+    """Killed, not stopped, while sealing and answering; then restarted and asked more."""
     await client.call("HDEL", WORKSPACES, "w")
     replica = Replica(own_store.url, REMIT_COMPACT="false")
     sealing = compactor(own_store.url)

@@ -23,7 +23,7 @@ LINE = (
 
 
 def stored(**fields):
-    """Names and values in turns, as the store gives them."""
+    """Alternating names and values, as the store returns them."""
     return [str(part).encode() for pair in fields_of(1, **fields).items() for part in pair]
 
 
@@ -57,7 +57,7 @@ def test_a_mapping_and_a_list_of_fields_give_the_same_line():
     ids=str,
 )
 def test_a_further_field_that_cannot_stand_in_a_line_is_unreadable(further):
-    """No line is ever broken JSON, and none says anything twice."""
+    """No line is broken JSON or has a field twice."""
     with pytest.raises(Unreadable):
         line_of(stored(**further))
 
@@ -70,7 +70,7 @@ def test_only_an_entry_of_another_type_may_have_no_result():
 
 
 async def test_entries_that_are_no_decisions_are_found_sealed_or_not(client, workspace_id):
-    """By agent, by tool, and not by a result; the index speaks of them and verifies."""
+    """By agent and by tool, but not by a result; the index includes them, and verifies."""
     writer = Writer(client, workspace_id)
     for number in range(12):
         further = {"type": "outcome", "result": ""} if number % 3 == 0 else {}
@@ -87,7 +87,7 @@ async def test_entries_that_are_no_decisions_are_found_sealed_or_not(client, wor
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["unsealed", "sealed"])
 async def test_an_entry_is_found_by_its_id_also_where_a_clock_was_stepped(client, workspace_id, sealed):
-    """Ids tell the time of the call; one that lies about it costs a longer search and nothing else."""
+    """An id gives the time of the call; a wrong one only makes the search longer."""
     writer, ids = Writer(client, workspace_id), Ids()
     honest, stepped = ids.new(START_MS + 7), ids.new(START_MS - 7_200_000)
     await writer.append(6)

@@ -76,7 +76,7 @@ def test_every_field_of_an_entry_has_a_column():
 
 
 async def test_a_row_says_by_which_version_and_with_which_code_it_was_decided(client, workspace_id):
-    """The code is in no line of the log; of entries that are no decision it is."""
+    """The code is not in the log's lines, except for entries that are not decisions."""
     writer = Writer(client, workspace_id)
     await writer.append(policyVersion="7", approvalId=AGENTS[1])
     await writer.append(type="outcome", code="executed", decisionId=AGENTS[0])
@@ -110,7 +110,7 @@ async def test_a_cell_that_a_spreadsheet_would_run_is_neutralised(client, worksp
 
 
 async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, workspace_id, monkeypatch):
-    """Between any two pieces a segment may be sealed; what was appended meanwhile is not in the file."""
+    """A segment may be sealed between any two pieces; entries appended meanwhile are not in the file."""
     monkeypatch.setattr(audit_scan, "_TAIL_CHUNK", 2)
     sealer = Sealer(client, 4, 100)
     pieces = []

@@ -62,7 +62,7 @@ async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, wor
 async def test_a_flipped_bit_of_what_entries_are_checked_by_is_never_a_wrong_answer(
     client, writer, workspace_id, field
 ):
-    """Where it does not matter for what was asked, the answer is right."""
+    """If it does not matter for the question, the answer is right."""
     log, chance, query = AuditLog(client), random.Random(7), AuditQuery(agent_id=AGENTS[1], limit=1000)
     key = writer.keyspace.audit_segment(2)
     value = await client.call_bytes("HGET", key, field) or b""
@@ -80,7 +80,7 @@ async def test_a_flipped_bit_of_what_entries_are_checked_by_is_never_a_wrong_ans
 
 @pytest.mark.parametrize("gone", ["data", "record", "both", "cut"])
 async def test_a_missing_segment_is_a_damaged_log_and_names_itself(client, writer, workspace_id, gone):
-    """In a query and in an export: not the store's absence, and nothing that retention did."""
+    """In a query and in an export: reported neither as an unavailable store nor as retention."""
     keys = {"data": writer.keyspace.audit_data(2), "record": writer.keyspace.audit_segment(2)}
     if gone == "cut":
         data = await client.call_bytes("GET", keys["data"])

@@ -40,7 +40,7 @@ async def add(client, writer, entry_id, **fields):
 async def test_an_entry_that_stands_in_the_way_of_commits_is_set_aside_and_they_go_on(
     client, writer, workspace_id, entry_id, is_there, caplog
 ):
-    """Whatever its id, and also if only the stream's memory of it is left. Said in the log, kept, and never sealed."""
+    """Whatever its id, and even if the stream only remembers the id. It is logged and kept, but never sealed."""
     given = await add(client, writer, entry_id, **dict.fromkeys((name.decode() for name in FIELDS), "1"))
     if not is_there:
         await client.call("XDEL", writer.keyspace.audit_stream, given)
@@ -63,7 +63,7 @@ async def test_an_entry_that_stands_in_the_way_of_commits_is_set_aside_and_they_
 
 @pytest.mark.parametrize("entry_id", OUT_OF_THE_WAY)
 async def test_an_entry_between_two_commits_leaves_the_stream_when_it_is_sealed(client, writer, workspace_id, entry_id):
-    """It stops nobody meanwhile."""
+    """Until then it does no harm."""
     await add(client, writer, entry_id)
     await writer.append(3)
     assert await displaced(client, [workspace_id]) == []
@@ -83,7 +83,7 @@ async def test_no_reader_is_shown_what_no_commit_made(client, writer, workspace_
 
 @pytest.mark.parametrize("entry_id", ["500-0", "*", HIGHEST])
 async def test_no_place_is_filled_up_to_a_foreign_entry(client, writer, workspace_id, entry_id):
-    """A segment ends with the last commit, however high a number somebody else claims."""
+    """A segment ends with the last commit, however high an id a foreign entry has."""
     await add(client, writer, entry_id)
     sealer = Sealer(client, 512, 100)
     assert (await sealer.seal_next(workspace_id)).last_sequence == 12
@@ -103,7 +103,7 @@ async def test_more_foreign_entries_than_are_read_at_once_are_all_set_aside(clie
 
 
 async def test_many_foreign_entries_among_commits_hide_none_from_a_reader(client, writer, workspace_id):
-    """A chunk of the stream that holds nothing else is not its end."""
+    """A chunk with nothing but foreign entries is not the end of the stream."""
     for number in range(1, 300):
         await add(client, writer, f"12-{number}")
     await writer.append(5)

@@ -40,7 +40,7 @@ ROWS = [(name, command) for name, commands in FOREIGN.items() for command in com
 
 @pytest.fixture
 async def both(client, ids):
-    """Two workspaces with a log and a trail each, the one that is hit before the other in every order."""
+    """Two workspaces with a log and a trail each; the damaged one comes first in every order."""
     one, other = sorted(ids.new(0) for _ in range(2))
     for each in (one, other):
         keyspace = Keyspace(each)

@@ -1,4 +1,4 @@
-"""One key of the log is deleted: what is left is neither written over nor taken for somebody else's."""
+"""One key of the log is deleted: the rest is neither overwritten nor taken for foreign."""
 
 import pytest
 from audit_entries import Writer, decoded

@@ -4,7 +4,7 @@ from app.audit.search import PAGE_BYTES, Page
 
 
 def test_a_page_holds_four_mebibytes_and_says_where_to_go_on():
-    """Or a thousand entries of 60 KB would be 60 MB for everyone who asks and does not read."""
+    """Otherwise a thousand entries of 60 KB would take 60 MB for every client that asks and does not read."""
     page = Page(1000, 0)
     sequence = 1000
     while not page.offer(sequence, b"x" * 60_000):
