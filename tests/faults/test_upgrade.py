@@ -2,12 +2,12 @@
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import redis
+from forked import Forked, address
 from load import Caller
 from servers import Replica, Store, wait_until_ready
 from topologies import SEALING_FAST, until
@@ -28,7 +28,8 @@ class Release(Replica):
         super().__init__(store_url, **env)
 
     def start(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=self.env, cwd=self.folder)
+        command = [sys.executable, "-m", "app.cli", "serve"]
+        self.process = Forked(command, env=self.env, cwd=self.folder, zygote=address(self.folder))
         wait_until_ready(self.base_url, self.process)
 
     def become(self, folder: Path) -> None:

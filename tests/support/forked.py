@@ -80,13 +80,14 @@ def _descriptor(file, number: int) -> int:
 
 
 @functools.cache
-def address() -> bytes:
-    """Where this process's zygote listens."""
+def address(tree: Path | None = None) -> bytes:
+    """Where this process's zygote listens that has loaded the project's tree, or another one."""
+    env = None if tree is None else os.environ | {"PYTHONPATH": str(tree)}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(b"")  # the kernel chooses a name, which is in no folder
         listener.listen(64)
         command = [sys.executable, "-P", str(ZYGOTE), str(listener.fileno()), " " * 1000]
-        zygote = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
+        zygote = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, pass_fds=[listener.fileno()])
         atexit.register(zygote.communicate)
         return listener.getsockname()
 
