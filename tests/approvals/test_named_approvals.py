@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from asking import ALLOW, ASK, approve, ask
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 
@@ -119,7 +119,7 @@ def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
 
 def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
     """Nothing can be bound, so a call that escalates is refused, while a denial stays a denial."""
-    bare = Replica(store.url, REMIT_COMPACT="false")
+    bare = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
     try:
         with bare.client(tenant.read_key) as client:
             call = {"agent_id": agent_id, "tool_name": "refund.create", "approval_id": str(uuid.uuid4())}

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from asking import ALLOW, ASK, SECRET, ask
-from servers import Replica, clean_env
+from servers import PATIENT, Replica, clean_env
 from tenants import Tenant
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ QUESTION = "Allow this call? [y/n/note/s]"
 @pytest.fixture(scope="module")
 def asking_replica(store):
     """A replica that can bind approvals to calls."""
-    running = Replica(store.url, REMIT_SECRET=SECRET)
+    running = Replica(store.url, REMIT_SECRET=SECRET, **PATIENT)
     yield running
     running.stop()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from deciding import names
-from servers import ADMIN_KEY, Replica, Store, clean_env
+from servers import ADMIN_KEY, PATIENT, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
@@ -104,7 +104,7 @@ def deployment(tmp_path_factory, program):
     store = Store(program("redis-server", "the session of docs/keyspace.md"), tmp_path_factory.mktemp("keyspace"))
     with ExitStack() as stack:
         stack.callback(store.stop)
-        replica = Replica(store.url, REMIT_COMPACT="false")
+        replica = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
         stack.callback(replica.stop)
         client = stack.enter_context(replica.client())
         agent_id = client.post(

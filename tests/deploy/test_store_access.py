@@ -11,7 +11,7 @@ import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
 from consoles import run_console
-from servers import Replica, Store, wait_for_port
+from servers import PATIENT, Replica, Store, wait_for_port
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def guarded(request, server, tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(guarded):
     """A service with its compactor, logged in as the user `remit`."""
-    running = Replica(guarded.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1", REMIT_SECRET="s" * 32)
+    running = Replica(guarded.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1", REMIT_SECRET="s" * 32, **PATIENT)
     yield running
     running.stop()
 

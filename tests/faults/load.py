@@ -13,6 +13,11 @@ from oracle import Call
 
 TOOL = "orders.read"
 _RETRY_S = 0.01
+KINDS = {
+    "answered": lambda call: call.answer is not None,
+    "refused": lambda call: call.status not in (None, 200),
+    "cut": lambda call: call.status is None and call.received is not None and call.sends,
+}
 
 
 def ask_in_turn(agent_ids: Sequence[str]) -> Callable[[int], dict[str, Any]]:
@@ -64,22 +69,23 @@ class Load(Background):
 
     @property
     def answered(self) -> list[Call]:
-        return [call for call in self.calls if call.answer is not None]
+        return list(filter(KINDS["answered"], self.calls))
 
     @property
     def refused(self) -> list[Call]:
         """Answered, but not with a decision."""
-        return [call for call in self.calls if call.status not in (None, 200)]
+        return list(filter(KINDS["refused"], self.calls))
 
     @property
     def cut(self) -> list[Call]:
         """The connection was made, and ended before an answer came."""
-        return [call for call in self.calls if call.status is None and call.received is not None and call.sends]
+        return list(filter(KINDS["cut"], self.calls))
 
     def after(self, count: int, kind: str = "answered", seconds: float = 40) -> None:
         """Return when so many calls sent from now on are `answered`, `refused` or `cut`."""
         start, deadline = time.monotonic_ns(), time.monotonic() + seconds
-        while sum(call.sent > start for call in getattr(self, kind)) < count:
+        since = max(0, len(self.calls) - len(self._threads))  # each caller may have one that it has not sent yet
+        while sum(call.sent > start for call in filter(KINDS[kind], self.calls[since:])) < count:
             if time.monotonic() > deadline:
                 raise AssertionError(f"no {count} calls were {kind} in {seconds} s; wrong: {self.wrong[:3]}")
             time.sleep(0.01)

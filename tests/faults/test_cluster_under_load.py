@@ -26,7 +26,8 @@ def cluster(shared, server, program, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replica(cluster, shared):
-    return shared(Replica(cluster.url, **SEALING_FAST))
+    # A master that hangs is given up after a second: on a busy machine, the others can be silent for 250 ms.
+    return shared(Replica(cluster.url, **SEALING_FAST, REMIT_STORE_TIMEOUT_MS="1000"))
 
 
 @pytest.fixture

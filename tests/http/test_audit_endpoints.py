@@ -6,7 +6,7 @@ from itertools import islice
 import httpx
 import msgspec
 import pytest
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 from app.audit.retention import Retention
@@ -16,7 +16,7 @@ from app.redis_client.client import open_client
 @pytest.fixture(scope="module")
 def sealing_replica(store):
     """A service whose compactor seals 16 entries at a time, and what is a second old."""
-    running = Replica(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="16", REMIT_AUDIT_SEAL_AFTER_SECONDS="1")
+    running = Replica(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="16", REMIT_AUDIT_SEAL_AFTER_SECONDS="1", **PATIENT)
     yield running
     running.stop()
 
@@ -187,7 +187,7 @@ def test_a_stream_ends_when_its_key_is_revoked(tenant):
 @pytest.mark.slow
 def test_a_replica_that_stops_ends_its_streams(store):
     """It does not wait for those who would listen for ever."""
-    replica = Replica(store.url)
+    replica = Replica(store.url, **PATIENT)
     tenant = Tenant(store.url, replica)
     with tenant.admin.stream("GET", "/v1/audit-logs/stream") as answer:
         lines = answer.iter_lines()

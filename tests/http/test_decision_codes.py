@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 from app.authorize.quota_part import MANY_SESSIONS
@@ -102,7 +102,7 @@ def test_an_agent_that_is_not_active_says_so(tenant, status):
 @pytest.mark.slow
 def test_too_many_approvals_are_worth_another_try_later(store):
     """Nobody can be asked now."""
-    replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1")
+    replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1", **PATIENT)
     made = Tenant(store.url, replica)
     agent = made.new_agent()["id"]
     made.new_policy(agent, ASK)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 from asking import SECRET
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 from app.http.api import authorize as hot_path
@@ -79,7 +79,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
 @pytest.mark.slow
 def test_the_setting_bounds_the_body(store):
     """Who wants less takes less."""
-    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024))
+    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024), **PATIENT)
     tenant = Tenant(store.url, small)
     try:
         tenant.agent = tenant.new_agent()["id"]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 from app.errors import Unauthorized
@@ -18,7 +18,7 @@ from app.store.watch import Watched
 @pytest.fixture(scope="module")
 def narrow(store):
     """A replica that lets a key have two streams."""
-    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2")
+    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2", **PATIENT)
     yield running
     running.stop()
 

@@ -5,7 +5,7 @@ import re
 import socket
 
 import pytest
-from servers import Replica
+from servers import PATIENT, Replica
 from tenants import Tenant
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -184,7 +184,7 @@ def misbehaved(store, tmp_path_factory):
     """Raw keys wherever a client can put one, bodies broken off: what was answered, what was logged, and the keys."""
     path = tmp_path_factory.mktemp("logs") / "replica"
     with path.open("wb") as file:
-        replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug")
+        replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug", **PATIENT)
         tenant = Tenant(store.url, replica)
         answers = []
         for key in (tenant.admin_key, tenant.read_key):

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from asking import SECRET
 from receivers import Receiver, subscribe
-from servers import Replica, Store
+from servers import PATIENT, Replica, Store
 from tenants import Tenant
 
 from app.model.signer import Signer
@@ -39,7 +39,7 @@ def store(valkey_store, tmp_path_factory):
 @pytest.fixture(scope="module")
 def silent(store):
     """A replica without a compactor: nothing is sent but by a test."""
-    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK, **PATIENT)
     yield running
     running.stop()
 
