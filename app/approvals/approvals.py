@@ -151,9 +151,9 @@ def _require_within(record: dict[str, str], grant: Grant) -> None:
     """Raise Invalid if a person would grant more than the rules allow."""
     most_uses, most_seconds = int(record["max_uses"]), int(record["valid_ms"]) // 1000
     if grant.uses is not UNSET and grant.uses > most_uses:
-        raise Invalid.at("$.uses", f"must be at most {most_uses}, as the rule that asks has it")
+        raise Invalid.at("$.uses", f"must be at most {most_uses}, the maximum of the rule that asks")
     if grant.valid_seconds is not UNSET and grant.valid_seconds > most_seconds:
-        raise Invalid.at("$.validSeconds", f"must be at most {most_seconds}, as the rule that asks has it")
+        raise Invalid.at("$.validSeconds", f"must be at most {most_seconds}, the maximum of the rule that asks")
 
 
 def _raise_for(status: str, state: str) -> None:
@@ -167,7 +167,7 @@ def _raise_for(status: str, state: str) -> None:
         case "stale":
             raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
         case "own":
-            raise OwnApproval("A key cannot decide what it asked for itself, nor what the key asked that made it")
+            raise OwnApproval("A key cannot decide its own request, nor a request of the key that created it")
         case "not_own":
             raise OwnApproval("Only the key that asked may cancel; to refuse the call, deny it")
         case "twice":

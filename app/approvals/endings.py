@@ -54,7 +54,7 @@ class Endings:
             await self.end_expired(workspaces)
             await self.end_after_changes(workspaces)
         except AppError as error:
-            log.warning("%s; approvals are looked at again in a second", error)
+            log.warning("%s; approvals are checked again in a second", error)
 
     async def end_expired(self, workspaces: Sequence[str]) -> None:
         """Expire and log the approvals that nobody decided or used in time, a few per workspace at a time."""
@@ -86,7 +86,7 @@ class Endings:
         try:
             await self.end_what_rests_on_nothing(workspace_id, agent_id, _SOON_MAX)
         except AppError as error:
-            log.warning("%s; a compactor ends the approvals that the change concerns", error)
+            log.warning("%s; a compactor will end the approvals that the change affects", error)
 
     async def end_what_rests_on_nothing(
         self, workspace_id: str, agent_id: str | None = None, at_most: int | None = None
@@ -119,7 +119,7 @@ class Endings:
         if concerned:
             ended = await self.end_what_rests_on_nothing(workspace_id)
             if ended:
-                log.info("%d approvals have ended with what they rested on", ended)
+                log.info("%d approvals ended because their basis is gone", ended)
         await self._client.call("SET", keyspace.approvals_trail, changes[-1][0])
 
     async def _without_ground(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:

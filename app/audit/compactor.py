@@ -143,7 +143,7 @@ class Compactor:
                 with failures_logged(log, "chain the changes of", workspace_id):
                     await seal_changes(self._client, workspace_id)
         except AppError as error:
-            log.error("cannot look after the streams: %s", error)  # noqa: TRY400 - a sentence says it
+            log.error("cannot maintain streams and trails: %s", error)  # noqa: TRY400 - a sentence says it
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
         """The workspaces whose stream holds enough entries, or an entry that has waited long enough."""

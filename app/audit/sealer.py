@@ -137,7 +137,7 @@ class Sealer:
         try:
             await note_seen(self._client, workspace_id, unknown, row.last_ms)
         except StoreUnavailable as error:  # a full store accepts no writes, and sealing is what frees memory
-            log.info("tools of workspace %s are listed later: %s", workspace_id, error)
+            log.info("the new tools of workspace %s will be listed later: %s", workspace_id, error)
             basis.unnoted = unknown
         else:
             basis.unnoted = []

@@ -60,7 +60,9 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
             return removed  # another compactor is repairing it
         if status == "freed":
             log.error(
-                "decisions of workspace %s go on after entry %s: its stream was displaced", workspace_id, sequence
+                "workspace %s can decide again, after entry %s: foreign entries had blocked its stream",
+                workspace_id,
+                sequence,
             )
             return removed
 
@@ -87,7 +89,7 @@ async def _restore_sequence(client: Client, workspace_id: str) -> None:
             last += 1
     if last and await client.call("HSETNX", keyspace.commits, "sequence", last):
         log.error(
-            "the number of the last commit of workspace %s was lost; it is %d, by the log: %d sealed, %d in the stream",
+            "the number of the last commit of workspace %s was lost; by the log it is %d: %d sealed, %d in the stream",
             workspace_id,
             last,
             start,

@@ -220,7 +220,7 @@ class Verifier:
             entries = [named(line) for line in lines]
             times = [parse_time_ms(entry.timestamp) for entry in entries]
         except ValueError:
-            raise Broken(Fault.CHANGED, number, "A line is no entry") from None
+            raise Broken(Fault.CHANGED, number, "A line is not an entry") from None
         row = Row(number, len(lines), sequence, min(times), max(times))
         said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
         if row != said or segment.last_sequence != sequence + len(lines) - 1:

@@ -39,7 +39,9 @@ class TrailCheck:
         self._take_up()
         async for link in read_links(self._client, self._keyspace):
             if link.position <= self._link.position:
-                raise _broken(Fault.INSERTED, f"The chain of the changes holds a link that is none, after {self._link}")
+                raise _broken(
+                    Fault.INSERTED, f"The chain of the changes holds something that is not a link, after {self._link}"
+                )
             await self._check(link, changes, waiting)
             self._link = link
             self._take_up()

@@ -67,7 +67,9 @@ async def check_unsealed(
         message = f"The newest entry is {newest}; the checkpoint has seen entry {digest.newest}"
         raise _broken(Fault.TRUNCATED, segment, message)
     if (first := await _below(client, keyspace, sequence)) is not None:
-        raise _broken(Fault.INSERTED, segment, f"The stream holds {first}, which is sealed already or no commit's")
+        raise _broken(
+            Fault.INSERTED, segment, f"The stream holds {first}, which is already sealed or which no commit wrote"
+        )
     return Unsealed(newest - sequence, newest, own.hexdigest())
 
 

@@ -210,7 +210,7 @@ class Client:
             async with asyncio.timeout(self._patience_s):
                 await self._turns.acquire()
         except TimeoutError:
-            raise StoreUnavailable("The store is too slow for all that is asked of it; nothing was done") from None
+            raise StoreUnavailable("The store is too slow for this load; nothing was done") from None
         try:
             if self._is_held:
                 raise StoreUnavailable("The store's master hands over to another one; nothing was done")
@@ -269,7 +269,7 @@ def _read_outcome(task: asyncio.Task[Any]) -> None:
 def check_reply(script: Script, reply: Any) -> list[Any]:
     """The reply, if the script can give it; raises StoreUnavailable otherwise, as such a store cannot be trusted."""
     if not is_reply(script, reply):
-        raise StoreUnavailable(f"The store gave {script.name} a reply that is none of the script's")
+        raise StoreUnavailable(f"The store gave a reply that the script {script.name} cannot give")
     checked: list[Any] = reply
     return checked
 

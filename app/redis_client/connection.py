@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         shown = code if code.isupper() else "an error without a code"
         _fail(future, StoreUnavailable(f"The store refused the command ({shown}); nothing was decided"))
         if code == "READONLY":
-            log.warning("the store has become a replica; connecting anew")
+            log.warning("the store has become a replica; reconnecting")
             self.close()
 
     def _check_deadline(self) -> None:

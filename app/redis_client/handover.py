@@ -103,6 +103,6 @@ class Handover:
             with contextlib.suppress(StoreUnavailable):
                 master = await self._locate()
                 if self._patience is None and self._master not in {None, master}:
-                    log.warning("the store has another master")
+                    log.warning("the store has a new master")
                     self._go_on()
                 self._master = master
