@@ -28,48 +28,49 @@ class Reader(Protocol):
         """Note the end of the stream. Raises Unavailable if it ended early."""
 
 
-class Export:
-    """Lines of JSON; the last one says that the export is complete."""
+class _JsonLines:
+    """Lines of JSON, of which the last one says that all is there."""
+
+    _ended_early: str
 
     def __init__(self) -> None:
         self._whole = False
 
     def feed(self, line: str) -> list[Any]:
-        """The entry of this line; none for the last one."""
-        if not line.strip():
-            return []
-        record = _json(line)
+        """The record of this line; none if it is blank or says only that all is there."""
+        return self._records(_json(line)) if line.strip() else []
+
+    def end(self) -> None:
+        """Raises Unavailable unless all is there."""
+        if not self._whole:
+            raise Unavailable(self._ended_early)
+
+    def _records(self, record: Any) -> list[Any]:
+        raise NotImplementedError
+
+
+class Export(_JsonLines):
+    """Entries, and a last record that says that the export is complete."""
+
+    _ended_early = "The export ended before its last record, so entries are missing. Ask for it again."
+
+    def _records(self, record: Any) -> list[Any]:
         if isinstance(record, dict) and "end" in record:
             self._whole = True
             return []
         return [record]
 
-    def end(self) -> None:
-        """Raises Unavailable unless the export said that it was complete."""
-        if not self._whole:
-            raise Unavailable("The export ended before its last record, so entries are missing. Ask for it again.")
 
+class Replay(_JsonLines):
+    """Progress, samples of flips, and finally the report. Unavailable if a line says why there will be none."""
 
-class Replay:
-    """Lines of JSON: progress, samples of flips, and finally the report."""
+    _ended_early = "The replay ended before its report. Ask for it again."
 
-    def __init__(self) -> None:
-        self._whole = False
-
-    def feed(self, line: str) -> list[Any]:
-        """This line's record. Raises Unavailable if the line says why there will be no report."""
-        if not line.strip():
-            return []
-        record = _json(line)
+    def _records(self, record: Any) -> list[Any]:
         if isinstance(record, dict) and "error" in record:
             raise Unavailable(f"The replay has no result: {record['error']}")
         self._whole = isinstance(record, dict) and "report" in record
         return [record]
-
-    def end(self) -> None:
-        """Raises Unavailable unless the report has come."""
-        if not self._whole:
-            raise Unavailable("The replay ended before its report. Ask for it again.")
 
 
 class Events:
