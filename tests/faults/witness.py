@@ -49,7 +49,7 @@ class Witness:
         return Load(ports or self.replica.port, key or self.tenant.read_key, question, self.calls, **options)
 
     def question(self, agent_id: str, key: str | None = None, port: int = 0) -> "Question":
-        """One call, to be sent as often as the test says; to the replica unless a port is given."""
+        """One call, which the test can send any number of times; to the replica unless a port is given."""
         number = next(Load.numbers)
         body = ask_in_turn([agent_id])(number)
         body["parameters"]["mark"] = f"mark-{number}-"
@@ -59,7 +59,7 @@ class Witness:
         return Question(call, self._opened[-1])
 
     def forbid(self, agent_id: str, act) -> None:
-        """`act` was acknowledged; from now on the agent is allowed nothing."""
+        """Run `act` and note that it was acknowledged: from now on the agent must be allowed nothing."""
         answer = act()
         assert answer.is_success, answer.text
         self.forbidden.append(Forbidden(agent_id, time.monotonic_ns()))
@@ -74,7 +74,7 @@ class Witness:
         return self.store.llen(quota)
 
     def may_lose_until_now(self) -> None:
-        """A master is about to be lost that replicates asynchronously: the end of what it answered may go with it."""
+        """Note that a master is about to fail that replicates asynchronously, so its latest answers may be lost."""
         self._lost_before = time.monotonic_ns()
 
     def check(self) -> Log:
@@ -99,7 +99,7 @@ class Question:
         return self.caller.send(self.call)
 
     def send_until_answered(self) -> dict[str, Any]:
-        """The decision; until it comes, every answer is 503."""
+        """Send until there is a decision; every answer before it must be 503."""
         while self.send().answer is None:
             assert self.call.status == 503, self.caller.last
             time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""GET /v1/agents/{id}/tools: what would become of an agent's calls."""
+"""GET /v1/agents/{id}/tools: the results that an agent's calls would get."""
 
 import threading
 
@@ -28,7 +28,7 @@ def agent(tenant):
 
 
 def one(tenant, agent, tool="refund.create"):
-    """What is said of one tool."""
+    """The answer about one tool."""
     answer = tenant.reader.get(f"/v1/agents/{agent}/tools", params={"tool": tool})
     assert answer.status_code == 200, answer.text
     [found] = answer.json()["tools"]
@@ -96,7 +96,7 @@ def test_what_becomes_of_a_tool_s_calls(tenant, agent, name):
 
 
 def test_every_tool_that_is_known_of_is_listed_by_its_name(tenant, agent):
-    """Those that are treated alike share what is said; by id and by alias."""
+    """Tools that are treated alike share an answer; by id and by alias."""
     tools = [{"name": name} for name in ("refund.create", "mail.read", "refund.list")]
     tenant.admin.put("/v1/catalog", json={"tools": tools})
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["refund.*"]}, name="refunds")
@@ -153,7 +153,7 @@ def test_conditions_say_what_is_asked_and_what_is_left(tenant, agent):
 
 
 def test_a_full_limit_is_a_condition_that_does_not_hold(tenant, agent):
-    """It frees, so the tool is not denied; neither is it allowed."""
+    """It will have room again, so the tool is neither denied nor allowed."""
     tenant.new_policy(agent, ALLOW, limit(1))
     assert one(tenant, agent)["status"] == "allowed"
     tenant.authorize(agent, "refund.create")
@@ -221,7 +221,7 @@ def test_what_a_secret_must_be_is_told_nowhere(tenant, agent):
 
 
 async def test_rules_and_tools_by_the_thousand_are_looked_at_in_a_thread(store, tenant, agent, monkeypatch):
-    """A tenth of a second for as many as there may be, in which no decision would be answered."""
+    """The largest number takes a tenth of a second, during which the loop could answer no decision."""
     loop, seen = threading.current_thread(), set()
 
     def noted(function):

@@ -47,7 +47,7 @@ def sealed_up_to(tenant, sequence):
 
 @pytest.mark.slow
 def test_the_service_seals_by_itself_and_its_answers_stay_the_same(tenant):
-    """`remit serve` runs a compactor; who queries does not notice what is sealed."""
+    """`remit serve` runs a compactor; queries show the same before and after sealing."""
     ids = decide(tenant, 40)
     before = tenant.admin.get("/v1/audit-logs").json()
     assert [entry["id"] for entry in before] == ids[::-1]
@@ -186,7 +186,7 @@ def test_a_stream_ends_when_its_key_is_revoked(tenant):
 
 @pytest.mark.slow
 def test_a_replica_that_stops_ends_its_streams(store):
-    """It does not wait for those who would listen for ever."""
+    """It does not wait for streams that would never end."""
     replica = Replica(store.url, **PATIENT)
     tenant = Tenant(store.url, replica)
     with tenant.admin.stream("GET", "/v1/audit-logs/stream") as answer:

@@ -19,7 +19,7 @@ ENDING = pytest.mark.parametrize(("method", "path"), [each for each in GUARDED i
 
 
 def call(client, method, path, key=None, **options):
-    """A request that would do as little as possible if it were let in."""
+    """A request that would do as little as possible if it were accepted."""
     path = path.replace("{agent_id}", ID).replace("{policy_id}", ID).replace("{key_id}", ID)
     options.setdefault("headers", {"Authorization": f"Bearer {key}"})
     return client.request(method, path, content=b"{}" if method in {"POST", "PATCH"} else None, **options)
@@ -120,7 +120,7 @@ def test_the_scheme_is_read_in_any_case(tenant, anonymous, scheme):
 
 @ENDING
 def test_a_revoked_key_is_401_at_once_on_every_replica(tenant, other_replica, anonymous, method, path):
-    """Also where this replica, and the other, had authenticated it before."""
+    """Even if this replica and the other one authenticated it before."""
     key = tenant.new_key(["admin"])
     with other_replica.client(key["key"]) as there:
         for client in (anonymous, there):
@@ -134,7 +134,7 @@ def test_a_revoked_key_is_401_at_once_on_every_replica(tenant, other_replica, an
 
 @EVERYWHERE
 def test_an_expired_key_is_401_and_says_so(tenant, anonymous, method, path):
-    """It is over at its expiresAt, by the store's clock."""
+    """It expires at its expiresAt, by the store's clock."""
     key = tenant.new_key(["admin"], expiresAt="2020-01-01T00:00:00Z")
     message = refused(call(anonymous, method, path, key["key"]), "API_KEY_EXPIRED")
     assert message == "The API key has expired"
@@ -161,7 +161,7 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("state", ["revoked", "expired"])
 def test_authorize_tells_nothing_to_a_key_that_is_no_longer_valid(tenant, anonymous, state, body):
-    """A replica that remembers the key asks again before it says what is wrong with the body."""
+    """A replica that remembers the key checks it again before it says what is wrong with the body."""
     key = tenant.new_key(["read"])
     headers = {"Authorization": f"Bearer {key['key']}"}
     agent = tenant.new_agent()
@@ -184,7 +184,7 @@ def test_the_answer_with_a_raw_key_is_kept_nowhere_on_its_way(tenant):
 
 
 def test_a_key_that_revokes_itself_is_gone(tenant, anonymous):
-    """Nothing keeps an admin from it; the answer still comes."""
+    """An admin may do this, and still gets the answer."""
     key = tenant.new_key(["admin"])
     assert call(anonymous, "DELETE", f"/v1/api-keys/{key['id']}", key["key"]).status_code == 204
     refused(call(anonymous, "GET", "/v1/agents", key["key"]))
@@ -197,6 +197,6 @@ def test_the_raw_key_is_what_stands_behind_the_scheme():
 
 @pytest.mark.parametrize("value", [None, b"", b"Bearer ", b"Bearer svc_", b"Bearer\tsvc_" + b"0" * 32, b"\xff" * 40])
 def test_whatever_else_stands_there_is_unauthorized(value):
-    """No value makes it raise anything but the one error."""
+    """Any other value raises this one error."""
     with pytest.raises(Unauthorized):
         raw_key_of(value)

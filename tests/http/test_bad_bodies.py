@@ -230,7 +230,7 @@ def test_a_wrong_policy_is_refused_and_not_written(tenant, agent, fields, path, 
 
 @pytest.mark.parametrize(("fields", "path", "message"), POLICIES.values(), ids=POLICIES)
 def test_a_wrong_change_of_a_policy_leaves_it_as_it_was(tenant, agent, fields, path, message):
-    """The fields of PATCH are checked like those of POST; there is no half of a change."""
+    """The fields of PATCH are checked like those of POST; no change is made in part."""
     policy = tenant.new_policy(agent["id"])
     there_are = message.replace("agent_id, group, kind", "kind")
 
@@ -392,7 +392,7 @@ def test_a_parameter_name_with_a_hidden_character_is_shown_by_its_code(tenant, a
 
 
 def test_the_failing_entry_of_an_object_is_named(tenant, agent):
-    """Names that are right before and after it do not distract."""
+    """Even if valid names come before and after it."""
     parameters = {"first": {"min": 1}, "second": {"min": "1"}, "third": {"max": "1"}}
     rules = [DENY, {"type": "parameter_constraint", "tools": ["*"], "parameters": parameters}]
     answer = tenant.admin.post("/v1/policies", json={"agent_id": agent["id"], "name": "p", "rules": rules})
@@ -438,7 +438,7 @@ def test_brackets_in_texts_are_no_levels(tenant, agent):
 
 
 def test_parameters_of_which_the_log_would_keep_more_than_64_kib_are_refused(tenant, agent):
-    """The log keeps what it is given, so it is given no more than that."""
+    """The log keeps whole what it is given, so its size is limited."""
     body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"texts": ["x" * 2045] * 31 + ["x" * 2034]}}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
     body["parameters"]["texts"][0] += "x"

@@ -25,7 +25,7 @@ FILLER = b'{"name": "%s"}'
 
 @pytest.mark.parametrize("inside", ['{"n\\u0000": 1}', '{"n": 1, "n\\u0000x": 2}', '{"a": [{"\\u0000": 1}]}'])
 def test_a_name_that_holds_nul_is_refused(inside):
-    """A tool that ends texts there reads the name of another value; in a text it is the tool's own affair."""
+    """A tool that ends strings at NUL would read another name; inside a value it is the tool's own affair."""
     with pytest.raises(Invalid, match="a name holds NUL"):
         decode_json(f'{{"parameters": {inside}}}'.encode())
     assert decode_json(b'{"text": "a\\u0000b: c"}') == {"text": "a\0b: c"}
@@ -81,7 +81,7 @@ def test_what_is_no_json_is_refused_with_its_place(tenant, endpoint, body, messa
     "number", ["1e400", "-1e400", "9" * 5000, "1" * 400 + ".5"], ids=["1e400", "-1e400", "5000 digits", "long float"]
 )
 def test_a_number_beyond_every_reader_is_refused(tenant, endpoint, number):
-    """What one reader takes for infinity and another refuses has no meaning."""
+    """Some parsers read it as infinity, others refuse it, so it has no meaning."""
     body = f'{{"agent_id": "x", "tool_name": "t", "name": "a", "parameters": {{"n": {number}}}}}'
     refused(
         tenant.admin.post(endpoint, content=body),
@@ -162,7 +162,7 @@ BOMBS = {
 @BOTH
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_is_refused_before_the_clients_patience_ends(tenant, endpoint, bomb):
-    """Each of these takes a careless reader minutes; the client's time-out of ten seconds is the bound here."""
+    """Each of these would take a naive parser minutes; here, the client's timeout of ten seconds is the limit."""
     assert len(bomb) <= MAX_BODY_BYTES
     assert tenant.admin.post(endpoint, content=bomb).status_code == 400
 
@@ -197,7 +197,7 @@ def test_a_body_without_content_type_is_json_too(tenant):
 
 
 def test_a_compressed_body_is_not_unpacked(tenant):
-    """There is no Content-Encoding here, and so no bomb of that kind."""
+    """Content-Encoding is not supported, so there are no decompression bombs."""
     headers = {"Content-Encoding": "gzip"}
     refused(
         tenant.admin.post("/v1/agents", content=b"\x1f\x8b\x08", headers=headers),
@@ -206,7 +206,7 @@ def test_a_compressed_body_is_not_unpacked(tenant):
 
 
 def test_get_and_delete_ignore_a_body(tenant):
-    """They have none to read; httpx sends it all the same."""
+    """They read none, even though httpx sends it."""
     assert tenant.admin.request("GET", "/v1/agents", content=b"\xff").status_code == 200
     agent = tenant.new_agent()
     assert tenant.admin.request("DELETE", f"/v1/agents/{agent['id']}", content=b"\xff").status_code == 204
@@ -247,7 +247,7 @@ def test_a_body_that_is_too_large_is_not_looked_at():
 
 
 def test_the_connection_goes_on_after_a_refusal(tenant):
-    """A refused body leaves no bytes behind that the next request would start with."""
+    """A refused body leaves no bytes behind that could begin the next request."""
     with httpx.Client(base_url=tenant.replica.base_url, headers=tenant.admin.headers) as client:
         for body in (b"{", full_body(MAX_BODY_BYTES + 1), b'{"name": "a"}'):
             status = client.post("/v1/agents", content=body).status_code

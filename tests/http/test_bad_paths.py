@@ -36,7 +36,7 @@ def answer_of(client, method, path):
 @pytest.mark.parametrize("given", [UNKNOWN, *MALFORMED], ids=[each[:12] for each in (UNKNOWN, *MALFORMED)])
 @pytest.mark.parametrize(("path", "method"), ROUTES)
 def test_an_id_that_nobody_has_is_404(tenant, path, method, given):
-    """Malformed or merely unknown: there is nothing behind it either way."""
+    """Malformed or merely unknown: either way, it names nothing."""
     code, message, _ = RESOURCES[path]
     answer = answer_of(tenant.admin, method, f"{path}/{given}")
     assert answer.status_code == 404
@@ -125,7 +125,7 @@ def test_a_path_without_anything_behind_it_is_404(tenant, method, path):
     "path", ["/v1/agents/", "/v1//agents", "/v1/agents//", "/v1%2Fagents", "/v1/agents%2F", "//v1/agents"]
 )
 def test_another_writing_of_a_path_is_the_path_or_nothing(tenant, replica, path):
-    """Whatever it leads to, it asks for a key as the path itself does."""
+    """Wherever it leads, it needs a key like the path itself."""
     url = replica.base_url + path
     assert tenant.reader.get(url).status_code in {200, 404}
     assert tenant.reader.get(url, headers={"Authorization": ""}).status_code in {401, 404}
@@ -134,7 +134,7 @@ def test_another_writing_of_a_path_is_the_path_or_nothing(tenant, replica, path)
 
 @pytest.mark.parametrize("path", ["/v1/authorize/", "/v1/%61uthorize", "/%76%31/authorize/"])
 def test_another_writing_of_authorize_decides_the_same_way(tenant, path):
-    """The way past the router and the way through it end in the same place."""
+    """With and without the router, the result is the same."""
     agent = tenant.new_agent()
     body = {"agent_id": agent["id"], "tool_name": "t"}
     assert tenant.reader.post(path, json=body).json()["result"] == "denied"
@@ -183,7 +183,7 @@ def test_the_refusal_of_a_method_reads_as_a_sentence(tenant):
 
 @pytest.mark.parametrize(("path", "allow"), ALLOWED.items())
 def test_options_lists_the_methods_without_a_key(tenant, path, allow):
-    """It tells what the document tells everybody."""
+    """It reveals only what the public document says."""
     answer = tenant.admin.options(path, headers={"Authorization": ""})
     assert (answer.status_code, answer.headers["Allow"], answer.content) == (204, allow, b"")
 

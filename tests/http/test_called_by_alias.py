@@ -36,14 +36,14 @@ def test_the_alias_stands_for_the_id(tenant, called, method, path, query):
 
 
 def test_entries_of_an_agent_are_found_by_its_alias_alone(tenant, called):
-    """And an entry has the id, whatever the agent was called in the question."""
+    """The entry has the id, whichever name the request used."""
     entries = tenant.log(agent_id="team/booking@eu")
     assert entries
     assert {entry["agentId"] for entry in entries} == {called["id"]}
 
 
 def test_approvals_and_bound_keys_go_by_alias_too(tenant, called):
-    """A key stays bound to who had the alias then."""
+    """A key stays bound to the agent that had the alias at that time."""
     assert tenant.admin.get("/v1/approvals", params={"agent_id": "team/booking@eu"}).json() == []
     made = tenant.new_key(["authorize"], agents=["team/booking@eu", called["id"]])
     assert made["agents"] == [called["id"]]
@@ -137,7 +137,7 @@ def test_the_coding_agents_hook_is_called_by_alias(tenant, called):
 
 
 def test_a_moved_alias_decides_for_who_has_it_now_on_every_replica(tenant, other_replica):
-    """Both replicas remember both agents; what they remember of the alias is wrong from the next change on."""
+    """Both replicas cache both agents, and their cached alias is outdated from the next change on."""
     allowed, denied = tenant.new_agent(), tenant.new_agent()
     tenant.new_policy(allowed["id"])
     tenant.new_policy(denied["id"], REFUSED)

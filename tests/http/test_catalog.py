@@ -158,7 +158,7 @@ def test_what_cannot_be_a_list_of_tools_is_400_with_its_place(tenant, name):
 
 
 def test_a_page_of_several_prunes_nothing(tenant, put):
-    """What stands on the next page would go."""
+    """Otherwise the tools on the next page would be deleted."""
     put({"name": "a"})
     answer = tenant.admin.put("/v1/catalog", params={"prune": "true"}, json={"tools": [], "nextCursor": "2"})
     assert answer.status_code == 400
@@ -198,7 +198,7 @@ def seal(tenant):
 
 
 def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
-    """Whatever was decided about them; one that comes into the catalogue is listed once."""
+    """Whatever was decided about them. A tool that is added to the catalogue is listed once."""
     agent = tenant.new_agent()["id"]
     for tool in ("mail.send", "payment.refund", "mail.send"):
         tenant.authorize(agent, tool)
@@ -211,7 +211,7 @@ def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
 
 
 def test_what_cannot_be_noted_is_sealed_all_the_same_and_noted_later(tenant):
-    """A full store takes no names, and sealing is what makes room in it."""
+    """A full store accepts no names, and only sealing makes room in it."""
     agent = tenant.new_agent()["id"]
     key = Keyspace(tenant.id).seen_tools
 

@@ -11,7 +11,7 @@ QUESTION = b'{"agent_id":"018bcfe5-6800-7000-8000-00000000000a","tool_name":"pay
 
 @pytest.fixture
 def ask(tenant, other_replica):
-    """Send the same question to either replica with this key; one call an hour is allowed."""
+    """Send the same request to either replica with this key; one call an hour is allowed."""
     client = tenant.admin
     with other_replica.client(tenant.admin_key) as other:
         agent_id = client.post("/v1/agents", json={"name": "retrying"}).json()["id"]
@@ -57,12 +57,12 @@ def test_another_body_with_the_same_key_is_409(ask):
 
 
 def asked(pin, *secrets):
-    """What is kept of this question."""
+    """What is stored of this request."""
     return decode_tool_call(QUESTION % pin, b"key", Redactor(["pin"]), Signer(secrets)).idempotency
 
 
 def test_a_pin_cannot_be_found_by_trying_all_of_them():
-    """C2: who reads the store has digests of what was asked, but not the secret under which they are made."""
+    """C2: a reader of the store has digests of requests, but not the secret under which they are made."""
     kept = asked(b"4711", b"n" * 32)
     tried = {asked(b"%04d" % pin).body_digest for pin in (*range(10), 4711)}
     assert kept.body_digest not in tried
@@ -71,7 +71,7 @@ def test_a_pin_cannot_be_found_by_trying_all_of_them():
 
 
 def test_while_secrets_are_replaced_a_question_has_a_digest_under_each():
-    """A retry is then known by the one that its first answer was kept with."""
+    """A retry is then recognised by the digest that its first answer was stored with."""
     both = asked(b"1", b"n" * 32, b"o" * 32)
     assert both.body_digest == asked(b"1", b"n" * 32).body_digest
     assert both.former_digests == (asked(b"1", b"o" * 32).body_digest,)
@@ -89,7 +89,7 @@ def test_a_key_that_is_not_visible_ascii_is_400(ask, key):
 
 
 def test_two_keys_in_one_request_are_400(ask):
-    """Two readers would not agree on which of them counts."""
+    """Two programs might disagree on which of them counts."""
     headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     answer = ask.client.post("/v1/authorize", json={"agent_id": ask.agent_id, "tool_name": "x"}, headers=headers)
 
@@ -98,7 +98,7 @@ def test_two_keys_in_one_request_are_400(ask):
 
 @pytest.mark.parametrize("change", ["suspend", "edit", "delete"])
 def test_no_replay_says_yes_after_what_decides_has_changed(ask, change):
-    """I8: on either replica, and the same question with a new key is decided by what holds now."""
+    """I8: on either replica. The same request with a new key is decided by the current policies."""
     assert ask(f"before {change}").json()["allowed"] is True
     if change == "suspend":
         assert ask.client.patch(f"/v1/agents/{ask.agent_id}", json={"status": "suspended"}).status_code == 200

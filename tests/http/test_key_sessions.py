@@ -38,7 +38,7 @@ def test_a_key_that_is_a_session_cannot_begin_another(ask):
 
 
 def test_two_keys_are_two_sessions(ask, tenant, agent_id):
-    """Also for who names the key's id as its session: that one is trusted to name what it likes."""
+    """Even if another key names this key's id as its session, because that key is trusted to name any session."""
     assert ask("mail") == "allowed"
     assert tenant.authorize(agent_id, "pay", context={"session": "s"})["result"] == "allowed"
     assert tenant.authorize(agent_id, "pay", context={"session": ask.key_id})["result"] == "denied"

@@ -78,7 +78,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
 
 @pytest.mark.slow
 def test_the_setting_bounds_the_body(store):
-    """Who wants less takes less."""
+    """A smaller limit accepts less."""
     small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024), **PATIENT)
     tenant = Tenant(store.url, small)
     try:
@@ -108,7 +108,7 @@ def test_what_does_not_fit_into_an_entry_is_413(writer, made, size):
 
 
 def test_the_hook_of_a_coding_agent_takes_large_files(writer):
-    """Which is what its Write is for."""
+    """Its Write tool sends whole files."""
     rules = [{"type": "parameter_constraint", "tools": ["Write"], "parameters": {"content": {"regex": "end$"}}}]
     writer.new_policy(writer.agent, *rules)
     call = {
@@ -146,7 +146,7 @@ def test_the_same_key_for_another_large_body_is_409(writer):
 
 
 async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
-    """And a small one in the loop, where that is faster; less is small where secrets must be looked for."""
+    """A small one is read in the loop, which is faster; the limit is lower if secrets must be looked for."""
     threads = []
 
     def decode(*args):
@@ -170,7 +170,7 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
 
 
 def test_a_workspace_has_its_share_and_others_have_theirs():
-    """Whatever one of them announces; what is answered makes room."""
+    """Whatever one workspace announces. An answered call makes room."""
     room = LargeCalls(in_all=40, per_workspace=20)
     assert room.enter("a", 20)
     assert not room.enter("a", 1)

@@ -65,7 +65,7 @@ def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
 
 @pytest.mark.slow
 def test_failures_on_the_hot_path_count_as_everywhere(call):
-    """It authenticates by itself, and notes who failed by itself."""
+    """It does its own authentication, and counts failures itself."""
     use_up(call, method="POST", path="/v1/authorize")
     assert call("POST", "/v1/authorize").status_code == call().status_code == 429
 
@@ -82,7 +82,7 @@ def test_others_go_on_as_before(call, strict):
 
 @pytest.mark.slow
 def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict):
-    """Many callers can have one address: who misbehaves does not lock out those beside."""
+    """Many callers can share an address: one that misbehaves does not lock out the others."""
     good = strict.env["REMIT_BOOTSTRAP_KEY"]
     assert call(key=good).status_code == 200
     use_up(call)
@@ -92,14 +92,14 @@ def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict)
 
 @pytest.mark.slow
 def test_who_has_a_whole_network_is_one_caller(call, address):
-    """The next address of the same 64 bits of IPv6 is no fresh start."""
+    """Another address in the same IPv6 /64 network is not a fresh start."""
     use_up(call)
     assert call(sent_from=address.replace("::1", "::2")).status_code == 429
 
 
 @pytest.mark.slow
 def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
-    """What the caller itself put into the header stands left of what the proxy added."""
+    """What the caller wrote into the header is left of what the proxy appended."""
     use_up(call, sent_from=f"198.51.100.1, {address}")
     assert call(sent_from=f"198.51.100.2, {address}").status_code == 429
 
@@ -107,7 +107,7 @@ def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"])
 def test_what_needs_no_key_is_not_refused(call, path):
-    """A balancer that asks whether we live asks from the same address as its callers."""
+    """A balancer's health checks come from the same address as its callers."""
     use_up(call)
     assert call(path=path, key=None).status_code == 200
 
@@ -137,7 +137,7 @@ def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
 
 @pytest.mark.slow
 def test_a_key_that_was_revoked_is_known_no_longer(call, strict, store):
-    """Or whoever goes on with it would cost the store a commit each time, and lock the address of its successor."""
+    """Otherwise a client that still uses it would cost the store a commit each time, and lock out its successor."""
     with closing(Tenant(store.url, strict)) as tenant:
         key = tenant.new_key(["read"])
         body = {"agent_id": tenant.new_agent()["id"], "tool_name": "t"}

@@ -65,7 +65,7 @@ def test_the_log_says_what_was_reported(tenant, agent_id):
 
 @pytest.mark.parametrize("status", ["executed", "failed"])
 def test_what_was_tried_counts(tenant, agent_id, status):
-    """Whether it did what it should or not."""
+    """Whether or not it succeeded."""
     tenant.new_policy(agent_id, limit(1, refundable=True))
     assert report(tenant, tenant.authorize(agent_id), status).json()["refunded"] == 0
     assert tenant.authorize(agent_id)["result"] == "denied"
@@ -119,7 +119,7 @@ def test_only_the_key_that_asked_reports(tenant, agent_id):
 
 
 def test_what_was_not_allowed_has_no_outcome(tenant, agent_id):
-    """Nothing can have become of it."""
+    """It cannot have an outcome."""
     told = report(tenant, tenant.authorize(agent_id), "executed")
     assert (told.status_code, told.json()["error"]["code"]) == (409, "OUTCOME_CONFLICT")
 
@@ -132,7 +132,7 @@ def test_an_unknown_status_is_refused(tenant, agent_id):
 
 
 def test_marks_stay(tenant, agent_id):
-    """What the session was allowed is remembered, whether it was done or not."""
+    """The session remembers what was allowed, whether or not it was executed."""
     after = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}}
     tenant.new_policy(agent_id, limit(10, refundable=True), after)
     session = {"context": {"session": "s"}}

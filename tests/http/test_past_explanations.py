@@ -36,7 +36,7 @@ def parts(told):
 
 
 def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
-    """Whatever became of them and of the agent since: changed, deleted, suspended, gone."""
+    """Even if they or the agent have been changed, deleted or suspended since."""
     policy = tenant.new_policy(agent, FREE, BOUNDED, name="first")
     denied = tenant.authorize(agent, "pay", parameters={"amount": 9})
     tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [FREE], "name": "second"})
@@ -61,7 +61,7 @@ def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
 
 
 def test_of_limits_it_says_what_the_decision_tells(tenant, agent):
-    """The one that was full; those before it had room, and of those after it nobody knows."""
+    """The limit that decided was full, those before it had room, and those after it are unknown."""
     other = LIMITED | {"rateLimit": {"maxCalls": 9, "windowSeconds": 60}}
     tenant.new_policy(agent, FREE, other, LIMITED, LIMITED | {"tools": ["p*"]}, name="limits")
     allowed, full = tenant.authorize(agent, "pay"), tenant.authorize(agent, "pay")
@@ -86,7 +86,7 @@ def test_what_the_log_does_not_hold_is_said_and_never_guessed(tenant, agent):
 
 
 def test_where_nobody_can_say_which_rules_applied_none_is_guessed(tenant, agent):
-    """A `when` that reads a redacted value decides on tiers; only what decided is known."""
+    """If a `when` that reads a redacted value selects the tier, only the deciding rule is known."""
     when = {"when": {"parameters": {"password": {"minLength": 8}}}}
     tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["pay"], **when}, name="high", priority=9)
     tenant.new_policy(agent, FREE, BOUNDED, name="low")
@@ -99,7 +99,7 @@ def test_where_nobody_can_say_which_rules_applied_none_is_guessed(tenant, agent)
 
 
 def test_a_call_that_people_let_through_is_told_with_what_asked_them(tenant, agent):
-    """The rule failed, and the approval stands beside it."""
+    """The rule failed, and the approval is named with it."""
     tenant.new_policy(agent, FREE, ASKED, name="p")
     asked = tenant.authorize(agent, "pay")
     with tenant.replica.client(tenant.new_key(["approve", "read"])["key"]) as people:

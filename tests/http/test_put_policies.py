@@ -120,7 +120,7 @@ def test_a_wrong_set_is_refused_with_its_place_and_nothing_is_made(tenant, path,
 
 
 def test_the_workspace_has_guardrails_only(tenant):
-    """A grant for everybody would be one more word away from allowing everything."""
+    """A grant for every agent could too easily allow everything."""
     answer = tenant.admin.put("/v1/workspace/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
     status, _, message = refusal(answer)
     assert status == 400
@@ -175,7 +175,7 @@ def test_of_many_at_once_with_the_same_version_one_gets_through(tenant, other_re
 
 
 def test_prune_is_true_or_false_and_given_once(tenant):
-    """What is not understood must not be taken for no."""
+    """A value that is not understood must not be read as false."""
     for query in ("prune=1", "prune=true&prune=true", "purge=true"):
         assert tenant.admin.put(f"/v1/workspace/policies?{query}", json={"policies": []}).status_code == 400
 

@@ -1,4 +1,4 @@
-"""A call that goes past the ASGI server, and the same call through it: nobody can tell by the answer."""
+"""A call that bypasses the ASGI server and one that does not get the same answer."""
 
 import json
 import socket
@@ -87,7 +87,10 @@ def test_a_slash_at_the_end_is_no_third_way(tenant):
 @pytest.mark.parametrize("query", ["?dry_run=true", "?x", "?explain=1&b=2"])
 @pytest.mark.parametrize("path", ["/v1/authorize", "/v1/authorize/"])
 def test_a_query_parameter_is_refused_and_nothing_is_decided(tenant, query, path):
-    """Who asks for a dry run must not get a decision; the refusal names what explains. First the key, as always."""
+    """A client that asks for a dry run must not get a decision; the refusal names /v1/explain.
+
+    The key is checked first.
+    """
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent)
     body = {"agent_id": agent, "tool_name": "t"}

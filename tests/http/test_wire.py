@@ -131,7 +131,7 @@ SMUGGLED = {
 
 @pytest.mark.parametrize("headers", SMUGGLED.values(), ids=SMUGGLED)
 def test_a_request_that_two_readers_would_end_in_different_places_ends_the_connection(connection, key, headers):
-    """What one takes for a body another takes for the next request, with somebody else's key."""
+    """What one reads as a body, another could read as the next request, with somebody else's key."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, *headers, body=b"{}GET /v1/agents HTTP/1.1\r\n\r\n")
     status, answered, body = connection.answer()
     assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
@@ -236,7 +236,7 @@ def test_no_line_of_the_log_holds_a_raw_key(misbehaved):
 
 @pytest.mark.slow
 def test_a_client_that_goes_away_leaves_no_traceback(misbehaved):
-    """It is no failure of ours; the next request is served."""
+    """That is not our failure; the next request is served."""
     _, log, _ = misbehaved
     assert "Traceback" not in log
     assert "unexpected" not in log

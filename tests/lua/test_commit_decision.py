@@ -110,7 +110,7 @@ async def test_without_a_given_time_the_store_is_the_clock(scene):
 
 
 async def test_a_revoked_key_gets_no_decision_and_nothing_is_written(scene):
-    """I7: after the revocation returned there is no answer and no trace of a question."""
+    """I7: once the revocation has returned, there is no answer and no trace of the request."""
     await scene.commit(WIDE)
     await scene.keys.revoke(scene.workspace_id, scene.key.id)
     before = await scene.everything()
@@ -136,7 +136,7 @@ async def test_a_key_is_valid_until_its_expiry_and_not_at_it(path, workspace_id,
 
 
 async def test_a_plan_from_another_version_is_stale_and_nothing_is_written(scene):
-    """I8: what was decided from an agent as it was is not committed."""
+    """I8: a plan made from an outdated agent is not committed."""
     await scene.commit(WIDE)
     version = scene.agent.version
     await scene.agents.update(scene.workspace_id, scene.agent.id, name="renamed")
@@ -308,7 +308,7 @@ async def test_a_backlog_that_is_known_to_have_room_is_not_counted_again(scene):
 
 
 async def test_a_bound_that_was_lowered_binds_the_next_commit(scene):
-    """What another replica's bound left room for is no room under this one's."""
+    """Room under another replica's bound does not count under this one's."""
     await scene.commit(WIDE)
     await scene.commit(WIDE)
     lower, higher = (CommitDecision(scene.runner, scene.clock, most) for most in (2, 1_000))

@@ -71,7 +71,7 @@ async def test_each_value_has_its_own_back(scene):
 
 
 async def test_a_bucket_that_has_begun_anew_gives_nothing_back(scene):
-    """The call is not in it: it would give what was never taken."""
+    """The call is not in it, so it would give back what was never taken."""
     decision = await scene.commit(calls(2), budget(60))
     for quota in (calls(2), budget(60)):
         await scene.client.call("DEL", scene.keyspace.quota(POLICY, quota.fingerprint))

@@ -71,7 +71,7 @@ async def test_a_call_that_is_not_allowed_leaves_no_mark(scene, outcome):
 
 
 async def test_another_agent_washes_off_nothing_and_proves_nothing(scene):
-    """What forbids belongs to the session, what is required to the agent as well."""
+    """Marks that forbid belong to the session; required ones belong to session and agent."""
     await scene.commit(plan=leaving())
     scene.agent = await scene.agents.create(scene.workspace_id, "other", None)
 
@@ -80,7 +80,7 @@ async def test_another_agent_washes_off_nothing_and_proves_nothing(scene):
 
 
 async def test_a_mark_counts_for_so_long_to_the_microsecond(scene):
-    """And says when to come back; what is required says nothing, since waiting does not help."""
+    """A forbidding mark says when to retry; a missing required one does not, since waiting does not help."""
     await scene.commit(plan=leaving())
     assert (await scene.commit(after(), at=START + 1)).retry_after_us == WITHIN - 1
     assert not await passes(scene, after(), at=START + WITHIN - 1)

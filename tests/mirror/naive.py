@@ -156,7 +156,7 @@ def breakers(policies: Collection[Json], call: Json) -> list[tuple[tuple[Any, ..
 
 
 def is_tripped(terms: Json, times: Collection[int], now_us: int) -> bool:
-    """Whether a breaker that suspends has what it waits for."""
+    """Whether a breaker that suspends has reached its maximum."""
     return terms["action"] == "suspend" and wait_of_breaker(terms, times, now_us) > 0
 
 
@@ -177,7 +177,7 @@ def breaker(policy: Json, index: int) -> tuple[Any, ...]:
 
 
 def leaves(policies: Collection[Json], call: Json) -> frozenset[tuple[str, str]]:
-    """What an allowed call is remembered for: the patterns of sequence rules in force that cover its tool."""
+    """The patterns by which an allowed call is remembered: those of sequence rules in force that cover its tool."""
     return frozenset(
         (side, pattern if is_enforced(policy) else SHADOW + pattern)
         for policy in policies
@@ -210,7 +210,7 @@ def session_of(call: Json) -> str | None:
 
 
 def decide(policies: Collection[Json], call: Json, now_us: int, full: Collection[tuple[str, int]]) -> Answer:
-    """What the tiers say, unless a guardrail is stricter; of guardrails alike the first in their order is named."""
+    """The tiers' result, unless a guardrail is stricter; of several equal guardrails, the first in order is named."""
     answer = by_tiers(policies, call, now_us, full)
     for policy in guardrails(policies):
         verdicts = verdicts_of(policy, call, now_us, full)
@@ -271,7 +271,7 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
 
 
 def is_limit(rule: Json, call: Json) -> bool:
-    """Whether its quota alone says if it passes, or of a sequence the session's past."""
+    """Whether only its quota, or the session's past, decides if it passes."""
     if "denialBreaker" in rule:
         return bool(rule["denialBreaker"]["action"] == "escalate")
     counts = limit_of(rule) is not None or "sequence" in rule
@@ -283,9 +283,8 @@ def limit_of(rule: Json) -> Json:
 
 
 def reading(rule: Json, call: Json) -> Json:
-    """The values that the limit is per and how much the call takes of it; None where the call does not say it.
-
-    Of a sequence, the session.
+    """The values that the limit is per, and how much the call takes; None if the call does not say. For a sequence, the
+    session.
     """
     if "sequence" in rule:
         return session_of(call)
@@ -385,7 +384,7 @@ def satisfies(call: Json, of: str, name: str, wanted: Json) -> bool:
 
 
 def judged(call: Json, of: str, name: str, wanted: Json) -> str:
-    """OK, FAILS, MISSING or UNJUDGED: what one named value is held against its constraint."""
+    """The result of one named value against its constraint: OK, FAILS, MISSING or UNJUDGED."""
     try:
         outcomes = meanings(call.get(of) or {}, name)
     except BlockedError:

@@ -74,12 +74,12 @@ def test_a_short_call_is_kept_whole():
     ],
 )
 def test_a_secret_that_a_single_hint_shows_is_not_kept(text):
-    """In a call with nothing else about it: it is looked through only if a quick look finds such a hint."""
+    """In an otherwise plain call, which is searched only if a quick scan finds such a hint."""
     assert "HUNTER2a" not in kept({"a": text})["a"]
 
 
 def test_a_large_call_is_recorded_as_any_other():
-    """Though its long strings are cut before anything looks through all of them."""
+    """Even though its long strings are cut before anything searches them."""
     long_ones = {"a": "x" * 5000, "b": ["password=hunter2 " * 500], "c": {"text": "\u00e9" * 3000}}
     short_ones = {"d": "--password hunter2", "password": "hunter2", "e": "plain", "f": "AKIA" + "Q" * 16}
     for value in (long_ones, short_ones, long_ones | short_ones, {}):

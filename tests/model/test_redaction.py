@@ -114,7 +114,7 @@ def test_parameters_without_secrets_are_not_copied():
 
 
 def test_what_is_remembered_of_names_is_bounded():
-    """Callers choose names, so they must not fill the memory; the answer is the same without a memory of it."""
+    """Callers choose the names, so they must not fill the cache; the answer is the same without it."""
     redactor = Redactor(["token"])
     for number in range(10_050):
         redactor.is_secret(f"name{number}")
@@ -186,7 +186,7 @@ value = st.sampled_from(["GIVEN", 5555555, 5555555.5, True, None, ["GIVEN"], {"G
 
 @given(st.sampled_from(["password", "auth.token", "a.pin.b", "apiKey"]), constraint, value)
 def test_a_secret_never_stands_in_a_reason(name, wanted, given_value):
-    """Neither what was given nor what is wanted: a reason is stored and shown."""
+    """Neither the given value nor the wanted one, because a reason is stored and shown."""
     rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {name: wanted}}]
     body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
     compiled = compile_agent(agent(), [policy_of(body)], REDACTOR.is_secret)

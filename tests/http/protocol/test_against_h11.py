@@ -1,4 +1,4 @@
-"""Two readings of RFC 9110 and RFC 9112: ours and h11's, over streams that are right, wrong and in between.
+"""Two readings of RFC 9110 and RFC 9112, ours and h11's, of streams that are valid, invalid and in between.
 
 Of any bytes, in any pieces, we see the requests that h11 sees, in that order; or fewer, and then the connection ends
 with a refusal. Never one more, and never another body. Streams come from a seeded generator: as many as
@@ -80,7 +80,7 @@ def h11_reads(stream):
 
 
 async def we_read(stream, pieces=None, half_closed=False):
-    """The same by our protocol, and how it ended: the status of every answer, and whether more could follow."""
+    """The requests as our protocol sees them, the status of every answer, and whether more could follow."""
     recorder = Recorder()
     far_end = FarEnd(recorder)
     if pieces is None:
@@ -122,7 +122,7 @@ def as_scope(method, target, headers, body):
 
 
 def pick(rng, usual, *others):
-    """Mostly the usual one, so that most of a stream is right."""
+    """Mostly the usual choice, so that most of a stream is valid."""
     return usual if rng.random() < 0.8 else rng.choice(others)
 
 
@@ -288,7 +288,7 @@ async def test_we_see_the_requests_that_h11_sees_or_refuse(batch):
 
 @pytest.mark.parametrize("stream", WE_READ_LESS.values(), ids=WE_READ_LESS)
 async def test_where_the_readings_differ_ours_is_the_stricter_one(stream):
-    """Every line of the list, so that none of them is there for nothing."""
+    """Every line of the list is needed."""
     ours, statuses, state = await we_read(stream)
     assert (ours, statuses[-1:], state) == ([], [400], "lingering")
 

@@ -42,7 +42,7 @@ async def slow_answer(scope, receive, send):
 
 
 async def test_a_connection_on_which_nothing_comes_is_closed(far_end):
-    """And nothing is said: nobody has asked."""
+    """Without an answer, because nothing was asked."""
     await far_end.pass_time(bounds.FIRST_SECONDS - 1)
     assert far_end.state == "idle"
     await far_end.pass_time(1)
@@ -51,7 +51,7 @@ async def test_a_connection_on_which_nothing_comes_is_closed(far_end):
 
 @pytest.mark.parametrize("part", [GET[:1], GET[:-2], POST[:-2], CHUNKS[:-4]])
 async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
-    """However diligently a byte comes now and then: the time runs from the first."""
+    """Even if a byte arrives now and then: the time runs from the first."""
     for byte in part:
         await far_end.send(bytes([byte]))
         await far_end.pass_time(bounds.REQUEST_SECONDS / len(part) - 0.001)
@@ -64,7 +64,7 @@ async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
     "part", [POST + b"abc", CHUNKS + b"3\r\nabc", CHUNKS + b"3\r\nabc\r\n0\r\n", CHUNKS + b"0\r\na: b\r\n", CHUNKS]
 )
 async def test_a_body_that_does_not_end_in_time_ends_the_connection(recorder, part):
-    """Its trailers belong to it; who waits for it is told, and has the last word."""
+    """Trailers included. Whatever waits for the body is told, and answers last."""
     far_end = FarEnd(recorder)
     await far_end.send(part)
     await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
@@ -77,7 +77,7 @@ async def test_a_body_that_does_not_end_in_time_ends_the_connection(recorder, pa
 
 
 async def test_head_and_body_have_one_time_together(far_end):
-    """A head that took long leaves its body the rest."""
+    """A slow head leaves its body only the rest of the time."""
     await far_end.send(POST[:9])
     await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
     await far_end.send(POST[9:])
@@ -86,7 +86,7 @@ async def test_head_and_body_have_one_time_together(far_end):
 
 
 async def test_between_requests_a_connection_is_kept_longer_than_balancers_keep_it(far_end):
-    """And not for ever. Empty lines are no request."""
+    """But not for ever. Empty lines are not a request."""
     await far_end.send(GET)
     for _ in range(int(bounds.IDLE_SECONDS) - 1):
         await far_end.pass_time(1)
@@ -105,7 +105,7 @@ async def test_an_answer_is_waited_for_as_long_as_it_takes():
 
 
 async def test_a_client_that_does_not_read_is_closed(far_end):
-    """What was held for it is let go."""
+    """What was held for it is freed."""
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000), shared=far_end.shared)
     far_end.transport.reads = False
     await far_end.send(GET)
@@ -116,7 +116,7 @@ async def test_a_client_that_does_not_read_is_closed(far_end):
 
 
 async def test_a_client_that_reads_again_gets_everything(far_end):
-    """And the requests that it has sent meanwhile are answered then, not before."""
+    """Requests that it sent meanwhile are answered then, not before."""
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
     far_end.transport.reads = False
     await far_end.send(GET * 3)
@@ -129,7 +129,7 @@ async def test_a_client_that_reads_again_gets_everything(far_end):
 
 
 async def test_a_stream_waits_for_its_reader():
-    """It is not asked for more than a transport holds, and ends with a reader that does not read."""
+    """It produces no more than a transport holds, and ends if its client stops reading."""
     made = 0
 
     async def endless(_scope, _receive, send):
@@ -172,7 +172,7 @@ async def test_a_replica_that_stops_answers_what_is_on_its_way(far_end, recorder
 
 
 async def test_a_replica_that_stops_answers_what_waits_in_line(far_end):
-    """All of it has been accepted."""
+    """All of them have been accepted."""
     await far_end.send(POST)
     far_end.protocol.shutdown()
     await far_end.send(b"body" + GET + GET)
@@ -186,7 +186,7 @@ async def test_a_replica_that_stops_answers_what_waits_in_line(far_end):
 
 @pytest.mark.parametrize("sent", [POST + b"bo", GET], ids=["a body", "an answer"])
 async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent):
-    """Neither for a body that does not come nor for an answer that nobody reads."""
+    """Neither for a body that does not arrive nor for an answer that nobody reads."""
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
     far_end.transport.reads = False
     await far_end.send(sent)
@@ -196,7 +196,7 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
 
 
 async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream():
-    """Whether it stopped reading before or does now: a second, and not the half minute that it would have had."""
+    """Whether it stopped reading before or stops now: it gets a second, not the usual half minute."""
 
     async def endless(scope, _receive, send):
         scope["state"][OPEN_ANSWER] = "key"
@@ -271,7 +271,7 @@ async def test_what_frames_a_body_is_bounded_as_a_head_is(far_end, recorder, fir
 
 
 async def test_a_body_that_nobody_asks_for_is_not_taken():
-    """Reading stops, and goes on where somebody asks."""
+    """Reading stops, and continues when the body is wanted."""
     far_end = FarEnd(slow_answer)
     await far_end.send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n")
     exchange = far_end.protocol._exchange
@@ -292,7 +292,7 @@ async def test_what_comes_before_its_turn_waits_in_the_socket(recorder):
 
 
 async def test_of_all_that_do_not_read_those_that_hold_longest_are_closed():
-    """The bound is of a replica; somebody who reads slowly and alone is left in peace."""
+    """The bound is per replica; a single slow reader is left alone."""
     shared = Connections(unread_bytes=1_000_000)
     far_ends = [
         FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=shared) for _ in range(5)
@@ -313,7 +313,7 @@ async def test_of_all_that_do_not_read_those_that_hold_longest_are_closed():
 
 
 async def test_a_good_request_before_a_bad_one_is_answered_first(far_end, recorder):
-    """Whoever reads the next thing that comes would take it for the answer to the first."""
+    """Otherwise the client would take the refusal for the answer to the first request."""
     await far_end.send(POST + b"body" + CHUNKS + b"no size\r\n\r\n" + GET)
     await far_end.flush()
     assert far_end.statuses == [200, 400]
@@ -322,7 +322,7 @@ async def test_a_good_request_before_a_bad_one_is_answered_first(far_end, record
 
 
 async def test_nothing_is_begun_before_what_came_first_is_answered():
-    """Not even read: a request that fails to be one is refused in its turn."""
+    """Not even parsed: a malformed request is refused in its turn."""
     answering = []
 
     async def application(scope, receive, send):
@@ -371,7 +371,7 @@ async def test_a_client_that_closes_its_half_while_it_is_answered_gets_the_answe
 
 @pytest.mark.parametrize("part", [GET[:9], POST + b"b", CHUNKS + b"1\r\n"])
 async def test_a_request_that_ends_half_way_is_400(far_end, recorder, part):
-    """There may be somebody who reads it."""
+    """The client may still be reading."""
     await far_end.send(part)
     await far_end.end()
     assert (far_end.statuses, recorder.requests) == ([400], [])
@@ -393,7 +393,7 @@ async def test_an_upgrade_is_ignored_and_its_body_is_a_body(far_end, recorder):
 
 
 async def test_connect_is_refused_and_nothing_after_it_is_read(far_end, recorder):
-    """There is no tunnel, and what the client sends into it is no request."""
+    """There is no tunnel, and what the client sends into it is not a request."""
     await far_end.send(b"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n" + GET)
     assert refusal(far_end) == (400, "VALIDATION_ERROR")
     assert recorder.requests == []
