@@ -31,7 +31,8 @@ RETURNS       {status, number}
   sealed      the segment, its index and the head are written; its entries are gone from the stream
   stale       the head is not the one built upon; nothing written
   moved       the stream no longer starts with oldest_id; nothing written
-  occupied    there is a segment with this number, so the head is not the one last written; nothing written
+  occupied    there is a segment with this number, and first_sequence is not in the stream any more: the head is not the
+              one last written; nothing written
 WRITES        segment, data, indexes, part, head; trims exactly the sealed entries from the stream
 TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
 HOLDS         I9 compaction loses and duplicates nothing
@@ -50,7 +51,8 @@ if tonumber(head[1] or 0) + 1 ~= tonumber(number) then return {'stale', number} 
 if tonumber(head[2] or 0) + 1 ~= tonumber(first_sequence) then return {'stale', number} end
 local oldest = redis.call('XRANGE', audit_stream, '-', '+', 'COUNT', 1)[1]
 if not oldest or oldest[1] ~= oldest_id then return {'moved', number} end
-if redis.call('EXISTS', audit_segment) > 0 then return {'occupied', number} end
+-- A segment that was only half written, because a command of this script was refused, is written again.
+if oldest_id ~= first_sequence .. '-0' and redis.call('EXISTS', audit_segment) > 0 then return {'occupied', number} end
 
 -- The stream is trimmed last: if the server dies while it persists these writes, the entries are still there.
 redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequence,

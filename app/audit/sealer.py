@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.audit.entry_format import RESULTS
-from app.audit.head import Span, read_head, span_text
+from app.audit.head import Head, Span, read_head, span_text
 from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, name_of
 from app.audit.index_rows import Row, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
@@ -176,7 +176,7 @@ class Sealer:
     async def _read_basis(self, workspace_id: str) -> _Basis:
         keyspace = Keyspace(workspace_id)
         head, spans = await read_head(self._client, keyspace)
-        while await self._client.call("EXISTS", keyspace.audit_segment(head.segment + 1)):
+        while await self._has_sealed_after(keyspace, head):
             known = head.segment
             head, spans = await read_head(self._client, keyspace)
             if head.segment == known:  # else another sealer wrote that segment, and the head with it
@@ -188,6 +188,13 @@ class Sealer:
         sha256 = head.sha256 or genesis(workspace_id)
         upon = ChainPosition(head.segment, head.sequence, sha256)
         return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
+
+    async def _has_sealed_after(self, keyspace: Keyspace, head: Head) -> bool:
+        """Whether there is a segment after the head's whose entries have left the stream."""
+        first_id = f"{head.sequence + 1}-0"
+        if not await self._client.call("EXISTS", keyspace.audit_segment(head.segment + 1)):
+            return False
+        return not await self._client.call("XRANGE", keyspace.audit_stream, first_id, first_id)
 
     def _remember(self, workspace_id: str, basis: _Basis) -> None:
         self._bases[workspace_id] = basis

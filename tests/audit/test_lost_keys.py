@@ -67,6 +67,18 @@ async def test_without_its_head_no_segment_is_written_over(client, writer, works
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
 
 
+async def test_a_segment_that_was_written_by_half_is_written_again(client, writer, workspace_id):
+    """A store that refuses a command in the middle of the script, for lack of a permission, undoes nothing."""
+    await client.call("HSET", writer.keyspace.audit_segment(3), "number", 3, "first_sequence", 11, "count", 2)
+    sealer = Sealer(client, 5, 100)
+    assert (await sealer.seal_next(workspace_id)).number == 3
+    await writer.append(5)
+    assert (await sealer.seal_next(workspace_id)).number == 4
+    found = await Verifier(client, workspace_id).verify()
+    assert (found.finding, found.entries) == (None, 17)
+    assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
+
+
 @pytest.mark.parametrize("unsealed", [2, 300], ids=["a few unsealed", "more than are read at once"])
 async def test_commits_go_on_after_the_last_entry_if_their_number_is_lost(
     client, writer, workspace_id, unsealed, caplog
