@@ -52,7 +52,7 @@ def test_what_lives_is_not_walked_through_again(no_collections):
 
 
 def test_a_compiled_agent_that_was_set_aside_goes_with_its_last_user(no_collections):
-    """It holds no cycle, which nothing would ever find."""
+    """It must hold no cycle, because the collector would never find it."""
     made = compiled()
     freeze_heap()
     gone = weakref.ref(made)
@@ -63,7 +63,7 @@ def test_a_compiled_agent_that_was_set_aside_goes_with_its_last_user(no_collecti
 
 
 def test_what_young_cycles_hold_is_not_set_aside(no_collections):
-    """It would stay for ever."""
+    """Otherwise it would stay for ever."""
 
     class Part: ...
 

@@ -1,4 +1,4 @@
-"""Log lines: one a line whatever was sent, without raw keys, as text or as JSON."""
+"""Log lines: one line per event whatever was sent, without raw keys, as text or as JSON."""
 
 import json
 import logging

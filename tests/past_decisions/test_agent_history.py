@@ -1,4 +1,4 @@
-"""The history: at every place of the log it has what governed an agent there, as a look at the store then had it."""
+"""The history: for every place in the log, it has what governed an agent there, as read from the store at that time."""
 
 import random
 
@@ -33,7 +33,7 @@ GROUPS = ("crew", "night", "day")
 
 
 class Past:
-    """A workspace in which things change, and what an agent was governed by after each change.
+    """A workspace in which things change, and a record of what governed an agent after each change.
 
     The log grows as if somebody asked: `entry` gives the next entry's number, within the same millisecond or not.
     """
@@ -56,7 +56,7 @@ class Past:
         self.seen.append((Place(await store_time_ms(self.client), sequence), state))
 
     async def as_replayed(self, agent_id):
-        """What governed the agent at each place that was looked at, as a replay knows it."""
+        """What governed the agent at each recorded place, according to a replay."""
         changes = (await Changes(self.client).query(self.workspace_id, ChangeQuery(limit=1000))).changes
         agents = [agent async for agent in self.agents.each(self.workspace_id)]
         history = replay_history.History(agents, await self.policies.list_page(self.workspace_id), changes)
@@ -70,7 +70,7 @@ class Past:
 
 
 def comparable(agent, policies):
-    """Without what no decision depends on: tokens, and when something changed."""
+    """Without fields that no decision depends on: tokens, and times of changes."""
     ordered = [replace(each, updated_ms=0) for each in evaluation_order(policies)]
     return replace(agent, version="", updated_ms=0, active_since=0), ordered
 
@@ -81,7 +81,7 @@ def past(client, ids, workspace_id):
 
 
 async def change_something(past, rng, agent_id, others):
-    """One change of any kind to what may govern the agent, or of what does not."""
+    """Make one change of any kind, to something that may govern the agent or to something else."""
     held = await past.policies.list_page(past.workspace_id)
     match rng.randrange(10):
         case 0 | 1 | 2:

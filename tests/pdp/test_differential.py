@@ -1,4 +1,4 @@
-"""The decision point against its mirror, on what Hypothesis makes of few names, few times and many collisions.
+"""The decision point against its mirror, on random policies and calls with few names, few times and many collisions.
 
 EXAMPLES=20000 pytest tests/pdp/test_differential.py looks for longer.
 """
@@ -288,7 +288,7 @@ few_constraints = st.one_of(
 @PROFILE
 @given(st.data(), st.sampled_from(["x", "p.x", "a.b.c", "a.b.c.d"]), few_constraints)
 def test_every_spelling_of_a_name_is_judged_alike(data, name, constraint):
-    """Few values, so that truth, numbers and their texts meet under each spelling."""
+    """Few values, so that booleans, numbers and their texts meet under each spelling."""
     given_parameters = data.draw(spelled(name))
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
     assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)

@@ -208,7 +208,7 @@ def test_as_many_random_calls_as_one_likes_are_explained_as_they_are_answered(va
 
 
 async def forty_calls(client, rng):
-    """Of one agent, each explained and then decided."""
+    """Forty calls of one agent, each explained and then decided."""
     workspace = await Explained(client).enter(at_random(rng))
     now_us = rng.choice(STARTS)
     for _ in range(40):
@@ -220,7 +220,7 @@ async def forty_calls(client, rng):
 
 
 async def test_an_explanation_touches_nothing(client):
-    """No key of the workspace is another afterwards, whatever the answer: not even when the caller was last seen."""
+    """No key of the workspace has changed afterwards, whatever the answer; not even the time of the key's last use."""
     rules = [
         {"type": "tool_allowlist", "tools": ["file.*"]},
         {"type": "tool_denylist", "tools": ["file.delete"]},
@@ -273,7 +273,7 @@ async def test_quotas_and_budgets_show_what_is_left_and_when_it_frees(client):
 
 
 async def test_a_sequence_rule_shows_what_the_session_was_allowed(client):
-    """And what it was not; in another session it is another answer."""
+    """And what it was not allowed; another session has another answer."""
     sequence = {"forbiddenAfter": ["web.*"], "requiresBefore": ["login"], "withinSeconds": 60}
     rules = [
         {"type": "tool_allowlist", "tools": ["*"]},

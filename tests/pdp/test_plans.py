@@ -44,13 +44,13 @@ def test_a_plan_names_each_quota_with_the_outcome_it_has_when_full():
 
 
 def test_a_plan_without_a_time_window_holds_forever():
-    """It is never sent back on account of the clock."""
+    """The clock never makes it stale."""
     plan = decide(compiled(body("p", allow("*"), limit(2, "t"), hours(9, tools=["other"]))), request("t"), NOON)
     assert (plan.holds_from_us, plan.holds_until_us) == (0, FOREVER_US)
 
 
 def test_a_plan_with_a_time_window_holds_for_the_minute_it_was_made_for():
-    """Also if another rule decided: what the window said was read all the same, or could have been."""
+    """Even if another rule decided, because the window was evaluated, or could have been."""
     agent_ = compiled(body("a", allow("x")), body("b", allow("t"), hours(12)))
     for now_us in (NOON, NOON + 1, NOON + MINUTE - 1):
         plan = decide(agent_, request("t"), now_us)

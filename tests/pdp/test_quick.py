@@ -74,7 +74,7 @@ def test_patterns_of_one_tool_count_together_and_those_of_others_not():
 
 
 def test_a_redacted_value_counts_as_long_as_it_may_have_been():
-    """What is recorded is ten characters; what is searched is the value."""
+    """Ten characters are recorded, but the whole value is searched."""
     agent = compiled(constraint("t", secret="^.{1,255}$"))
     assert not agent.is_quick(call("t", secret="a" * 60_000))
     assert agent.is_quick(call("t", text="a"))
@@ -97,7 +97,7 @@ def test_very_many_checks_are_not_quick_though_none_has_a_pattern():
 
 
 def test_many_checks_of_names_with_many_dots_are_not_quick():
-    """They are looked for in every way to split them, and objects can be made in which that goes on and on."""
+    """Every way to split them is searched, and objects can be built in which each way leads on."""
 
     def asking(parts):
         return constraint_of({f"{'a.' * parts}{number}": {"required": False} for number in range(50)})

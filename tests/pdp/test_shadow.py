@@ -1,4 +1,4 @@
-"""Shadow policies against the mirror: no answer changes, and what they would have changed is told exactly.
+"""Shadow policies against the mirror: no answer changes, and what they would have changed is reported exactly.
 
 EXAMPLES=20000 pytest tests/pdp/test_shadow.py looks for longer.
 """
@@ -63,7 +63,7 @@ def test_what_they_would_have_changed_is_what_the_mirror_says(bodies, modes, cal
 @PROFILE
 @given(policies(), st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), contexts)
 def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_parameters, start, context):
-    """Nor does one of an agent whose shadow policies are off, or have nothing to say."""
+    """Nor does the plan of an agent whose shadow policies are off or do not matter for the call."""
     shadow_of_another_tool = bodies[0] | {"id": "p9", "mode": "shadow", "rules": [DENIES_ANOTHER]}
     off = bodies[0] | {"id": "p8", "mode": "shadow", "enabled": False}
     for more in ([], [off], [shadow_of_another_tool]):

@@ -1,4 +1,4 @@
-"""What is said of a tool before there is a call, against what `decide` says of calls.
+"""What is said about a tool before there is a call, against what `decide` says about calls.
 
 EXAMPLES=20000 pytest tests/pdp/test_tool_rules.py looks for longer.
 """
@@ -174,7 +174,7 @@ calls = st.lists(st.tuples(parameters, contexts), min_size=1, max_size=4)
 
 
 def writable(bodies):
-    """Whether a service would take them: some constraints contradict themselves."""
+    """Whether the service would accept them: some constraints contradict themselves."""
     try:
         for body in bodies:
             msgspec.convert(body["rules"], Rules)
@@ -218,7 +218,7 @@ def is_about_parameters(bodies, outcome):
     all_policies().filter(writable), st.lists(st.sampled_from(TOOLS), min_size=2, max_size=2), st.sampled_from(STARTS)
 )
 def test_tools_of_one_likeness_are_treated_alike(bodies, tools, start):
-    """So what was found for one need not be looked for again."""
+    """So the result for one can be reused for the others."""
     scene = Scene(bodies, frozenset())
     one, other = tools
     found = [

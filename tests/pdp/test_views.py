@@ -1,4 +1,4 @@
-"""What an agent remembers of each tool: callers name tools as they like, so it is bounded, and the newest stay."""
+"""The views that an agent caches for each tool: bounded, because callers choose the names; the newest stay."""
 
 import threading
 
@@ -22,13 +22,13 @@ def agent_of(policies, rules=RULES):
 
 
 def invent(agent, count):
-    """Somebody asks for tools that nobody has."""
+    """Ask for tools that do not exist."""
     for number in range(count):
         agent.view(f"invented.{number}")
 
 
 def test_tools_that_nobody_has_do_not_keep_out_those_that_are_used():
-    """However many were asked for before: a tool's view is made once and stays for its next calls."""
+    """However many of those were asked for before: a tool's view is made once and kept for its next calls."""
     agent = agent_of(1)
     invent(agent, KEPT + 10)
     assert agent.view("file.read") is agent.view("file.read")
@@ -56,7 +56,7 @@ def test_the_newest_views_are_kept_and_the_oldest_leave():
 
 
 def test_of_very_many_policies_fewer_views_are_kept():
-    """They take memory for each policy and rule, and nobody counts it for the agents that are kept."""
+    """They take memory for each policy and rule, which the cache of agents does not count."""
     agent = agent_of(100, RULES * 50)
     first = agent.view("file.read")
     invent(agent, 18)

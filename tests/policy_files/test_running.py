@@ -228,7 +228,7 @@ def test_calls_made_before_count_as_in_a_store(tmp_path, before, judged, wanted)
 
 
 def test_a_call_before_that_is_not_allowed_fails_the_test(tmp_path):
-    """It says which one; a test whose calls before are not what it thinks they are claims nothing."""
+    """It says which one; if its earlier calls are not as expected, a test proves nothing."""
     (tmp_path / "a.yaml").write_text(LIMITS)
     path = tmp_path / "a.test.json"
     path.write_text(

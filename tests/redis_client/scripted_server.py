@@ -1,4 +1,4 @@
-"""A server that says on the wire whatever a test wants it to say, right or wrong."""
+"""A server that sends whatever a test wants, right or wrong."""
 
 import asyncio
 import ssl

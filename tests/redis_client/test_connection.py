@@ -1,4 +1,4 @@
-"""One connection of the link, on a clock that a test turns by hand."""
+"""One connection, on a clock that a test sets by hand."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ class Hand:
         return asyncio.get_running_loop().create_future()
 
     def call_soon(self, act):
-        """Writing is not what these tests look at."""
+        """These tests do not look at writing."""
 
     def call_later(self, delay, act):
         self.due.append((self.now + delay, act))
@@ -32,7 +32,7 @@ class Hand:
         self.due.clear()
 
     def turn_to(self, now: float) -> None:
-        """What is due by `now` happens, each at its own time."""
+        """Run everything that is due by `now`, each at its own time."""
         while self.due and min(self.due, key=lambda each: each[0])[0] <= now:
             self.due.sort(key=lambda each: each[0])
             self.now, act = self.due.pop(0)
@@ -90,7 +90,7 @@ async def test_a_wire_whose_replies_flow_is_not_late(hand, wire):
 
 
 async def test_a_reply_that_the_loop_had_no_time_to_read_is_not_late(hand, wire):
-    """The socket is read once more before a call is given up: it may be we who were late."""
+    """The socket is read once more before a call is given up, because the loop itself may have been late."""
     future = wire.send(b"PING")
     hand.now = 5.0
     [(_, check)] = hand.due
@@ -147,6 +147,6 @@ async def test_a_wire_that_was_lost_takes_no_more_commands(wire):
 
 
 async def test_a_wire_that_was_lost_watches_no_deadline(hand, wire):
-    """Or every reconnection would leave a timer behind."""
+    """Otherwise every reconnection would leave a timer behind."""
     wire.connection_lost(None)
     assert hand.due == []

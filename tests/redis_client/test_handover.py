@@ -39,7 +39,7 @@ async def heard():
     ],
 )
 async def test_nothing_is_sent_from_the_first_word_of_a_hand_over_to_the_last(heard, event, text):
-    """Whoever says it first, and however many say it again."""
+    """Whichever Sentinel announces it first, and however many repeat it."""
     hear, told = heard
     for _ in range(3):
         hear(BEGINS, "master remit 10.0.0.1 6379")
@@ -50,7 +50,7 @@ async def test_nothing_is_sent_from_the_first_word_of_a_hand_over_to_the_last(he
 
 
 async def test_another_masters_hand_over_is_nobodys_concern(heard):
-    """Sentinels watch many."""
+    """Sentinels may watch several masters."""
     hear, told = heard
     hear(BEGINS, "master remit-too 10.0.0.9 6379")
     hear("+switch-master", "other 10.0.0.9 6379 10.0.0.8 6379")

@@ -97,7 +97,7 @@ class Committing:
 
 
 async def test_what_recurs_is_prepared_once():
-    """Whatever the action; and where the clock has a say, once for every minute."""
+    """Whatever the action; if the plan depends on the clock, once for every minute."""
     commit = Committing()
     for number in range(6):
         start = number // 3 * 60
@@ -115,7 +115,7 @@ async def test_a_plan_that_always_holds_says_so_with_nothing():
 
 
 async def test_a_denial_is_prepared_once_and_says_each_time_what_was_wrong():
-    """A reason that quotes a parameter is another each time; all else that it takes to commit it is not."""
+    """A reason that quotes a parameter differs each time; everything else about the commit is the same."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     for reason in ("is 900", "is 901"):
         _, args = await commit(Plan(Outcome(Result.DENIED, POLICY, rule, reason)))

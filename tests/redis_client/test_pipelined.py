@@ -107,7 +107,7 @@ async def test_a_server_that_breaks_the_protocol_is_left(serve, connect, caplog,
 
 
 async def test_a_link_that_is_not_trusted_any_more_takes_a_new_connection(serve, connect):
-    """One reply that was not its command's makes every other doubtful."""
+    """If one reply did not match its command, every other is doubtful."""
     server = await serve(echo)
     link = await connect(server.url)
 
@@ -180,7 +180,7 @@ async def test_a_script_whose_reply_was_lost_is_not_sent_again(serve, connect):
 
 
 async def test_an_error_that_nobody_waits_for_is_not_logged(serve, connect, caplog):
-    """Its caller has gone; that is no news for the operator."""
+    """Its caller has gone, so it is no news for the operator."""
 
     async def answer(connection, command):
         await connection.say(b"-ERR no\r\n" if command[1] == b"bad" else bulk(command[1]))

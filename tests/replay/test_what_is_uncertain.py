@@ -60,7 +60,7 @@ async def test_a_rule_that_reads_what_the_log_hides_makes_the_call_unjudged(log,
 
 
 async def test_what_is_denied_or_does_not_read_it_is_judged_all_the_same(log):
-    """A denial that does not depend on it; a rule on another value; a rule that asks only whether it is there."""
+    """A denial that does not depend on it, a rule on another value, or a rule that only asks whether it is present."""
     await send(log, 0, to="ann", token="[REDACTED]")
     for rules, flipped in (
         ([FREE, asks(token={"regex": "^t$"}), {"type": "tool_denylist", "tools": ["send"]}], 1),
@@ -159,7 +159,7 @@ async def test_people_who_approved_are_taken_to_approve_again(log):
 
 
 async def test_a_call_without_room_for_its_approval_was_escalated(log):
-    """It was denied because too many waited; that is no flip."""
+    """It was denied because too many approvals were open, which is not a flip."""
     await log.call("pay", START)
     lines = (await log.lines()).replace(b'"result":"allowed"', b'"result":"denied"')
     lines = lines.replace(b'"reason":"', b'"reason":"Too many approvals wait for people already; ')

@@ -36,7 +36,7 @@ def knock(listener, *, deaf=False):
 
 
 def hear(connection):
-    """Packets reach it again."""
+    """Let packets reach it again."""
     connection.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
 
 
@@ -45,7 +45,7 @@ def state_of(connection):
 
 
 def test_who_was_let_in_before_is_handed_over(listener):
-    """They have sent their requests already."""
+    """Their clients may already have sent requests."""
     with knock(listener) as early:
         early.send(b"GET")
 
@@ -86,7 +86,7 @@ def test_who_comes_later_is_neither_let_in_nor_refused_until_there_is_somebody_a
 
 
 def test_a_listener_without_a_filter_lets_in_as_before(listener):
-    """What a worker does first, it also does on a new socket."""
+    """A worker starts in the same way on a new socket."""
     let_in(listener)
 
     with knock(listener) as connection:

@@ -123,7 +123,7 @@ async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
 
 
 async def test_a_pointer_without_a_record_grants_nothing(keys, client, workspace_id, ids):
-    """As a crash between the two writes of a creation or of a revocation would leave it."""
+    """A crash between the two writes of a creation or a revocation leaves such a pointer."""
     raw_key = new_raw_key()
     await client.call("SET", key_pointer(digest_of(raw_key)), f"{workspace_id} {ids.new(0)}")
     with pytest.raises(Unauthorized):
@@ -250,7 +250,7 @@ async def test_a_bootstrap_key_of_another_workspace_is_refused(workspaces, ids):
 
 
 async def test_a_bootstrap_key_that_may_only_read_is_refused(workspaces, keys, client):
-    """The setting promises an admin key; a start that let it pass would lock the admin out silently."""
+    """The setting promises an admin key; accepting it would silently lock the admin out."""
     await workspaces.ensure_default(new_raw_key())
     _, raw_key = await keys.create(await client.call("HGET", WORKSPACES, DEFAULT), "reader", (Scope.READ,))
     with pytest.raises(Invalid, match="admin"):
@@ -271,7 +271,7 @@ async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
 
 
 async def test_a_key_that_many_use_at_once_for_the_first_time_is_looked_up_once(client, keys, workspace_id):
-    """A replica that has just started is not kept from its decisions by a hundred equal questions."""
+    """A replica that has just started does not ask the store the same question a hundred times."""
     _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
     callers = Authenticator(client, 10)
     looked_up = asyncio.Semaphore(1)

@@ -96,7 +96,7 @@ async def test_a_replica_is_no_store_to_run_on(set_up):
 
 
 async def test_a_master_with_replicas_and_no_minimum_is_a_risk(own_store, set_up, tmp_path):
-    """Cut off, it would go on answering what a new master does not know."""
+    """Cut off from its replicas, it would give answers that the new master does not know."""
     assert (await found(set_up.client, "replication")).severity is Severity.OK
     replica = Store(own_store.binary, tmp_path, "--replicaof", f"127.0.0.1 {own_store.port}")
     try:
@@ -156,7 +156,7 @@ def test_without_a_limit_of_its_own_the_machines_memory_counts():
 
 
 async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
-    """The store's clock decides; who reads another one is surprised."""
+    """The store's clock decides, which surprises anyone who reads another clock."""
     monkeypatch.setattr("app.store.doctor.time.time", lambda: 0.0)
     finding = await _clock(set_up.client)
     assert finding.severity is Severity.RISK

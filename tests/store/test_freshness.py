@@ -1,4 +1,4 @@
-"""Two replicas, one truth: what was acknowledged by one binds every decision of the other, also under load."""
+"""Whatever one replica has acknowledged binds every decision of the other, even under load."""
 
 import asyncio
 import time
@@ -88,7 +88,7 @@ class Witness:
         self.answers.append((sent, time.monotonic(), answer))
 
     def outdated(self) -> list[tuple[str, list[str]]]:
-        """Answers that no state gives which was acknowledged last before the call, or was changing during it."""
+        """Answers that fit neither the state last acknowledged before the call nor any change made during it."""
         wrong = []
         for sent, received, answer in self.answers:
             settled = [state for _, acknowledged, state in self._states if acknowledged <= sent][-1]

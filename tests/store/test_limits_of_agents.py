@@ -1,4 +1,4 @@
-"""How much may be in an agent's policies: the store takes its rate limits in one step, and everybody waits for it."""
+"""Limits on an agent's policies: the store processes their rate limits in one step, during which everybody waits."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ LOW = Limits(rate_limits_per_agent=MAX)
 
 
 def rules(limits):
-    """A policy's rules, so many of which are rate limits."""
+    """A policy's rules, this many of them rate limits."""
     return [OTHER, *[LIMIT] * limits]
 
 

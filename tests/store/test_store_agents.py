@@ -238,7 +238,7 @@ async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids
 
 
 async def test_an_agent_can_be_suspended_however_often_its_policies_change(agents, policies, client, workspace_id):
-    """Whoever stops an agent does not have to wait until nobody edits its policies any more."""
+    """An admin can stop an agent while others keep editing its policies."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
     read = agents.get
@@ -257,7 +257,7 @@ async def test_an_agent_can_be_suspended_however_often_its_policies_change(agent
 
 
 async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(agents, policies, workspace_id):
-    """Whoever deletes an agent does not have to wait until nobody edits it any more."""
+    """An admin can delete an agent while others keep editing it."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
     load, overtaken = agents.load, 0
@@ -281,7 +281,7 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
 
 
 async def test_whoever_edits_without_end_ends_when_the_agent_is_deleted(agents, policies, client, workspace_id):
-    """Everybody who edits is told that there is no such thing any more, and nobody that we are busy."""
+    """Everybody who edits is told that it no longer exists; nobody is told to try again."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT])
 
@@ -325,7 +325,7 @@ async def test_a_deletion_that_never_came_keeps_nobody_from_changing_the_agent(
 
 
 async def test_a_deletion_that_is_refused_freezes_nothing(agents, client, workspace_id):
-    """Or repeating it would keep others from their changes."""
+    """Otherwise repeating it would keep others from their changes."""
     made = await agents.create(workspace_id, "a", None)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
     with pytest.raises(VersionConflict):

@@ -1,4 +1,4 @@
-"""Who is locked out, for how long, and who never is."""
+"""Which addresses are locked out, for how long, and which never are."""
 
 import ipaddress
 import logging
@@ -147,7 +147,10 @@ def test_the_origin_is_the_last_that_a_trusted_proxy_names(clock, peer, forwarde
 
 
 def test_a_header_that_nobody_vouches_for_changes_nothing(lockouts, caplog):
-    """Or whoever guesses keys would write it to be counted nowhere; the log says once what to set for a balancer."""
+    """Otherwise a client that guesses keys could write it to avoid being counted.
+
+    The log says once what to set for a balancer.
+    """
     with caplog.at_level(logging.WARNING):
         for number in range(PER_MINUTE):
             fail(lockouts, 1, "10.0.0.1", [f"192.0.2.{number}"])
@@ -167,7 +170,7 @@ def test_a_proxy_that_is_no_address_stops_the_start(given):
 
 
 def test_proxies_are_addresses_and_networks_of_both_kinds():
-    """By comma, spaces around them as one likes; none if it is empty."""
+    """Comma-separated, with or without spaces; empty means none."""
     assert Settings.from_env({"REMIT_TRUSTED_PROXIES": ""}).proxies == []
     given = Settings.from_env({"REMIT_TRUSTED_PROXIES": "10.0.0.7, 192.168.0.0/16,fd00::/8"}).proxies
     assert [str(each) for each in given] == ["10.0.0.7/32", "192.168.0.0/16", "fd00::/8"]

@@ -85,7 +85,7 @@ def test_nothing_is_sent_before_the_receiver_wants_it(tenant, receiver, sending,
 
 
 async def make_due(client, workspace_id, webhook_id):
-    """Whatever waits would be tried now, were it not for the receiver."""
+    """Make everything that waits due now, except for the receiver's wish."""
     waiting = Keyspace(workspace_id).webhook_waiting(webhook_id)
     for event_id in await client.call("ZRANGE", waiting, 0, -1):
         await client.call("ZADD", waiting, 1, event_id)
@@ -101,7 +101,7 @@ async def let_the_wait_end(client, workspace_id, webhook_id, began_ms):
 
 
 def test_the_list_shows_when_and_a_retry_by_hand_does_not_wait(tenant, receiver, sending):
-    """Four hours at most, whatever the receiver asks for; a person who says so need not wait for it."""
+    """Four hours at most, whatever the receiver asks for; a person who retries by hand need not wait."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     receiver.answers, receiver.retry_after = [429], "99999999"

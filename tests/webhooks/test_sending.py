@@ -25,7 +25,7 @@ DENY = {"type": "tool_denylist", "tools": ["rm"]}
 
 @pytest.fixture
 def agent_id(tenant):
-    """An agent whose refunds need a person's yes."""
+    """An agent whose refunds need a person's approval."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK, DENY)
     return agent["id"]
@@ -268,7 +268,7 @@ def test_one_that_is_switched_off_misses_what_happens_meanwhile(tenant, receiver
 
 
 def test_a_deleted_one_leaves_nothing(tenant, receiver, sending):
-    """Neither what waited nor where it was."""
+    """Neither its waiting events nor its cursor."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     receiver.answers = [500]
@@ -320,7 +320,7 @@ def test_a_sender_that_was_passed_writes_nothing(tenant, receiver, sending):
 
 
 def test_of_two_senders_one_sends(tenant, receiver, sending):
-    """The lease is another's."""
+    """Another sender has the lease."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     lease = Keyspace(tenant.id).webhook_lease(webhook["id"])
