@@ -3,6 +3,7 @@
 import importlib.metadata
 import ipaddress
 import json
+import os
 import re
 import subprocess
 import sys
@@ -121,7 +122,10 @@ def test_the_image_says_what_is_inside(tmp_path):
     [command] = [line for line in instructions("RUN") if "cyclonedx-py" in line]
     made, python = tmp_path / "sbom.json", Path(sys.executable)
     command = command.replace("/opt/sbom/bin", str(python.parent)).replace("/opt/remit/bin/python", str(python))
-    subprocess.run(["sh", "-c", command.replace("/sbom.cdx.json", str(made))], cwd=ROOT, check=True)
+    # The tool parses every address by the grammar of IRIs, for eleven seconds, where it finds this library.
+    (tmp_path / "rfc3987_syntax.py").write_text("raise ImportError\n")
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    subprocess.run(["sh", "-c", command.replace("/sbom.cdx.json", str(made))], cwd=ROOT, env=env, check=True)
     found = json.loads(made.read_text())
     assert (found["bomFormat"], found["metadata"]["component"]["name"]) == ("CycloneDX", "remit")
     wanted = {(each.name, each.version) for each in importlib.metadata.distributions() if each.name != "remit"}

@@ -2,7 +2,7 @@
 
 import httpx
 import pytest
-from servers import ADMIN_KEY, Replica, Store
+from servers import ADMIN_KEY, Replica, Store, wait_until_ready
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import open_client
@@ -89,7 +89,7 @@ def test_without_its_store_a_replica_lives_but_is_not_ready(own_store):
             assert refused.status_code == 503
             assert refused.json()["error"]["code"] == "STORE_UNAVAILABLE"
             own_store.start()
-            assert client.get("/readyz").json() == {"status": "ok"}
+            wait_until_ready(replica.base_url, replica.process)
     finally:
         replica.stop()
 
