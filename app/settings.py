@@ -160,7 +160,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often the compactor verifies each log in the background; 0 = never."""
 
     audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
-    """Distinct agents, distinct tools and distinct actions, each, in the index of one part of a log (128 segments)."""
+    """Maximum number of agents, of tools and of actions in the index of one part of a log (128 segments)."""
 
     redact: str = (
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"

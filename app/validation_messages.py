@@ -111,7 +111,7 @@ def _field_names(info: Any) -> Sequence[str]:
 
 
 def _field_info(info: Any, name: str) -> Any:
-    """What a field must be. The field that says which struct of a union is meant can be any of their tags."""
+    """The type of a field. The field that tells the structs of a union apart may have any of their tags."""
     for struct in _structs(info):
         for field in struct.fields:
             if field.encode_name == name:

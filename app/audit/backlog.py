@@ -25,7 +25,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     unsealed: entries in all streams. longest, shortest: entries in the longest and in the shortest stream.
     lag_seconds: age of the oldest unsealed entry by the store's clock; 0 if there is none.
     segments: sealed so far. poison: entries that could not be sealed unchanged.
-    intact_seconds: time since the log that has waited longest was found intact (or, if it never was, created).
+    intact_seconds: time since a log was last found intact (or created, if it never was), the longest of all logs.
     """
 
     unsealed: int = 0

@@ -14,7 +14,7 @@ def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
 
 
 def has_more_outside_texts(raw: bytes, bytes_max: int, texts_max: int) -> bool:
-    """Whether more bytes than this, besides white space, are outside strings, or there are more strings than this."""
+    """Whether `raw` has more than so many bytes outside strings, besides white space, or more than so many strings."""
     bare = _without_escapes(raw)
     return bare.count(b'"') > 2 * texts_max or len(_between_quotes(bare).translate(None, _BLANKS)) > bytes_max
 

@@ -235,7 +235,7 @@ Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:
-    """Each constraint of a rule: in "", `when` or `unless`; of `parameters` or `context`; the name; what it must be."""
+    """Yield each constraint of a rule, after its place ("", `when`, `unless`), its kind of value, and its name."""
     own = rule if isinstance(rule, ParameterConstraint) else UNSET
     for where, holder in (("", own), ("when", rule.when), ("unless", rule.unless)):
         if not isinstance(holder, UnsetType):

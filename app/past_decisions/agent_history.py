@@ -49,7 +49,7 @@ class AgentHistory:
     async def governed_at(self, workspace_id: str, agent_id: str, entry: Place) -> tuple[Agent, list[Policy]]:
         """The agent and every policy that governed it: its own, its groups' and the workspace's.
 
-        Without the times at which they changed or became active. Raises AgentNotFound, VersionNotKept.
+        The times at which they changed or became active are left out. Raises AgentNotFound, VersionNotKept.
         """
         keyspace = Keyspace(workspace_id)
         groups: frozenset[str] = frozenset()

@@ -16,7 +16,7 @@ _encode = msgspec.json.encode
 
 
 class Unjudged(str):
-    """A clause about a value whose type the test cannot judge; other clauses say that it was judged and failed."""
+    """A clause about a value whose type the test cannot judge. Any other clause means that the value failed."""
 
     __slots__ = ()
 

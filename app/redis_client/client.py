@@ -74,7 +74,7 @@ class Client:
             return [await self._redis.execute_command(*args)]
 
     async def call_bytes(self, *args: Value) -> Any:
-        """The reply of one command, undecoded: strings are bytes, and everything with parts is a list."""
+        """The reply of one command, undecoded: strings are bytes, and maps and sets are lists."""
         async with self._turn():
             # Named in bytes, so redis-py does not convert the reply: a dict for each entry doubles the cost.
             return await self._redis.execute_command(str(args[0]).encode(), *args[1:], **{NEVER_DECODE: True})

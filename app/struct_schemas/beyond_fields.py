@@ -69,7 +69,7 @@ BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
-"""By the name of the struct."""
+"""Requirements by the name of the struct."""
 
 
 def without_terms(name: str, schema: dict[str, Any]) -> None:

@@ -33,4 +33,4 @@ BODIES_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     },
     PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
 }
-"""By the name of the struct."""
+"""Requirements by the name of the struct."""
