@@ -1,5 +1,7 @@
 """A store that runs but fails under load: it refuses, hangs, loads or restarts."""
 
+import resource
+import shutil
 import signal
 import threading
 
@@ -69,6 +71,40 @@ def save_again(store):
     (store.folder / "dump.rdb").rmdir()
 
 
+def pause_writes(store):
+    store.command("CLIENT", "PAUSE", 600_000, "WRITE")
+
+
+def unpause(store):
+    store.command("CLIENT", "UNPAUSE")
+
+
+def have_no_disk(store):
+    """Its files grow no further: with `appendfsync always`, the store ends at the next write."""
+    limit_files(store, 1)
+    store.process.wait(10)
+
+
+def have_no_disk_for_later(store):
+    """The same with `everysec`: the store answers what it has in memory, and refuses every further write."""
+    store.config(appendfsync="everysec")
+    limit_files(store, 1)
+    while store.redis.info("persistence")["aof_last_write_status"] == "ok":
+        pass
+
+
+def write_what_waits(store):
+    limit_files(store, None)
+    store.config(appendfsync="always")
+
+
+def limit_files(store, size):
+    """The store may write no file beyond `size` bytes; None = as it started."""
+    pid = store.process.pid
+    _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most if size is None else size, most))
+
+
 def freeze(store):
     store.process.send_signal(signal.SIGSTOP)
 
@@ -133,6 +169,9 @@ STATES = {
     "too few replicas": (miss_replicas, need_no_replicas),
     "full": (be_full, have_room),
     "cannot save": (fail_to_save, save_again),
+    "writes paused": (pause_writes, unpause),
+    "disk full": (have_no_disk, start_again),
+    "disk full, synced every second": (have_no_disk_for_later, write_what_waits),
     "frozen": (freeze, thaw),
     "busy": (be_busy, be_free),
     "stopped": (be_stopped, start_again),
@@ -186,3 +225,25 @@ def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, witness):
             store.command("SCRIPT", "FLUSH")
         load.after(10)
     assert (load.refused, load.wrong, load.cut) == ([], [], [])
+
+
+def test_an_emptied_store_lets_nothing_through_and_decisions_go_on_from_its_backup(store, replica, witness, tmp_path):
+    """FLUSHALL, or a volume that came up empty: no replica answers from what it remembers, and none is restarted."""
+    agent_id, pid = witness.new_agent(), replica.process.pid
+    with witness.load(agent_id) as before:
+        before.after(BACK)
+    files = store.folder / "appendonlydir"
+    shutil.copytree(files, tmp_path / "backup")
+    store.command("FLUSHALL")
+    with witness.load(agent_id) as refused:
+        refused.after(AWAY, "refused")
+    assert {call.status for call in refused.calls} == {401}
+
+    store.kill()
+    shutil.rmtree(files)
+    shutil.copytree(tmp_path / "backup", files)
+    store.start()
+    with witness.load(agent_id, idempotent=True) as after:
+        after.after(BACK)
+    assert (before.wrong, after.wrong, after.cut) == ([], [], [])
+    assert replica.process.pid == pid

@@ -93,6 +93,7 @@ class Store:
                 *self.options,
             ],
             stdout=subprocess.DEVNULL,
+            restore_signals=False,  # a file that may not grow is an error, and not the end by SIGXFSZ
         )
         wait_for_port(self.port, self.process)
 

@@ -1,0 +1,57 @@
+"""The store's user loses a permission under load, and gets it back: a script ends where it was refused."""
+
+import pytest
+import redis
+from servers import Replica, Store
+from topologies import SEALING_FAST, until
+from witness import Witness
+
+from app.store.keyspace import Keyspace
+
+COMMIT = ["evalsha", "time", "hmget", "xadd", "hset", "lpush"]
+SEAL = ["set", "zadd", "xtrim", "xrange"]
+FEW = 10
+
+
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def store(request, shared, tmp_path_factory, server):
+    """A store with a user whose permissions a test may take; the tests' own connection keeps them all."""
+    made = shared(Store(server(request.param), tmp_path_factory.mktemp("permissions")))
+    with redis.Redis(port=made.port) as made.redis:
+        made.redis.execute_command("ACL", "SETUSER", "remit", "on", ">secret", "~remit:*", "+@all")
+        made.limited_url = made.url.replace("//", "//remit:secret@")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def replica(store, shared):
+    return shared(Replica(store.limited_url, **SEALING_FAST))
+
+
+@pytest.fixture
+def witness(store, replica, own):
+    made = own(Witness(store.redis, store.url, replica))
+    yield made
+    store.redis.execute_command("ACL", "SETUSER", "remit", "+@all")
+    made.check()
+
+
+@pytest.mark.parametrize("command", [*COMMIT, *SEAL])
+def test_a_permission_that_was_gone_for_a_while_leaves_nothing_behind(store, replica, witness, command):
+    """What a script wrote before it was refused stops neither decisions nor sealing afterwards; no answer is missing.
+
+    Without LPUSH, a commit is refused after its entry and before its Idempotency-Key, so each retry adds an entry.
+    """
+    agent_id, head = witness.new_agent(max_calls=100_000), Keyspace(witness.tenant.id).audit_head
+    with witness.load(agent_id, idempotent=command != "lpush") as patient, witness.load(agent_id) as load:
+        patient.after(FEW)
+        store.redis.acl_log_reset()
+        store.redis.execute_command("ACL", "SETUSER", "remit", f"-{command}")
+        until(store.redis.acl_log, "a command was refused")
+        if command in COMMIT:
+            load.after(FEW, "refused")
+        store.redis.execute_command("ACL", "SETUSER", "remit", f"+{command}")
+        patient.after(FEW)
+        sealed = int(store.redis.hget(head, "sequence") or 0)
+        until(lambda: int(store.redis.hget(head, "sequence") or 0) > sealed, "entries are sealed")
+    assert (patient.wrong, load.wrong, patient.cut, load.cut) == ([], [], [], [])
