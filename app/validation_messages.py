@@ -7,13 +7,14 @@ a key that was put into the wrong field must not come back in an error.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from app.errors import Detail
+from app.errors import Detail, Invalid
 from app.model.text import FieldError, with_hidden_shown
 
 _PLACE = re.compile(r"^(?P<said>.*?)(?: - at (?:`(?P<key>key)` in )?`(?P<path>\$[^`]*)`)?$", re.DOTALL)
@@ -21,6 +22,15 @@ _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 _FIELD = re.compile(r"^Object (?P<fault>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
 _WORD = re.compile(r"[\w. :/*-]{1,32}", re.ASCII)
 _MAX_SHOWN = 64
+
+
+@contextmanager
+def refusing_fields(prefix: str = "$.") -> Iterator[None]:
+    """Raise Invalid in place of a FieldError. prefix: what its path begins with; "" = it is not in a body."""
+    try:
+        yield
+    except FieldError as error:
+        raise Invalid.at(f"{prefix}{error.field}", error.message) from None
 
 
 def explain(error: msgspec.ValidationError, kind: type, value: Any) -> Detail:

@@ -6,7 +6,8 @@ from litestar import Request
 
 from app.errors import Invalid
 from app.model.changes import MAX_REASON
-from app.model.text import FieldError, require_visible
+from app.model.text import require_visible
+from app.validation_messages import refusing_fields
 
 HEADER = "Change-Reason"
 
@@ -24,8 +25,6 @@ def provide_reason(request: Request[Any, Any, Any]) -> str:
         raise Invalid.at(HEADER, "is not UTF-8") from None
     if not 1 <= len(reason) <= MAX_REASON:
         raise Invalid.at(HEADER, f"must have 1 to {MAX_REASON} characters, not {len(reason)}")
-    try:
+    with refusing_fields(""):
         require_visible(HEADER, reason)
-    except FieldError as error:
-        raise Invalid.at(HEADER, error.message) from None
     return reason

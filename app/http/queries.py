@@ -9,9 +9,9 @@ from litestar.connection import ASGIConnection
 
 from app.errors import Invalid
 from app.model.ids import canonical_uuid
-from app.model.text import FieldError, require_visible
+from app.model.text import require_visible
 from app.model.times import parse_time_ms
-from app.validation_messages import visible
+from app.validation_messages import refusing_fields, visible
 
 MAX_LIMIT = 1000
 MAX_OFFSET = 10**12
@@ -58,10 +58,8 @@ class Query:
             return None
         if not 1 <= len(value) <= most:
             raise Invalid.at(name, f"must have 1 to {most} characters, not {len(value)}; leave it out to match all")
-        try:
+        with refusing_fields(""):
             require_visible(name, value)
-        except FieldError as error:
-            raise Invalid.at(name, error.message) from None
         return value
 
     def number(self, name: str, *, least: int, most: int) -> int | None:

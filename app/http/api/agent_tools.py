@@ -9,13 +9,14 @@ from litestar.params import FromPath
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.authorize.tool_listings import ToolListing
-from app.errors import AgentNotFound, InsufficientScope, Invalid
+from app.errors import AgentNotFound, InsufficientScope
 from app.http.authentication import requires
 from app.http.called_agents import agent_in_path
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
-from app.model.text import FieldError, require_tool_name
+from app.model.text import require_tool_name
 from app.replica import Services
+from app.validation_messages import refusing_fields
 
 _encode = msgspec.json.encode
 _UNNAMED = b'{"name":"","catalogued":false,'
@@ -30,10 +31,8 @@ async def list_agent_tools(
     query = Query(request, known=("tool", "limit", "offset"))
     tool = query.text("tool")
     if tool is not None:
-        try:
+        with refusing_fields(""):
             require_tool_name("tool", tool)
-        except FieldError as error:
-            raise Invalid.at(error.field, error.message) from None
     found = await services.tool_listings.list_tools(
         caller.workspace_id,
         await _agent(services, caller, agent_id),

@@ -20,6 +20,7 @@ from app.model.keys import Caller, Scope
 from app.model.text import FieldError, ToolName, require_tool_name
 from app.model.versions import Versions
 from app.replica import Services
+from app.validation_messages import refusing_fields
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 
 MAX_CATALOG_BODY = 1024 * 1024
@@ -176,10 +177,8 @@ def _tool_in(path: str) -> str:
     name = name_in_path(path)
     if len(name) > MAX_TOOL_NAME:
         raise Invalid.at("tool", f"must have 1 to {MAX_TOOL_NAME} characters")
-    try:
+    with refusing_fields(""):
         require_tool_name("tool", name)
-    except FieldError as error:
-        raise Invalid.at(error.field, error.message) from None
     return name
 
 
@@ -187,7 +186,5 @@ def _entry(name: str, data: PutTool) -> ToolEntry:
     """The tool of this name that the body describes. Raises Invalid."""
     if data.name not in (UNSET, name):
         raise Invalid.at("$.name", "is not the tool that the path names; leave it out")
-    try:
+    with refusing_fields():
         return ToolEntry(name=name, title=data.title, description=data.description, input_schema=data.input_schema)
-    except FieldError as error:
-        raise Invalid.at(f"$.{error.field}", error.message) from None

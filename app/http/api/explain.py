@@ -8,7 +8,6 @@ from litestar.di import NamedDependency as Handed
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from app.errors import Invalid
 from app.http.api.authorize import AsgiCall
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import requires
@@ -25,6 +24,7 @@ from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError, Name, ToolName
 from app.model.times import parse_time_ms
 from app.replica import Services
+from app.validation_messages import refusing_fields
 
 PATH = "/v1/explain"
 
@@ -79,10 +79,8 @@ async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanat
         return with_drafts(agent, policies, drafts)
 
     at_us = None if body.at is UNSET else parse_time_ms(body.at) * 1000
-    try:
+    with refusing_fields():
         return await services.explainer.explain(caller, replace(call, agent_id=agent_id), at_us, drafting)
-    except FieldError as error:
-        raise Invalid.at(f"$.{error.field}", error.message) from None
 
 
 def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:

@@ -7,7 +7,7 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import JSONBody
 from msgspec import Struct
 
-from app.errors import Invalid, PolicyKeyTaken, PolicyNotFound
+from app.errors import PolicyKeyTaken, PolicyNotFound
 from app.http.authentication import requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.body_requests import BodyDTO
@@ -20,6 +20,7 @@ from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
 from app.model.text import FieldError
 from app.replica import Services
+from app.validation_messages import refusing_fields
 from app.workspace_lint import warnings_about
 
 
@@ -70,10 +71,8 @@ async def lint_policies(
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else called_agent(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
-    try:
+    with refusing_fields():
         require_entries(data.policies, agent_id, data.group)
-    except FieldError as error:
-        raise Invalid.at(f"$.{error.field}", error.message) from None
     held = await services.policy_sets.get(caller.workspace_id, agent_id, data.group)
     try:
         changes = settle(held.policies, data.policies, agent_id, data.group, prune=False)

@@ -24,6 +24,7 @@ from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries, require_entries, settle
 from app.model.text import FieldError, require_visible
 from app.replica import Services
+from app.validation_messages import refusing_fields
 from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 from app.workspace_lint import warnings_about
 
@@ -63,10 +64,8 @@ class PutPolicies(Body, frozen=True):
                 raise Invalid.at(
                     f"$.{field}", "is not the owner of these policies; leave it out, or use the path of that owner"
                 )
-        try:
+        with refusing_fields():
             require_entries(self.policies, agent_id, group)
-        except FieldError as error:
-            raise Invalid.at(f"$.{error.field}", error.message) from None
 
 
 @get("/v1/agents/{agent_id:str}/policies", guards=[_READ])
@@ -193,8 +192,6 @@ def _group(given: str) -> str:
     group = name_in_path(given)
     if not 1 <= len(group) <= _GROUP_CHARACTERS:
         raise Invalid.at("group", f"must have 1 to {_GROUP_CHARACTERS} characters")
-    try:
+    with refusing_fields(""):
         require_visible("group", group)
-    except FieldError as error:
-        raise Invalid.at("group", error.message) from None
     return group
