@@ -1,7 +1,7 @@
-"""Work that takes more than a moment: in a few threads, so that the loop goes on, and shared fairly by workspaces.
+"""A few threads for work that takes more than a moment, shared fairly by workspaces, so that the loop stays free.
 
-Threads are enough. What takes long is a search of RE2, which lets go of the interpreter's lock meanwhile; a process
-pool would pay for copying policies and calls, and gain nothing.
+Threads are enough: searches by RE2 take the time, and they release the interpreter's lock. A process pool would have to
+copy policies and calls, and gain nothing.
 """
 
 import asyncio
@@ -25,8 +25,9 @@ PATIENCE_S = 5.0
 """How long a caller waits for its work, in the queue and in the thread together."""
 
 NICENESS = 10
-"""Beyond the loop's: on a core that they share the loop has ten times a thread's time. Not more, because who never gets
-a core never lets go of the interpreter's lock, and because a flood of small calls may delay long work but not stop it.
+"""Niceness above the loop's: on a shared core, the loop gets ten times a thread's time. Not more, because a thread that
+never gets the core never releases the interpreter's lock, and because a flood of small calls may delay long work but
+must not stop it.
 """
 
 
@@ -39,15 +40,15 @@ class _Work:
         self.workspace_id, self.call, self.result = workspace_id, call, result
 
     def do(self) -> Any:
-        """In the thread: what the call gives, or Unwanted once its caller has gone."""
+        """Run the call, in the thread; end with Unwanted once its caller has gone."""
         with asking(lambda: not self.result.done()):
             return self.call()
 
 
 class FairPool:
-    """Runs functions in `threads` threads. Workspaces take turns, however much one of them has waiting.
+    """Runs functions in `threads` threads. Workspaces take turns, however much work one of them has waiting.
 
-    No workspace gets all the threads, so the work of another waits for a turn and never for a long job to end. A caller
+    No workspace gets all the threads, so another's work waits for its turn, but never for a long job to end. A caller
     that waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. A caller that
     goes away leaves the queue; a job that already runs keeps its thread until it next asks whether it is still wanted
     (`app/wanted.py`).
@@ -69,11 +70,11 @@ class FairPool:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a thread."""
+        """How many functions wait for a thread."""
         return sum(map(len, self._waiting.values()))
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
-        """What the function gives, or raises. Raises Overloaded if it cannot be had in time."""
+        """Run the function: return or raise what it does. Raises Overloaded if that takes too long."""
         queue = self._waiting.setdefault(workspace_id, deque())
         if len(queue) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
             raise Overloaded("This replica has too much work that takes long from this workspace; nothing was decided")
@@ -92,18 +93,18 @@ class FairPool:
         return result.result()
 
     def close(self) -> None:
-        """No thread is left but those at work, which end with it."""
+        """End all threads; busy ones end when their work does."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _start(self) -> None:
-        """Every free thread has work, if there is any that it may do."""
+        """Give every free thread work, if there is any that it may do."""
         while self._running.total() < self._threads and (work := self._next()) is not None:
             self._running[work.workspace_id] += 1
             loop = work.result.get_loop()
             self._executor.submit(work.do).add_done_callback(partial(self._tell, loop, work))
 
     def _next(self) -> _Work | None:
-        """The oldest work of the workspace whose turn it is; it goes to the end of the row."""
+        """The oldest work of the workspace whose turn it is; the workspace then goes to the end of the line."""
         for workspace_id, queue in list(self._waiting.items()):
             if not queue:
                 del self._waiting[workspace_id]
@@ -121,7 +122,7 @@ class FairPool:
                 del self._waiting[work.workspace_id]
 
     def _tell(self, loop: asyncio.AbstractEventLoop, work: _Work, outcome: Future[Any]) -> None:
-        """In the thread: the loop hears of the end."""
+        """Tell the loop, from the thread, that the work has ended."""
         with contextlib.suppress(RuntimeError):  # the loop may be gone by then
             loop.call_soon_threadsafe(self._finish, work, outcome)
 
@@ -138,7 +139,7 @@ class FairPool:
 
 
 def _step_aside() -> None:
-    """In a thread that begins: the loop gets its core first. Linux alone gives threads a niceness of their own."""
+    """Let the loop have its core before this thread, at the thread's start. Only Linux has a niceness per thread."""
     if sys.platform == "linux":
         niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)

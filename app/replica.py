@@ -1,4 +1,4 @@
-"""The parts of a running replica; `main` builds them and passes each what it needs."""
+"""The parts of a running replica; `main` builds them and gives each what it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 
 KEY_WATCH_SECONDS = 0.75
-"""Streams end within a second after their key does."""
+"""Streams end within a second of their key."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -105,11 +105,11 @@ class Services(Struct, frozen=True, kw_only=True):
     newest: Watch[int]
     """The newest entry of each workspace that is being followed."""
     callers: Watch[Caller]
-    """The callers, by raw key, with open-ended answers: each is checked about once a second."""
+    """The callers, by raw key, of open-ended answers; each is checked about once a second."""
     note_decision: DecisionNoter | None = None
     """Logs a decision and how many us its caller waited; None if that is switched off."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the replica is told to stop: open-ended answers then end."""
+    """Set when the replica is told to stop; open-ended answers then end."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Turns on the loop for what goes on for long: one in each pass, so that short work waits for one at most."""
+"""Turns on the loop for long-running work: one in each pass, so that short work waits for at most one step."""
 
 import asyncio
 from collections import deque
@@ -22,7 +22,7 @@ class _Turns:
         self.latest: asyncio.Future[None] | None = None
 
     def turn(self) -> asyncio.Future[None]:
-        """The next turn that is free, done when it has come."""
+        """A future of the next free turn, done when that turn comes."""
         turn = self.latest = self._loop.create_future()
         self._waiting.append(turn)
         if not self._giving:
@@ -31,7 +31,7 @@ class _Turns:
         return turn
 
     def _give(self) -> None:
-        """The next has its turn in the next pass, and the one after it in a later one."""
+        """Give the next task its turn in the next pass of the loop, and the one after it in a later pass."""
         turn = self._waiting.popleft()
         if not turn.done():
             turn.set_result(None)
@@ -44,23 +44,27 @@ _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDiction
 
 
 async def pause() -> None:
-    """Everybody else has had the loop when this returns, and nobody else who pauses gets it in the same pass.
+    """Let everything else run; of all tasks that pause like this, only one continues in each pass of the loop.
 
-    With `sleep(0)` all that go on for long go on in every pass: a decision would wait for a step of each of them, and
-    for as many again each time that it waits itself.
+    With `sleep(0)`, every long-running task would run a step in every pass. A decision would wait for a step of each of
+    them, and again each time that it waits itself.
     """
     await _turns().turn()
 
 
 async def in_turns(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """What the work gives. Each of its steps, from one wait to the next, has a turn: what many do at once, a decision
-    meets one step at a time.
+    """The result of the work. Each of its steps, from one wait to the next, takes a turn.
+
+    So however many such tasks run, a decision waits for one step at a time.
     """
     return await _InTurns(work)
 
 
 class _InTurns(Generic[_Result]):
-    """A coroutine's steps, each after a wait for a turn. A wait that was for a turn is followed by no other."""
+    """Runs a coroutine's steps, each after a wait for a turn.
+
+    If a step itself waited for a turn, no second wait follows.
+    """
 
     def __init__(self, work: Coroutine[Any, Any, _Result]) -> None:
         self._work = work
@@ -73,7 +77,7 @@ class _InTurns(Generic[_Result]):
                 try:
                     if error is None and not has_turn:
                         yield from turns.turn()
-                except BaseException as raised:  # noqa: BLE001 - who is cancelled here is cancelled where it waits
+                except BaseException as raised:  # noqa: BLE001 - if cancelled here, the work is cancelled where it waits
                     error = raised
                 try:
                     waits_for = work.send(None) if error is None else work.throw(error)
@@ -82,10 +86,10 @@ class _InTurns(Generic[_Result]):
                 has_turn, error = waits_for is not None and waits_for is turns.latest, None
                 try:
                     yield waits_for
-                except BaseException as raised:  # noqa: BLE001 - so is what it waits for, if that has failed
+                except BaseException as raised:  # noqa: BLE001 - if what it waits for failed, the work gets that
                     error = raised
         finally:
-            del error  # its traceback holds this frame
+            del error  # the traceback holds this frame
 
 
 def _turns() -> _Turns:
@@ -97,9 +101,9 @@ def _turns() -> _Turns:
 
 
 class Shares:
-    """Of each workspace at most `most` at a time go on; up to `waiting_max` more wait, in the order in which they came.
+    """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait in line.
 
-    For work in whose waits the store is busy: there everybody stands in one row, and nobody's place in it is kept.
+    For work that keeps the store busy while it waits: the store has one queue for everybody, without fairness.
     """
 
     def __init__(self, most: int = 2, waiting_max: int = 64) -> None:
@@ -109,7 +113,7 @@ class Shares:
 
     @asynccontextmanager
     async def share(self, workspace_id: str) -> AsyncIterator[None]:
-        """Inside, it is one of those that go on. Raises Overloaded if too many wait."""
+        """A block that counts as one of those that run. Raises Overloaded if too many wait."""
         inside = self._inside.get(workspace_id, 0)
         if inside >= self._most + self._waiting_max:
             raise Overloaded("This replica has too much of this workspace to read already")

@@ -1,1 +1,1 @@
-"""`remit serve`: the processes of one machine, and the store that is started with them."""
+"""`remit serve`: the processes of one machine, and the store that it starts with them."""

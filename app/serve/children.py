@@ -34,18 +34,18 @@ class Child:
         self.start()
 
     def start(self) -> None:
-        """Start it, as a process that ends when this one does."""
+        """Start the process; it ends when this one does."""
         self.process = subprocess.Popen(  # noqa: S603 - our own module
             self._command,
             env=self._env,
-            start_new_session=True,  # Ctrl-C is for the supervisor; it stops the children in order
+            start_new_session=True,  # Ctrl-C goes to the supervisor, which stops the children in order
             pass_fds=self._descriptors,
             preexec_fn=die_with_parent(),
         )
         self._born = time.monotonic()
 
     def keep(self) -> None:
-        """Start it again if it has died, but at most once a second."""
+        """Restart the process if it has died, at most once a second."""
         if self.process.poll() is not None and time.monotonic() - self._born >= _RESPAWN_SECONDS:
             log.error(
                 "%s (pid %s) ended with %s; starting another", self.name, self.process.pid, self.process.returncode
@@ -60,8 +60,8 @@ class Child:
 class Children:
     """All children of one `remit serve`. Leaving the context ends them all.
 
-    listeners: one bound socket per replica. They stay open here as well, so that connections to a replica that has died
-    wait for the next one instead of being refused.
+    listeners: one bound socket per replica. They stay open here, too, so that connections to a replica that has died
+    wait for its successor instead of being refused.
     """
 
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
@@ -102,7 +102,7 @@ class Children:
     def stop(self, hurry: Callable[[], bool]) -> None:
         """End all: first the replicas, which answer what they have accepted, then the compactor.
 
-        hurry: becomes true when nobody wants to wait any longer.
+        hurry: returns true once nobody wants to wait any longer.
         """
         for listener in self._listeners:
             listener.close()

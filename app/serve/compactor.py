@@ -24,7 +24,7 @@ from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
 
 _NICENESS = 10
-"""Niceness: sealing can wait; callers waiting for a decision on the same cores cannot."""
+"""Niceness: sealing can wait, unlike callers who wait for a decision on the same cores."""
 
 
 def compact(settings: Settings) -> None:
@@ -41,7 +41,7 @@ async def _seal_until_told(settings: Settings) -> None:
         loop.add_signal_handler(number, stopped.set)
     client = open_client(settings.redis_url or "", settings.store_timeout_ms)
     gc.collect()
-    gc.freeze()  # objects made at start stay, and need not be collected again and again
+    gc.freeze()  # objects made at the start stay, and need not be walked again and again
     try:
         endings = Endings(client, Ids(), settings.audit_backlog_max)
         secrets = Secrets(Signer(settings.secrets))

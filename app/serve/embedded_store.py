@@ -27,7 +27,7 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _RESPAWN_SECONDS, _LONGEST_RESPAWN_SECONDS = 1.0, 30.0
 _SETTLED_SECONDS = 10.0
-"""A store that lived this long is restarted immediately; one that keeps dying, after growing pauses."""
+"""A store that ran this long is restarted immediately; one that keeps dying is restarted after growing pauses."""
 _BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
 Say = Callable[[str], None]
@@ -37,8 +37,8 @@ Say = Callable[[str], None]
 def reachable_store(settings: Settings) -> Iterator[str]:
     """The URL of the store that the settings name; an embedded one runs at least as long as this context.
 
-    If the embedded store of `data_dir` is running already, it is used and left running. Raises SettingsError if
-    there has never been one: to look into an empty store is to look into the wrong directory.
+    If the embedded store of `data_dir` is running already, it is used and left running. Raises SettingsError if there
+    has never been one: an empty store would mean that the directory is wrong.
     """
     folder = settings.data_path
     if settings.redis_url is not None:
@@ -77,7 +77,7 @@ class EmbeddedStore:
 
     def __enter__(self) -> Self:
         try:
-            server_for(self.folder)  # before creating a folder for a store that cannot be started
+            server_for(self.folder)  # before the folder is created, in case no store can be started
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _locked(self.folder, self._pause)
             self.socket_path = _socket_path(self.folder)
@@ -154,7 +154,7 @@ class EmbeddedStore:
             "logfile": "store.log",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        # The store holds the lock too: if we are killed, nobody else opens its files before it has closed them.
+        # The store holds the lock, too. So if we are killed, nobody else opens its files before it has closed them.
         held = () if self._lock is None else (self._lock.fileno(),)
         self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
             [server.path, *words],
@@ -250,6 +250,6 @@ def _socket_path(folder: Path) -> Path:
     short.mkdir(mode=0o700, exist_ok=True)
     held = short.lstat()
     if held.st_uid != os.getuid() or held.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
-        # Its owner could answer in the store's place.
+        # The folder's owner could answer in the store's place.
         raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
     return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"

@@ -11,7 +11,7 @@ _NAME = "secret"
 
 
 def kept_secret(folder: Path) -> str:
-    """The secret of this data directory, created if there is none; only its user can read it.
+    """The secret of this data directory, created if there is none. Only its user can read it.
 
     It is written whole or not at all, even in a crash. The caller must hold the folder's lock. Raises SettingsError.
     """

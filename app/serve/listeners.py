@@ -14,7 +14,7 @@ import time
 
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 _HANDSHAKE_SECONDS = 0.02
-"""How long the handshakes that have begun are waited for. A client that is further away than this may be cut off."""
+"""How long to wait for handshakes that have begun. A client with a longer round trip may be cut off."""
 _DROP_SYN = b"".join(
     struct.pack("HBBI", *instruction)
     for instruction in (
@@ -25,16 +25,17 @@ _DROP_SYN = b"".join(
         (0x06, 0, 0, 0xFFFFFFFF),  # keep all of it
     )
 )
-"""A program for the kernel's packet filter. The last packet of a handshake passes: its client has been answered, takes
-the connection for open, and may have sent its request by now.
+"""A program for the kernel's packet filter. It passes the last packet of a handshake, because its client takes the
+connection for open and may already have sent its request.
 """
 
 
 def last_to_come(listener: socket.socket) -> list[socket.socket]:
-    """The connections that the kernel has accepted or begun to and the worker has not; on Linux no more come after.
+    """The connections that the kernel has accepted, or begun to accept, but the worker has not. On Linux, no more
+    follow.
 
-    New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or belongs to the next
-    worker. Nothing else happens in this thread for the 20 ms that handshakes are given.
+    New SYNs are dropped, so clients retry: TCP does so after a second, when the port is closed or the next worker has
+    it. Nothing else happens in this thread for the 20 ms that handshakes are given.
     """
     came = []
     _let_nobody_in(listener)
@@ -43,7 +44,7 @@ def last_to_come(listener: socket.socket) -> list[socket.socket]:
     coming.register(listener, select.POLLIN)
     deadline = time.monotonic() + _HANDSHAKE_SECONDS
     while coming.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        with contextlib.suppress(OSError):  # it has gone again
+        with contextlib.suppress(OSError):  # the client has gone again
             came.append(listener.accept()[0])
     return came
 

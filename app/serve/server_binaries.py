@@ -34,8 +34,8 @@ class Server(Struct, frozen=True):
 def server_for(folder: Path) -> Server:
     """The server for the files in `folder`: of the family that wrote them, else the first one found.
 
-    The families do not read each other's newer files, so the first start's choice stays. Raises SettingsError if this
-    machine has no suitable server.
+    The families cannot read each other's newer files, so the choice of the first start stays. Raises SettingsError if
+    this machine has no suitable server.
     """
     record = folder / _RECORD
     found = list(_servers())

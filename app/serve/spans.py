@@ -1,8 +1,8 @@
-"""A span for each request, made with OpenTelemetry and sent to a collector; `tracing` loads this where it is wanted.
+"""Makes a span for each request with OpenTelemetry and sends it to a collector. Loaded by `tracing`, if switched on.
 
-OpenTelemetry's own middleware is not used: it writes the query into the span and any header that a variable names,
-`Authorization` included, fails at a query that is no UTF-8, and takes twice as long as a decision. Here a span holds
-nothing that a caller chose but the trace it belongs to.
+OpenTelemetry's own middleware is not used. It writes the query into the span, and any header that a variable names,
+even `Authorization`; it fails at a query that is not UTF-8; and it takes twice as long as a decision. Here, the only
+thing in a span that a caller chooses is the trace it belongs to.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from app.http.openapi.operations import OPERATIONS
 
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
-"""Polled all the time by machines."""
+"""Routes that machines poll all the time."""
 _LAST_SPANS_SECONDS = 3.0
 """How long a stopping replica waits for a collector."""
 _SERVER_ERROR = 500
@@ -38,7 +38,7 @@ def open_provider() -> TracerProvider:
     resource = Resource.create()
     if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: "remit"}))
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)  # a signal ends us, which is no exit
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)  # a signal runs no exit handlers
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
@@ -71,7 +71,7 @@ class Traced:
         try:
             await self._app(scope, receive, seen)
         except BaseException as error:
-            # Its class and not its message, which may hold what a caller sent.
+            # The error's class, not its message, which may hold what a caller sent.
             _note_failure(span, type(error).__name__)
             raise
         finally:
@@ -103,10 +103,10 @@ class Traced:
 
         def flush() -> None:
             self._provider.shutdown()
-            with contextlib.suppress(RuntimeError):  # nobody has waited so long
+            with contextlib.suppress(RuntimeError):  # nobody would wait this long
                 loop.call_soon_threadsafe(done.set)
 
-        # A thread nobody has to wait for: without a collector this takes as long as OpenTelemetry keeps retrying.
+        # A thread that nobody waits for: without a collector, this takes as long as OpenTelemetry keeps retrying.
         threading.Thread(target=flush, daemon=True).start()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), _LAST_SPANS_SECONDS)

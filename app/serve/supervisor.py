@@ -42,7 +42,7 @@ class _Told(Exception):
 
 
 class _Signals:
-    """How often SIGINT or SIGTERM came: once asks the service to drain, twice hurries it.
+    """Counts SIGINT and SIGTERM: the first asks the service to drain, the second hurries it.
 
     The handler only counts: an exception raised in it could surface anywhere.
     """
@@ -56,7 +56,7 @@ class _Signals:
         self.told += 1
 
     def pause(self) -> None:
-        """Wait for a moment. Raises _Told if a signal has come, so waits during the start end."""
+        """Wait for a moment. Raises _Told if a signal has come, which ends waits during the start."""
         if self.told:
             raise _Told
         time.sleep(_TICK_SECONDS)
@@ -102,7 +102,7 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
                 say(f"{finding.severity:9} {finding.sentence}")
         if first_start and not await services.workspaces.by_name():
             _, raw_key = await services.workspaces.create(DEFAULT)
-            # Printed at once, because it is stored nowhere and the start may still fail.
+            # Printed at once, because the key is stored nowhere and the start may still fail.
             say(f"admin key {raw_key} (shown this once)")
             return raw_key
     return None
@@ -118,7 +118,7 @@ def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -
     else:
         lines.append(f"keys      those of before are valid; `{console} keys list` shows them")
     lines.append(f"next      `{console} keys create` makes a key, `{console} --help` lists what else there is")
-    say("\n".join(lines))  # in one write: a program that waits for the first line finds all of them
+    say("\n".join(lines))  # in one write, so that a program that waits for the first line finds all of them
 
 
 def console_command(data_dir: str | None, search_path: str | None = None) -> str:
@@ -154,7 +154,7 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
 
 
 def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
-    """Wait until nobody listens on the port, as a service may just be stopping. Raises OSError."""
+    """Wait until nobody listens on the port, because a service may just be stopping. Raises OSError."""
     deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
         try:

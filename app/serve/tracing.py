@@ -1,4 +1,4 @@
-"""Tracing, if it is switched on; otherwise nothing of OpenTelemetry is imported."""
+"""Tracing, if it is switched on. Otherwise nothing of OpenTelemetry is imported."""
 
 from typing import Any
 

@@ -27,8 +27,8 @@ from app.serve.tracing import traced
 from app.settings import Settings
 
 SWITCH_SECONDS = 0.0005
-"""The interpreter's switch interval: a computing thread yields after this long if the loop wants to run; with Python's
-own 5 ms, the loop would wait that long at each wake-up, several times per decision.
+"""The interpreter's switch interval: a busy thread yields after this long if the loop wants to run. With Python's own 5
+ms, the loop would wait that long at each wake-up, several times per decision.
 """
 
 
@@ -40,7 +40,7 @@ class Worker(uvicorn.Server):
         self._on_stop = on_stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer every accepted request; open-ended answers were told to end."""
+        """Answer every accepted request; open-ended answers have been told to end."""
         self._on_stop()
         came = [each for listener in sockets or [] for each in last_to_come(listener)]
         for server in self.servers:
@@ -65,7 +65,7 @@ class Worker(uvicorn.Server):
                 await loop.connect_accepted_socket(protocol, connection)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """The application is connected and serves."""
+        """Connect the application and serve."""
         await super().startup(sockets)
         for listener in sockets or []:
             let_in(listener)
@@ -87,7 +87,7 @@ def main() -> None:
     app = create_app(settings, metrics)
     config = uvicorn.Config(
         traced(app, settings),
-        loop="uvloop",  # the plain loop loses TCP_NODELAY: 43 ms a request
+        loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request
         http=partial(HttpProtocol, shared=Connections()),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
@@ -101,7 +101,7 @@ def main() -> None:
     )
 
     def end_streams() -> None:
-        app.state.services.stopping.set()  # there are services only once it serves
+        app.state.services.stopping.set()  # the services exist only once it serves
 
     Worker(config, end_streams).run(sockets=[socket.socket(fileno=listener)])
 

@@ -64,7 +64,7 @@ class Call(Protocol):
         """The largest size that the body can have, in bytes."""
 
     async def body(self, max_bytes: int) -> bytes:
-        """The body, never more of it than this. Raises PayloadTooLarge, or Invalid if it breaks off."""
+        """The body, if it has at most this many bytes. Raises PayloadTooLarge, or Invalid if it breaks off."""
 
 
 async def respond(services: Services, call: Call, question: Translation | None = None) -> Answer:
@@ -164,7 +164,7 @@ async def answer(services: Services, scope: HTTPScope, receive: Receive, send: S
 
 
 def _refuse_query(query: bytes) -> Translation:
-    """Raises Invalid instead of decoding the body: a request for a dry run must not get a decision."""
+    """Raise Invalid if there is a query: a request for a dry run must not get a decision."""
 
     def refuse(raw: bytes, _headers: list[Header], _max_bytes: int) -> bytes:
         for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):

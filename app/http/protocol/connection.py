@@ -62,7 +62,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._wait_for(IDLE, bounds.FIRST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
-        """The connection is closed; the exchange under way is told."""
+        """The connection is closed: tell the exchange in progress."""
         self.state = CLOSED
         self._deadline.cancel()
         self._server.connections.discard(cast("Any", self))
@@ -73,7 +73,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self.outgoing.make_room()
 
     def shutdown(self) -> None:
-        """The replica stops: what is under way is answered, and the connection then closes."""
+        """The replica stops: answer what is in progress, then close the connection."""
         self._is_draining = True
         if self.state in {IDLE, HEAD}:
             self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
@@ -105,7 +105,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._incoming.pause()
 
     def eof_received(self) -> bool:
-        """The client has closed its sending side but may still read: its requests are answered."""
+        """The client has closed its sending side but may still read: answer its requests."""
         self._is_half_closed = True
         match self.state:
             case State.ANSWERING | State.UNREAD:
@@ -178,7 +178,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     # What leaves, and how it ends.
 
     def pause_writing(self) -> None:
-        """The client does not read what is written; it has limited time to start again."""
+        """The client does not read; it has limited time to start again."""
         if self.state in {ANSWERING, UNREAD}:
             self._deadline.after(self._unread_seconds())
         self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
@@ -201,7 +201,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         return self._shared.encoded(self._server.default_headers)
 
     def answered(self) -> None:
-        """The last byte of the answer is written; the next request waits until the client has read most of it."""
+        """The answer is written in full; the next request waits until the client has read most of it."""
         if self.state is CLOSED:
             return
         self._server.total_requests += 1
@@ -230,7 +230,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._read_body(self._incoming.take())
 
     def _break_off(self, error: AppError) -> None:
-        """What arrives can never become a request. An exchange that is already answering is told, and answers last."""
+        """What arrives can never become a request.
+
+        Tell an exchange that is already answering; its answer is the last.
+        """
         exchange = self._exchange
         if self.state is DISCARDING:
             self._end("refused")
@@ -295,7 +298,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._deadline.never()
 
     def _unread_seconds(self) -> float:
-        """How long the client may leave an answer unread; when the replica stops, nobody waits for slow readers."""
+        """How long the client may leave an answer unread; when the replica stops, slow readers get less time."""
         if not self._is_draining:
             return bounds.UNREAD_SECONDS
         is_long = self._exchange is not None and self._exchange.is_long

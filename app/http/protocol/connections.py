@@ -33,7 +33,10 @@ class Connections:
         self._encoded = b""
 
     def stall(self, connection: Stalled, held: int) -> None:
-        """The client has stopped reading; if all of these together hold too much, the longest-held are closed."""
+        """Note that the client has stopped reading.
+
+        If all such connections together hold too much, close those held longest.
+        """
         self.unread_bytes += held - self.stalled.get(connection, 0)
         self.stalled[connection] = held
         while self.unread_bytes > self._unread_max and len(self.stalled) > 1:
@@ -42,7 +45,7 @@ class Connections:
             longest.abort("unread")
 
     def go_on(self, connection: Stalled) -> None:
-        """The client reads again, or is gone."""
+        """Note that the client reads again, or is gone."""
         self.unread_bytes -= self.stalled.pop(connection, 0)
 
     def encoded(self, headers: list[Header]) -> bytes:

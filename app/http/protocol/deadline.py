@@ -9,7 +9,7 @@ _NEVER = float("inf")
 class Deadline:
     """Calls `expired` once the time set last has passed.
 
-    Setting it only stores a number: the loop's timer is moved only if it would fire too late; if it fires too early, it
+    Setting it only stores a number. The loop's timer is moved only if it would fire too late; if it fires too early, it
     is set again.
     """
 

@@ -1,4 +1,4 @@
-"""Which side answers a request: the hot path takes calls, the application everything else."""
+"""Decides who answers a request: the hot path takes calls, the application everything else."""
 
 import asyncio
 from typing import Any, cast
@@ -21,8 +21,8 @@ _PATH = PATH.encode()
 class Dispatch:
     """Hands requests of one connection to the hot path or to the application.
 
-    The hot path is available only if the application is Remit's own. Another one may be a middleware that must see
-    every request, so it gets them all.
+    The hot path is used only if the application is Remit's own. Any other may be a middleware that must see every
+    request, so it gets them all.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Dispatch:
         self._tasks.add(exchange.task)
 
     async def _answer(self, exchange: Exchange) -> None:
-        """The exchange gets an answer, whatever is raised while it is made."""
+        """Answer the exchange, whatever is raised on the way."""
         try:
             if exchange.scope is None:
                 exchange.finish(await respond(cast("Services", self._services), exchange))

@@ -101,27 +101,27 @@ class Exchange:
 
     @property
     def is_long(self) -> bool:
-        """Whether its answer is a stream or an export: it is not waited for when the replica stops."""
+        """Whether its answer is a stream or an export, for which a stopping replica does not wait."""
         return self.scope is not None and OPEN_ANSWER in self.scope["state"]
 
     def wake(self) -> None:
-        """More has arrived, or never will."""
+        """Note that more has arrived, or never will."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def break_off(self, error: AppError) -> None:
-        """Nothing more of the body will arrive."""
+        """Note that nothing more of the body will arrive."""
         self.error = error
         self.wake()
 
     def end_requests(self) -> None:
-        """The client has closed its sending side, and may be gone."""
+        """Note that the client has closed its sending side, and may be gone."""
         if self.scope is not None:
             self.scope["extensions"][HALF_CLOSED].set()
 
     def lose(self) -> None:
-        """The client is gone: nothing arrives and nothing is sent any more."""
+        """Note that the client is gone: nothing more arrives or is sent."""
         self.is_gone = True
         self.break_off(Invalid.at("$", "the body ended before it was complete"))
 
@@ -201,7 +201,7 @@ class Exchange:
                 raise RuntimeError("a header of the answer holds the end of a line")
             name = given.lower()
             if name in {b"connection", b"transfer-encoding"}:
-                continue  # the framing of the answer is decided here
+                continue  # this decides the framing of the answer
             if name == b"content-length":
                 has_length, self.owed = True, int(value)
             parts += (name, b": ", value, b"\r\n")

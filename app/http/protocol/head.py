@@ -1,4 +1,4 @@
-"""The head of a request by the grammar of RFC 9112, and nothing looser.
+"""Parses the head of a request by the grammar of RFC 9112, and nothing looser.
 
 Anything that two parsers could end in different places is refused (RFC 9112, section 11.2): bare CR or LF, folded
 lines, blanks around a name, and lengths that are repeated or combined with a transfer coding.
@@ -18,7 +18,7 @@ CHUNKED: Final = -1
 """The length of a chunked body, which marks its own end."""
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
-# Possessive (++, *+): a line that does not match is refused in one pass, whatever is in it.
+# Possessive (++, *+), so that a line that does not match is refused in one pass, whatever is in it.
 _request_line = re.compile(rb"(%b++) ([\x21\x22\x24-\x7e]++) HTTP/1\.([0-9])\r\n" % _TOKEN).match
 _fields = re.compile(rb"^(%b++):[ \t]*+([\t\x20-\x7e\x80-\xff]*+)\r\n" % _TOKEN, re.MULTILINE).findall
 _may_begin = re.compile(rb"%b{0,24}+(?: |$)" % _TOKEN).match
@@ -36,7 +36,7 @@ class Head(Struct):
     length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client accepts another
     request on this connection. expects: it waits for `100 Continue`.
 
-    call_headers: what the hot path has read of the headers.
+    call_headers: the headers that the hot path has read.
     """
 
     method: bytes

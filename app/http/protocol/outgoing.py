@@ -30,14 +30,14 @@ class Outgoing:
             await self._room.wait()
 
     def fill(self, owed: int) -> None:
-        """The client does not read what was written. owed: bytes still to follow, held elsewhere."""
+        """Note that the client does not read. owed: bytes still to follow, held elsewhere."""
         self.is_full = True
         self._room = self._room or asyncio.Event()
         self._room.clear()
         self._shared.stall(self._owner, self._transport.get_write_buffer_size() + owed)
 
     def make_room(self) -> None:
-        """The client has read, or is gone."""
+        """Note that the client has read, or is gone."""
         self.is_full = False
         self._shared.go_on(self._owner)
         if self._room is not None:
