@@ -11,6 +11,7 @@ from app.errors import StoreUnavailable
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, info_of
 from app.redis_client.scripts import SCRIPTS
+from app.store.readiness import require_ready
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""
@@ -71,7 +72,8 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
     worst = [
         max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
     ]
-    return [*worst, await _scripts(client), await _clock(client), _secret(has_secret=has_secret)]
+    worst += [await _scripts(client), await _decisions(client), await _clock(client)]
+    return [*worst, _secret(has_secret=has_secret)]
 
 
 def _secret(*, has_secret: bool) -> Finding:
@@ -165,6 +167,15 @@ async def _scripts(client: Client) -> Finding:
     for script in SCRIPTS:
         await client.call_each("SCRIPT", "LOAD", script.text)
     return Finding("scripts", Severity.OK, f"all {len(SCRIPTS)} scripts load")
+
+
+async def _decisions(client: Client) -> Finding:
+    """What /readyz would say: whatever else may be wrong with the store, does it take decisions now?"""
+    try:
+        await require_ready(client)
+    except StoreUnavailable as error:
+        return Finding("decisions", Severity.BROKEN, f"every decision is refused: {error}")
+    return Finding("decisions", Severity.OK, "the store takes what a decision writes")
 
 
 async def _clock(client: Client) -> Finding:

@@ -82,7 +82,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
     for words in (["key", "list"], ["workspace", "create", "guarded"], ["doctor"]):
         ran = run_console([*words, "--json"], served.env)
         assert ran.returncode == 0, ran.stderr
-    assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 8
+    assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 9
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY
     assert refused == set()
 

@@ -61,6 +61,7 @@ async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
         "durability",
         "replication",
         "scripts",
+        "decisions",
         "clock",
         "secret",
     ]
@@ -75,6 +76,8 @@ async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
         ({"appendonly": "no"}, "durability", "risk", "appendonly is off: a crash of the store loses policies"),
         ({"appendfsync": "everysec"}, "durability", "risk", "loses the last second; always loses nothing"),
         ({"appendfsync": "no"}, "durability", "risk", "loses whatever the system had not written yet"),
+        ({"maxmemory": "1mb"}, "decisions", "broken", "every decision is refused: The store refused the command (OOM)"),
+        ({"min_replicas_to_write": "1"}, "decisions", "broken", "(NOREPLICAS)"),
         ({"maxmemory": "1mb"}, "memory", "risk", "MiB are used; when it is full, every decision is refused"),
     ],
 )
