@@ -62,7 +62,7 @@ audit: $(VENV)/audit.stamp ## look for known vulnerabilities in every locked pac
 # A file's tests share its stores and replicas, so they stay together. Python may keep what it compiled: the tests start
 # the service hundreds of times.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
-# Schemathesis takes each process five seconds to collect, and its tests are slow ones anyway.
+# Schemathesis takes each process two seconds to load, and its tests are slow ones anyway.
 QUICK = -m 'not (slow or faults or stores)' --hypothesis-profile brief -p no:schemathesis --ignore tests/http/test_conformance.py
 LOCKED = $(sort $(wildcard requirements/*.txt))
 LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-header

@@ -1,5 +1,7 @@
 """/v1/replay: the lines of its answer, what it refuses, and what ends it."""
 
+import contextlib
+import http.client
 import json
 import os
 import signal
@@ -152,9 +154,12 @@ def held(tenant, calls=3000):
     """So many entries in the log that a replay is not over when its first line is read."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent)
-    with httpx.Client(base_url=tenant.admin.base_url, headers=tenant.admin.headers) as client:
+    body = json.dumps({"agent_id": agent, "tool_name": "t"})
+    headers = {"Authorization": f"Bearer {tenant.admin_key}", "Content-Type": "application/json"}
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", tenant.replica.port)) as connection:
         for _ in range(calls):
-            client.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"})
+            connection.request("POST", "/v1/authorize", body, headers)
+            connection.getresponse().read()
 
 
 def test_it_ends_with_its_client_and_with_its_process(tenant, narrow):
