@@ -1,7 +1,7 @@
 """The rows of the index of all segments, checked before a reader relies on them to name every segment."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from app.audit.head import Head, Span
 from app.audit.segments import part_of, segments_of
@@ -27,6 +27,13 @@ class PartRows(NamedTuple):
 
 def row_member(row: Row) -> str:
     return ":".join(map(str, row))
+
+
+def scored(reply: Sequence[Any]) -> list[tuple[str, float]]:
+    """The members of a sorted set and their scores, from a reply that redis-py has left as it is."""
+    # They come in pairs or, over the older protocol, one after the other.
+    pairs = zip(reply[::2], reply[1::2], strict=True) if reply and isinstance(reply[0], str) else reply
+    return [(member, float(score)) for member, score in pairs]
 
 
 def rows_of(members: Iterable[str], part: int, head: Head, spans: Mapping[int, Span]) -> PartRows:

@@ -21,7 +21,8 @@ from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
 from app.model.times import parse_time_ms
-from app.redis_client.client import Client, ForeignData
+from app.redis_client.client import Client
+from app.redis_client.foreign import ForeignData
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
@@ -112,9 +113,11 @@ class Verifier:
                 link = await self._check_up_to(head, link, segments_max, progress)
                 await self._compare_index()
                 if link.number <= head.segment:
+                    self._require_known()
                     return _Reached(None, complete=False, unsealed=None)
                 head, unsealed = await self._check_end(link)
                 if unsealed is not None:
+                    self._require_known()
                     return _Reached(None, complete=True, unsealed=unsealed)
         except Broken as broken:
             return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
@@ -252,6 +255,12 @@ class Verifier:
         if fault is not None:
             raise self._misplaced(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
+
+    def _require_known(self) -> None:
+        """Raise Broken if the index names a segment beyond the last one."""
+        unknown = self._index.unknown
+        if unknown is not None:
+            raise Broken(Fault.CHANGED, unknown.segment, unknown.message)
 
     async def _first_of(self, finding: Finding) -> Finding:
         """This finding, or a fault in the index of an earlier segment."""

@@ -1,19 +1,22 @@
 """Verification of the index: rebuilds a part's index from its segments' bodies and compares the two."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from app.audit.entry_format import Named, placeholder_reason
-from app.audit.head import Span, read_head, spans_of
-from app.audit.index import CAPPED, OTHER, values_of
-from app.audit.index_rows import Row, row_member
+import msgspec
+
+from app.audit.entry_format import Named, named, placeholder_reason
+from app.audit.head import Head, Span, head_of, read_head, spans_of
+from app.audit.index import ACTION, CAPPED, OTHER, TOOL, name_of, values_of
+from app.audit.index_rows import Row, row_member, scored
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
-from app.audit.segments import Frame, part_of
+from app.audit.segments import Frame, part_of, read_segment
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
+_DIGITS = 15
 _KEYS_AT_ONCE = 16
 """Sorted sets read and compared in one step, which takes a millisecond."""
 _Key = tuple[str, str]
@@ -21,16 +24,33 @@ _Key = tuple[str, str]
 
 
 class IndexFault(NamedTuple):
-    """The first segment whose index differs from its entries."""
+    """The first segment whose index differs from its entries.
+
+    of: the value whose index it is, where it is named by its hash.
+    is_unknown: the index names the segment, and there is none.
+    """
 
     segment: int
     message: str
+    of: _Key | None = None
+    is_unknown: bool = False
+
+
+class _Stored(NamedTuple):
+    """What a sorted set holds: the members that name each segment, and each member's score."""
+
+    members: dict[int, list[str]]
+    scores: dict[str, float]
+
+
+_NOTHING = _Stored({}, {})
 
 
 class IndexCheck:
     """Collects what the index must say about the segments of one part, then compares.
 
     The index of a value that none of those segments' entries has is not read: it cannot hide an entry.
+    unknown: the first member found that names a segment beyond the last, which may follow from another fault.
     """
 
     def __init__(self, client: Client, keyspace: Keyspace) -> None:
@@ -39,6 +59,8 @@ class IndexCheck:
         self._rows: dict[int, Row] = {}
         self._wanted: dict[_Key, dict[int, int]] = {}
         self._unread: dict[str, dict[int, int]] = {}
+        self._head: Head = head_of({})
+        self.unknown: IndexFault | None = None
 
     def add(self, row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> None:
         """Expect the index to cover this segment; it belongs to the same part as those before it."""
@@ -55,15 +77,31 @@ class IndexCheck:
         faults: list[IndexFault] = []
         if self._rows:
             part = part_of(min(self._rows))
+            self._head, _ = await read_head(self._client, self._keyspace)
             faults += await self._compare_rows(part)
             for dimension in DIMENSIONS:
                 faults += await self._compare_dimension(dimension, part)
         if faults:
-            head, _ = await read_head(self._client, self._keyspace)
-            # Segments that retention has dropped meanwhile are no longer indexed.
-            faults = [fault for fault in faults if fault.segment >= head.first_segment]
+            now, _ = await read_head(self._client, self._keyspace)
+            # Segments that retention has dropped meanwhile are no longer indexed, and those sealed meanwhile are.
+            unknown = [fault for fault in faults if fault.is_unknown and fault.segment > now.segment]
+            self.unknown = min([*unknown, *filter(None, [self.unknown])], default=None)
+            faults = [fault for fault in faults if not fault.is_unknown and fault.segment >= now.first_segment]
         self._rows, self._wanted, self._unread = {}, {}, {}
-        return min(faults, default=None)
+        first = min(faults, key=lambda fault: fault[:2], default=None)
+        return first if first is None or first.of is None else await self._with_name(first, *first.of)
+
+    async def _with_name(self, fault: IndexFault, dimension: str, value: str) -> IndexFault:
+        """The fault with the tool or action as the segment's entries have it, in place of its hash."""
+        segment = await read_segment(self._client, self._keyspace, fault.segment)
+        for entry in () if segment is None else map(named, segment.body().splitlines()):
+            name = entry.tool_name if dimension == TOOL else entry.action
+            if name_of(name) == value:
+                shown = msgspec.json.encode(name).decode()
+                return fault._replace(
+                    message=fault.message.replace(f"by {dimension} {value} ", f"by {dimension} {shown} ")
+                )
+        return fault
 
     async def _compare_rows(self, part: int) -> list[IndexFault]:
         stored = (await self._read([self._keyspace.audit_by_all(part)]))[0]
@@ -73,7 +111,7 @@ class IndexCheck:
                 number, f"The index of all segments says {_shown(stored, number)}, its entries {row_member(row)}"
             )
             for number, row in self._rows.items()
-            if stored.get(number) != [row_member(row)]
+            if stored.members.get(number) != [row_member(row)]
         ]
         spans = spans_of(as_record(await self._client.call("HGETALL", self._keyspace.audit_parts)))
         return faults + [
@@ -86,6 +124,7 @@ class IndexCheck:
         """Check that every tally is in the index of its value, or in the shared index of values without their own."""
         faults: list[IndexFault] = []
         others = dict(self._unread.get(dimension, {}))
+        moved: dict[int, dict[str, int]] = {}
         values = [value for named, value in self._wanted if named == dimension]
         for start in range(0, len(values), _KEYS_AT_ONCE):
             some = values[start : start + _KEYS_AT_ONCE]
@@ -94,37 +133,67 @@ class IndexCheck:
                 wanted = self._wanted[dimension, value]
                 faults += self._strangers(f"The index by {dimension} {value}", stored, part)
                 for number in self._differing(stored, wanted):
-                    if number in wanted and number not in stored and dimension in CAPPED:
+                    if number in wanted and number not in stored.members and dimension in CAPPED:
                         others[number] = merged(others.get(number, 0), wanted[number])
+                        moved.setdefault(number, {})[value] = wanted[number]
                         continue
                     faults.append(_fault(dimension, value, number, stored, wanted))
             await pause()
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
             faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
-            faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
+            for number in self._differing(stored, others):
+                lost = self._lost(stored, number, self._unread.get(dimension, {}).get(number, 0), moved.get(number, {}))
+                if lost is None:
+                    faults.append(_fault(dimension, OTHER, number, stored, others))
+                else:
+                    faults.append(_fault(dimension, lost, number, _NOTHING, {number: moved[number][lost]}))
         return faults
 
-    def _differing(self, stored: dict[int, list[str]], wanted: dict[int, int]) -> list[int]:
+    @staticmethod
+    def _lost(stored: _Stored, number: int, unread: int, moved: dict[str, int]) -> str | None:
+        """The value whose index has lost the segment, if the shared index holds what is left without it."""
+        for value in moved:
+            rest = unread
+            for other, count in moved.items():
+                rest = rest if other == value else merged(rest, count)
+            if stored.members.get(number, []) == (members(number, [rest]) if rest else []):
+                return value
+        # If the shared index holds nothing, each of them has lost it.
+        return next(iter(moved), None) if not unread and number not in stored.members else None
+
+    def _differing(self, stored: _Stored, wanted: dict[int, int]) -> list[int]:
         """The segments for which an index holds something other than expected."""
         texts = {number: members(number, [count]) for number, count in wanted.items()}
-        said = {number: some for number, some in stored.items() if number in self._rows}
+        said = {number: some for number, some in stored.members.items() if number in self._rows}
         if said == texts:
             return []
         return [number for number in self._rows if said.get(number) != texts.get(number)]
 
-    def _strangers(self, where: str, stored: dict[int, list[str]], part: int) -> list[IndexFault]:
-        """Members of a part's index that belong to none of its segments, reported for the last segment added."""
-        found = [text for number, texts in stored.items() if part_of(number) != part for text in texts]
-        return [
-            IndexFault(max(self._rows), f"{where} says {text} in part {part}, which is another's") for text in found
-        ]
+    def _strangers(self, where: str, stored: _Stored, part: int) -> list[IndexFault]:
+        """Members that name none of the part's segments, reported for the last one added, and members' false scores."""
+        faults, last = [], max(self._rows)
+        for number, texts in stored.members.items():
+            row = self._rows.get(number)
+            for text in texts:
+                if part_of(number) != part:
+                    faults.append(IndexFault(last, f"{where} says {text} in part {part}, which is another's"))
+                elif row is None and not self._head.first_segment <= number <= self._head.segment:
+                    faults.append(
+                        IndexFault(number, f"{where} says {text}, and there is no such segment", is_unknown=True)
+                    )
+                elif row is not None and stored.scores[text] != row.last_ms:
+                    score = f"{stored.scores[text]:.17g}"
+                    faults.append(
+                        IndexFault(number, f"{where} has {text} at {score}, and its latest entry is of {row.last_ms}")
+                    )
+        return faults
 
-    async def _read(self, keys: Sequence[str]) -> list[dict[int, list[str]]]:
+    async def _read(self, keys: Sequence[str]) -> list[_Stored]:
         """What the sorted sets say about each segment."""
-        return [
-            _by_segment(reply) for reply in await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
-        ]
+        # Named in bytes, so that redis-py leaves the reply flat.
+        commands = [(b"ZRANGE", key, 0, -1, b"WITHSCORES") for key in keys]
+        return [_by_segment(reply) for reply in await self._client.read_pipelined(commands)]
 
 
 def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tallies:
@@ -140,12 +209,13 @@ def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tal
     return tally(list(zip(*indexed, strict=True)), slices)
 
 
-def _by_segment(stored: Iterable[str]) -> dict[int, list[str]]:
+def _by_segment(reply: Sequence[Any]) -> _Stored:
     found: dict[int, list[str]] = {}
-    for member in stored:
+    scores = dict(scored(reply))
+    for member in scores:
         number = member.partition(":")[0]
-        found.setdefault(int(number) if number.isdecimal() else -1, []).append(member)
-    return found
+        found.setdefault(int(number) if number.isdecimal() and len(number) <= _DIGITS else -1, []).append(member)
+    return _Stored(found, scores)
 
 
 def _spans(span: Span | None, row: Row) -> bool:
@@ -156,10 +226,11 @@ def _spans(span: Span | None, row: Row) -> bool:
     return span.first_sequence == row.first_sequence if begins else span.first_sequence < row.first_sequence
 
 
-def _fault(dimension: str, value: str, number: int, stored: dict[int, list[str]], wanted: dict[int, int]) -> IndexFault:
+def _fault(dimension: str, value: str, number: int, stored: _Stored, wanted: dict[int, int]) -> IndexFault:
     entries = members(number, [wanted[number]])[0] if number in wanted else "nothing"
-    return IndexFault(number, f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}")
+    message = f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}"
+    return IndexFault(number, message, (dimension, value) if dimension in (TOOL, ACTION) else None)
 
 
-def _shown(stored: dict[int, list[str]], number: int) -> str:
-    return " and ".join(stored.get(number, [])) or "nothing"
+def _shown(stored: _Stored, number: int) -> str:
+    return " and ".join(stored.members.get(number, [])) or "nothing"

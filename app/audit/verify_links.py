@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from app.audit.broken import Broken
 from app.audit.head import Head, head_of
-from app.audit.index_rows import Row, row_member
+from app.audit.index_rows import Row, row_member, scored
 from app.audit.segments import Segment, frames_of, genesis, part_of
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Checkpoint, Fault, Finding
-from app.redis_client.client import Client, ForeignData
+from app.redis_client.client import Client
+from app.redis_client.foreign import ForeignData
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.turns import pause
@@ -17,6 +18,7 @@ from app.turns import pause
 BEYOND = 4
 """How many segments after the head are checked for."""
 _AT_ONCE = 128
+_DIGITS = 15
 _AFTER_A_GAP = 10_000
 """How many segments after a missing one are checked for, to tell a gap from an end: a forged head names any number."""
 
@@ -101,18 +103,37 @@ class LinkCheck:
         return ChainPosition(link.number + 1, sha256, last_sequence + 1)
 
     async def _check_rows(self, rows: Sequence[Row]) -> None:
+        """Check that the index of all segments has these, each at its time, and none that never was. Raises Broken."""
+        wanted = {row_member(row): row for row in rows}
         parts = sorted({part_of(row.number) for row in rows})
-        stored: dict[int, list[str]] = {}
         for start in range(0, len(parts), _AT_ONCE):
-            some = parts[start : start + _AT_ONCE]
-            commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in some)
-            stored |= dict(zip(some, await self._client.read_pipelined(commands), strict=True))
-        for row in rows:
-            if row_member(row) not in stored[part_of(row.number)]:
-                now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-                if row.number >= now.first_segment:
-                    message = f"The index of all segments does not hold {row_member(row)}, as its record has it"
-                    raise Broken(Fault.CHANGED, row.number, message)
+            # Named in bytes, so that redis-py leaves the reply as it is.
+            commands = [
+                (b"ZRANGE", self._keyspace.audit_by_all(part), 0, -1, b"WITHSCORES")
+                for part in parts[start : start + _AT_ONCE]
+            ]
+            for reply in await self._client.read_pipelined(commands):
+                for member, score in scored(reply):
+                    row = wanted.pop(member, None)
+                    if row is None:
+                        await self._require_known(member, rows)
+                    elif score != row.last_ms:
+                        message = f"The index of all segments has it at {score:.17g}, its record at {row.last_ms}"
+                        raise Broken(Fault.CHANGED, row.number, message)
+        for member, row in wanted.items():
+            now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
+            if row.number >= now.first_segment:
+                message = f"The index of all segments does not hold {member}, as its record has it"
+                raise Broken(Fault.CHANGED, row.number, message)
+
+    async def _require_known(self, member: str, rows: Sequence[Row]) -> None:
+        """Raise Broken unless the index's member is of a segment before or after these, up to the newest."""
+        number = member.partition(":")[0]
+        named = int(number) if number.isdecimal() and len(number) <= _DIGITS else rows[-1].number
+        if rows[0].number <= named <= rows[-1].number:
+            raise Broken(Fault.CHANGED, named, f"The index of all segments says {member}, its record something else")
+        if named > head_of(await self._client.call("HGETALL", self._keyspace.audit_head)).segment:
+            raise Broken(Fault.CHANGED, named, f"The index of all segments says {member}, and there is no such segment")
 
     async def missing(self, number: int, head: Head) -> Broken:
         """The finding for a missing segment."""

@@ -15,6 +15,7 @@ from redis.client import NEVER_DECODE
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
 from app.redis_client.faults import describe_fault, is_foreign
+from app.redis_client.foreign import ForeignData
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 
@@ -29,10 +30,6 @@ _WAIT_MS = 1_000
 _DECISIONS_AT_ONCE = 1024
 """Used if decisions go through a client instead of the pipelined connection: a call that hangs must not block
 others."""
-
-
-class ForeignData(StoreUnavailable):
-    """A key holds what Remit does not write: another type, or bytes that are not UTF-8."""
 
 
 class Client:

@@ -1,5 +1,7 @@
 """Replies of the store in the form that callers use."""
 
+from app.redis_client.foreign import number_of
+
 _DIGITS = 18
 """More digits than any counter or time in ms has."""
 
@@ -17,7 +19,7 @@ def info_of(reply: dict[str, object] | str) -> dict[str, str]:
 
 
 def number_or_none(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    return None if text is None else number_of(text)
 
 
 def count_of(raw: bytes | None) -> int:

@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_entries import Writer
+from audit_entries import AGENTS, Writer
 
 from app.audit.compactor import Compactor
+from app.audit.index import name_of
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.segments import chain, pack, read_segment
@@ -22,6 +23,12 @@ from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 
 PAGE = (Path(__file__).parents[2] / "docs/audit.md").read_text()
+INDEXES = [
+    ("agent", f"{AGENTS[0]}:allowed"),
+    ("tool", name_of("file.read")),
+    ("action", name_of("authorize")),
+    ("result", "allowed"),
+]
 CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resourceType", "policy", "before", "{}"
 
 
@@ -196,9 +203,19 @@ async def truncate_segments_with_head(log):
 
 async def truncate_everything_after(log):
     await truncate_segments_with_head(log)
-    await log.call("ZREMRANGEBYSCORE", log.keys.audit_by_all(0), "+inf", "-inf")
     await log.call("DEL", log.keys.audit_stream)
     await log.call("HSET", log.keys.commits, "sequence", 112)
+
+
+async def truncate_everything_and_index(log):
+    await truncate_everything_after(log)
+    for dimension, value in INDEXES:
+        key = log.keys.audit_by(dimension, value, 0)
+        for member in await log.call("ZRANGE", key, 0, -1):
+            if member.startswith("8:"):
+                await log.call("ZREM", key, member)
+    rows = await log.call("ZRANGE", log.keys.audit_by_all(0), 0, -1)
+    await log.call("ZREM", log.keys.audit_by_all(0), rows[-1])
 
 
 async def raise_floor(log):
@@ -253,6 +270,27 @@ async def remove_from_index(log):
 async def change_index(log):
     await log.call("ZREM", log.keys.audit_by("result", "allowed", 0), "4:16:1")
     await log.call("ZADD", log.keys.audit_by("result", "allowed", 0), 1, "4:15:1")
+
+
+async def forge_in_index(log):
+    await log.call("ZADD", log.keys.audit_by("result", "allowed", 0), 1, "100:16:1")
+
+
+async def forge_in_index_of_all(log):
+    await log.call("ZADD", log.keys.audit_by_all(0), 1, "100:16:1601:1:1")
+
+
+async def change_score_in_index(log):
+    await log.call("ZADD", log.keys.audit_by("result", "allowed", 0), 1, "4:16:1")
+
+
+async def change_score_in_index_of_all(log):
+    members = await log.call("ZRANGE", log.keys.audit_by_all(0), 0, -1)
+    await log.call("ZADD", log.keys.audit_by_all(0), 1, members[3])
+
+
+async def remove_index_of_a_tool(log):
+    await log.call("DEL", log.keys.audit_by("tool", name_of("file.read"), 0))
 
 
 async def remove_from_index_of_all(log):
@@ -341,7 +379,8 @@ TAMPERINGS = [
     (insert_segment, "inserted", "inserted"),
     (truncate_segments, "truncated", "truncated"),
     (truncate_segments_with_head, "removed", "truncated"),
-    (truncate_everything_after, None, "truncated"),
+    (truncate_everything_after, "changed", "truncated"),
+    (truncate_everything_and_index, None, "truncated"),
     (raise_floor, "removed", "removed"),
     (raise_floor_as_if_archived, None, None),
     (forge_head, "changed", "changed"),
@@ -354,7 +393,12 @@ TAMPERINGS = [
     (garble_parts, "changed", None),
     (remove_from_index, "changed", None),
     (change_index, "changed", None),
+    (forge_in_index, "changed", None),
+    (change_score_in_index, "changed", None),
+    (remove_index_of_a_tool, "changed", None),
     (remove_from_index_of_all, "changed", "changed"),
+    (forge_in_index_of_all, "changed", "changed"),
+    (change_score_in_index_of_all, "changed", "changed"),
     (remove_change, "removed", "removed"),
     (remove_newest_change, "truncated", "truncated"),
     (remove_newest_change_and_rebuild, None, "truncated"),

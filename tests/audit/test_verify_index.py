@@ -209,3 +209,16 @@ async def test_what_retention_drops_meanwhile_is_no_fault(log):
     verifier._index.compare = dropping_first
     found = await verifier.verify()
     assert (found.finding, found.complete) == (None, True)
+
+
+@pytest.mark.parametrize("lost", ["tool.1", "tool.3"])
+async def test_a_tool_whose_index_was_deleted_is_named(log, lost):
+    """As the entries have it: not its hash, and not `other`, where tools without an index of their own are."""
+    key = log.keyspace.audit_by("tool", name_of(lost), 1)
+    had_its_own = await log.client.call("DEL", key)
+    found = await log.verify()
+    if had_its_own:
+        assert found.finding.segment == 3
+        assert f'The index by tool "{lost}" says nothing, its entries 3:' in found.finding.message
+    else:
+        assert found.finding is None
