@@ -27,10 +27,10 @@ local time_text = string.format('%.0f', time_us)
 
 local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name')
 if not key[1] then return {'revoked', '', '', '', time_text, '', ''} end
-if key[2] and time_ms >= tonumber(key[2]) then return {'expired', '', '', '', time_text, '', ''} end
+if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', ''} end
 
-local since_ms = time_ms - tonumber(key[3] or 0)
-if since_ms >= 1000 or since_ms < 0 then
+local since_ms = time_ms - (tonumber(key[3]) or 0)
+if not (since_ms >= 0 and since_ms < 1000) then
   redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
 end
 return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or ''}

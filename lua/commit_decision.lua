@@ -56,7 +56,7 @@ TIME          O(Q log N), Q quotas of N live entries; O(1) for each quota while 
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
-local call = redis.call
+local call, EXACT = redis.call, 2 ^ 53
 local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local arrived_us, waited_us, decision_id = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local action, parameters, context, reason = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -85,7 +85,8 @@ local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace
 local sequence, refusal = (last[1] or 0) + 1, nil
 if not key[1] then
   refusal = 'revoked'
-elseif key[2] and time_ms >= tonumber(key[2]) then
+-- `not (a < b)`, so that what is no number (`nan` is no less than anything) refuses.
+elseif key[2] and not (time_ms < tonumber(key[2])) then
   refusal = 'expired'
 elseif not version or version .. ' ' .. (last[4] or '') ~= versions then
   refusal = 'stale'
@@ -93,7 +94,7 @@ end
 --@ refuse: sets `refusal`, unless it is set, if the plan cannot be committed
 -- The stream grows by one entry per sequence number: measured once, its room also tells up to which number it lasts.
 local has_room_until
-if not refusal and sequence > tonumber(last[5] or 0) then
+if not refusal and not (sequence <= (tonumber(last[5]) or 0)) then
   local room = tonumber(string.match(backlog, '%d+')) - call('XLEN', audit_stream)
   has_room_until = string.format('%.0f', sequence + math.min(room, 1000) - 1)
   if room <= 0 then refusal = 'backlog' end
@@ -106,6 +107,8 @@ local skew_us = tonumber(last[3] or 0)
 local behind_us = (last[2] or 0) - time_us
 if behind_us > 0 then skew_us = skew_us + behind_us end
 local quota_us = time_us + skew_us
+-- False also for `nan`, with which every window would be empty.
+assert(quota_us >= time_us and quota_us < EXACT, 'The quota time is no time')
 
 -- owns[i]: what a part says about quota i: `wait`, the time until the part sees room in it; `counts_calls`, true if
 -- its list holds call times, as a plain quota's does; `life_ms`, how long that list is kept.
@@ -118,7 +121,11 @@ for i = 1, quotas do
     -- This element and not LLEN: after the maximum is lowered, LLEN would admit too many calls.
     local oldest = call('LINDEX', KEYS[4 + i], ARGV[at])
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
-    if oldest then wait = math.max(wait, oldest + ARGV[at + 1] - quota_us) end
+    if oldest then
+      local left_us = oldest + ARGV[at + 1] - quota_us
+      assert(left_us > -EXACT and left_us < EXACT, 'A quota holds what is no time')
+      if left_us > wait then wait = left_us end
+    end
   end
   if wait > 0 then
     if full == 0 then full = i end
@@ -171,7 +178,7 @@ if takes then
       -- Drop only times that have left the window, two per call; never by count, because the maximum may be raised later.
       if length % 8 == 0 then
         for _ = 1, 16 do
-          if tonumber(call('LINDEX', quota, -1)) > quota_us - ARGV[12 + 6 * i] then break end
+          if (tonumber(call('LINDEX', quota, -1)) or 0) > quota_us - ARGV[12 + 6 * i] then break end
           call('RPOP', quota)
         end
       end
@@ -181,8 +188,8 @@ if takes then
   end
 end
 --@ write: the part's own writes
-local since_ms = time_ms - (key[3] or 0)
-if since_ms >= 1000 or since_ms < 0 then
+local since_ms = time_ms - (tonumber(key[3]) or 0)
+if not (since_ms >= 0 and since_ms < 1000) then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
 return {'committed', decision_id, time_text, latency_us, full, retry_us, approval_text}

@@ -79,13 +79,13 @@ local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approve
 local state, version = held[1], tonumber(held[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
-if not caller[1] or (caller[2] and time_ms >= tonumber(caller[2])) then return refuse('revoked') end
+if not caller[1] or (caller[2] and not (time_ms < tonumber(caller[2]))) then return refuse('revoked') end
 if not state then return refuse('missing') end
 if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
 if state ~= 'pending' then return refuse('decided') end
-if time_ms >= tonumber(held[3]) then return refuse('expired') end
+if not (time_ms < tonumber(held[3])) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
-if not of_agent[1] or tonumber(held[9] or 0) <= tonumber(of_agent[2] or -1) then return refuse('ended') end
+if not of_agent[1] or not (tonumber(held[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
 if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
 for i = 11, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end

@@ -18,6 +18,7 @@ assert(#ARGV == #KEYS - 1, 'ARITY')
 -- By the last commit's quota time, not by the clock: what was spent then is spent for every later commit.
 local last = redis.call('HMGET', commits, 'time_us', 'skew_us')
 local quota_us = tonumber(last[1] or 0) + tonumber(last[2] or 0)
+assert(quota_us >= 0 and quota_us < 2 ^ 53, 'The quota time is no time')
 local dropped = 0
 for i = 2, #KEYS do
   local newest = redis.call('LINDEX', KEYS[i], 0)

@@ -25,6 +25,7 @@ if not now_us then
 end
 local last = redis.call('HMGET', commits, 'time_us', 'skew_us')
 local quota_us = math.max(now_us, tonumber(last[1] or 0)) + tonumber(last[2] or 0)
+assert(quota_us >= now_us and quota_us < 2 ^ 53, 'The quota time is no time')
 local levels = {}
 for i = 2, #KEYS do
   local window_us, is_budget = tonumber(ARGV[2 * i - 2]), ARGV[2 * i - 1] == 'budget'

@@ -55,7 +55,7 @@ local time_ms_text = string.format('%.0f', time_ms)
 local function refuse(why) return {why, '', '', '', 0} end
 
 local key = call('HMGET', caller_key, 'created_ms', 'expires_ms')
-if not key[1] or (key[2] and time_ms >= tonumber(key[2])) then return refuse('revoked') end
+if not key[1] or (key[2] and not (time_ms < tonumber(key[2]))) then return refuse('revoked') end
 local reported, reported_in, reported_ms, gave_back = string.match(call('GET', outcome) or '', '^(%S+) (%S+) (%d+) (%d+)$')
 if reported then
   return {reported == status and 'repeated' or 'other', reported, reported_in, reported_ms, tonumber(gave_back)}

@@ -38,7 +38,7 @@ if needs_other then
   local other = redis.call('HMGET', other_admin, 'created_ms', 'expires_ms')
   local clock = redis.call('TIME')
   local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
-  if not other[1] or (other[2] and now_ms >= tonumber(other[2])) then return {'stale'} end
+  if not other[1] or (other[2] and not (now_ms < tonumber(other[2]))) then return {'stale'} end
 end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', keys)

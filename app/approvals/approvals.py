@@ -20,6 +20,7 @@ from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DECIDE_APPROVAL
 from app.redis_client.store_time import store_time_ms
@@ -65,7 +66,8 @@ class Approvals:
                 ids = [each.decode() for each in left[:chunk]]
             replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
             for approval_id, reply in zip(ids, replies, strict=True):
-                record = whole_record(as_record(reply))
+                with reading(f"The record of approval {approval_id}"):
+                    record = whole_record(as_record(reply))
                 if not record:
                     continue
                 approval = approval_of(approval_id, record, now_ms)
@@ -141,7 +143,8 @@ class Approvals:
 
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
         reply = await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id))
-        record = whole_record(as_record(reply))
+        with reading(f"The record of approval {approval_id}"):
+            record = whole_record(as_record(reply))
         if not record:
             raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
@@ -149,7 +152,8 @@ class Approvals:
 
 def _require_within(record: dict[str, str], grant: Grant) -> None:
     """Raise Invalid if a person would grant more than the rules allow."""
-    most_uses, most_seconds = int(record["max_uses"]), int(record["valid_ms"]) // 1000
+    with reading("The record of the approval"):
+        most_uses, most_seconds = number_of(record["max_uses"]), number_of(record["valid_ms"]) // 1000
     if grant.uses is not UNSET and grant.uses > most_uses:
         raise Invalid.at("$.uses", f"must be at most {most_uses}, the maximum of the rule that asks")
     if grant.valid_seconds is not UNSET and grant.valid_seconds > most_seconds:

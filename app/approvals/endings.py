@@ -12,6 +12,7 @@ from app.model.approvals import ApprovalStatus, policies_that_asked, whole_recor
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
 from app.redis_client.store_time import store_time_ms
@@ -135,10 +136,10 @@ class Endings:
                 *(("EXISTS", keyspace.policy(each)) for each in policies),
             ]
         )
-        until = {
-            agent_id: int(ended or -1) if version is not None else None
-            for agent_id, (version, ended) in zip(agents, found[: len(agents)], strict=True)
-        }
+        until: dict[str, int | None] = {}
+        for agent_id, (version, ended) in zip(agents, found[: len(agents)], strict=True):
+            with reading(f"The record of agent {agent_id}"):
+                until[agent_id] = int(ended or -1) if version is not None else None
         named = (*keys, *policies)
         gone = {each for each, there in zip(named, found[len(agents) :], strict=True) if not there}
         over = []
@@ -160,14 +161,16 @@ class Endings:
         held = []
         for approval_id, reply in zip(ids, replies, strict=True):
             found = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
-            record = whole_record(found)
+            with reading(f"The record of approval {approval_id}"):
+                record = whole_record(found)
             if "digest" not in record:
                 await self._client.call("ZREM", keyspace.approvals_open, approval_id)
                 continue
-            asked_sequence = int(record.get("asked_sequence", 0))
-            named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
-            policies = policies_that_asked(record)
-            held.append(_Open(approval_id, *named, asked_sequence, policies, record["policy_id"], record["rule"]))
+            with reading(f"The record of approval {approval_id}"):
+                asked_sequence = int(record.get("asked_sequence", 0))
+                named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
+                policies = policies_that_asked(record)
+                held.append(_Open(approval_id, *named, asked_sequence, policies, record["policy_id"], record["rule"]))
         return held
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:

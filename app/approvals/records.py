@@ -6,6 +6,7 @@ from msgspec import Raw
 from app.model.approvals import Approval, ApprovalStatus, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
+from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000
@@ -17,33 +18,34 @@ _string = msgspec.json.Decoder(str)
 
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
     """The approval in the record. One that has expired is shown as expired, whether or not that is logged yet."""
-    index, _, kind = record["rule"].partition(" ")
-    usable_until_ms = record.get("usable_until_ms")
-    return Approval(
-        id=approval_id,
-        status=_status(record, now_ms),
-        version=int(record["version"]),
-        agent_id=record["agent_id"],
-        tool_name=record["tool_name"],
-        action=record["action"],
-        parameters=Raw(record["parameters"].encode()),
-        context=Raw((record["context"] or "{}").encode()),
-        bound_context=_strings.decode(record["bound"]),
-        hides=record["hides"] == "1",
-        parameters_digest=record["digest"],
-        policy_id=record["policy_id"] or None,
-        rule=RuleRef(int(index), kind) if kind else None,
-        reason=record["reason"],
-        requested_by=Person(record["key_id"], record["key_name"]),
-        requests=int(record["requests"]),
-        required=int(record["required"]),
-        approvals=_verdicts(record),
-        created_at=rfc3339(int(record["created_ms"])),
-        expires_at=rfc3339(int(record["expires_ms"])),
-        usable_until=None if not usable_until_ms else rfc3339(int(usable_until_ms)),
-        uses_left=int(record.get("uses_left") or record["max_uses"]),
-        decisions=record["decisions"].split(),
-    )
+    with reading(f"The record of approval {approval_id}"):
+        index, _, kind = record["rule"].partition(" ")
+        usable_until_ms = record.get("usable_until_ms")
+        return Approval(
+            id=approval_id,
+            status=_status(record, now_ms),
+            version=number_of(record["version"]),
+            agent_id=record["agent_id"],
+            tool_name=record["tool_name"],
+            action=record["action"],
+            parameters=Raw(record["parameters"].encode()),
+            context=Raw((record["context"] or "{}").encode()),
+            bound_context=_strings.decode(record["bound"]),
+            hides=record["hides"] == "1",
+            parameters_digest=record["digest"],
+            policy_id=record["policy_id"] or None,
+            rule=RuleRef(number_of(index), kind) if kind else None,
+            reason=record["reason"],
+            requested_by=Person(record["key_id"], record["key_name"]),
+            requests=number_of(record["requests"]),
+            required=number_of(record["required"]),
+            approvals=_verdicts(record),
+            created_at=rfc3339(number_of(record["created_ms"])),
+            expires_at=rfc3339(number_of(record["expires_ms"])),
+            usable_until=None if not usable_until_ms else rfc3339(number_of(usable_until_ms)),
+            uses_left=number_of(record.get("uses_left") or record["max_uses"]),
+            decisions=record["decisions"].split(),
+        )
 
 
 def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) -> dict[str, str]:
@@ -65,7 +67,7 @@ def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:
         ApprovalStatus.PENDING: record["expires_ms"],
         ApprovalStatus.APPROVED: record.get("usable_until_ms"),
     }.get(status)
-    return ApprovalStatus.EXPIRED if ends_ms is not None and now_ms >= int(ends_ms) else status
+    return ApprovalStatus.EXPIRED if ends_ms is not None and now_ms >= number_of(ends_ms) else status
 
 
 def _verdicts(record: dict[str, str]) -> list[Said]:
@@ -73,5 +75,5 @@ def _verdicts(record: dict[str, str]) -> list[Said]:
     for line in record.get("said", "").splitlines():
         time_ms, key_id, verdict, note = line.split(" ", 3)
         by = Person(key_id, record.get(f"name {key_id}", ""))
-        said.append(Said(by, ApprovalStatus(verdict), rfc3339(int(time_ms)), _string.decode(note)))
+        said.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
     return said

@@ -11,6 +11,7 @@ from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome
 from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.redis_client.client import Value
+from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
 
 
@@ -116,5 +117,6 @@ def with_approval(
         refused = replace(outcome, result=Result.DENIED, reason=f"{NO_APPROVAL_ROOM}; {outcome.reason}")
         return Decision(decision_id, refused, None, latency_us, time_us)
     status = ApprovalStatus.APPROVED if what == "used" else ApprovalStatus.PENDING
-    ref = ApprovalRef(approval.approval_id, status, rfc3339(int(ends_ms)))
+    with reading(f"The record of approval {approval.approval_id}"):
+        ref = ApprovalRef(approval.approval_id, status, rfc3339(number_of(ends_ms)))
     return Decision(decision_id, outcome, None, latency_us, time_us, approval=ref)

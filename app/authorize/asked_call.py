@@ -8,6 +8,7 @@ from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.decisions import AuthorizeRequest, Plan
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
+from app.redis_client.foreign import number_of, reading
 
 
 class Asked(Struct, frozen=True):
@@ -43,4 +44,7 @@ class Held(Struct, frozen=True):
     def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
         """Whether it has this status and its time has not passed."""
         ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
-        return self.record.get("status") == status and now_ms < int(self.record[ends])
+        if self.record.get("status") != status:
+            return False
+        with reading(f"The record of approval {self.id}"):
+            return now_ms < number_of(self.record[ends])

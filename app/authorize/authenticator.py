@@ -6,6 +6,7 @@ from collections import OrderedDict
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 
@@ -83,12 +84,14 @@ class Authenticator:
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
             status, scopes, agents, session_from, time_us, expires_ms, name = check_reply(CHECK_KEY, reply)
             if status == "valid":
-                granted = frozenset(Scope(scope) for scope in scopes.split(","))
+                with reading(f"The record of API key {key_id}"):
+                    granted = frozenset(Scope(scope) for scope in scopes.split(","))
+                    session = SessionFrom(session_from) if session_from else None
+                    left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
                 bound = frozenset(agents.split(",")) if agents else None
-                session = SessionFrom(session_from) if session_from else None
                 caller = Caller(workspace_id, key_id, granted, bound, session, name=name)
                 self._remember(digest, caller)
-                return caller, int(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
+                return caller, left_s
             if status == "expired":
                 self._remembered.pop(digest, None)
                 raise ApiKeyExpired("The API key has expired")

@@ -23,6 +23,7 @@ from app.model.redaction import Redactor
 from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, distinct, escalations
+from app.redis_client.foreign import reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
@@ -204,8 +205,11 @@ class EscalatedCalls:
         return await self._read_held(asked.workspace_id, held_id) if held_id else Held("", {})
 
     async def _read_held(self, workspace_id: str, held_id: str) -> Held:
-        record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
-        return Held(held_id, whole_record(as_record(record)))
+        with reading("The current approval of the call"):
+            record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
+            held = whole_record(as_record(record))
+            "".join(held.values()).encode()  # bytes that are no UTF-8 were read as surrogates
+            return Held(held_id, held)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

@@ -8,6 +8,7 @@ from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.keys import Caller
 from app.model.times import rfc3339
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import keyspace_of
 
@@ -24,9 +25,12 @@ async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotenc
     if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
         await runner.distrust()
         raise StoreUnavailable("The store answered another decision than the one that was asked for")
-    decision = _decision_of(record)
+    with reading("The first answer to this Idempotency-Key"):
+        decision = _decision_of(record)
     if "approvalId" in record:
-        return replace(decision, approval=await _named(runner, caller, record["approvalId"], decision.outcome.result))
+        with reading("The approval that the first answer to this Idempotency-Key names"):
+            named = await _named(runner, caller, record["approvalId"], decision.outcome.result)
+        return replace(decision, approval=named)
     return decision
 
 
@@ -35,13 +39,17 @@ async def _named(runner: Runner, caller: Caller, approval_id: str, result: Resul
     record = as_record(await runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
     if result is Result.ALLOWED:
         until_ms = record.get("usable_until_ms")
-        return None if until_ms is None else ApprovalRef(approval_id, ApprovalStatus.APPROVED, rfc3339(int(until_ms)))
+        return (
+            None
+            if until_ms is None
+            else ApprovalRef(approval_id, ApprovalStatus.APPROVED, rfc3339(number_of(until_ms)))
+        )
     if record.get("status") != ApprovalStatus.PENDING:
         raise IdempotencyStale(
             "The approval that this Idempotency-Key was answered with has been decided or has run out, and nothing "
             "was decided now; ask again with a new one"
         )
-    return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(int(record["expires_ms"])))
+    return ApprovalRef(approval_id, ApprovalStatus.PENDING, rfc3339(number_of(record["expires_ms"])))
 
 
 def _decision_of(record: dict[str, str]) -> Decision:
@@ -56,8 +64,13 @@ def _decision_of(record: dict[str, str]) -> Decision:
     return Decision(
         record["id"],
         outcome,
-        int(record["retryUs"]) or None,
-        int(record["latencyUs"]),
-        int(record["timeUs"]),
+        _microseconds(record["retryUs"]) or None,
+        _microseconds(record["latencyUs"]),
+        _microseconds(record["timeUs"]),
         repeated=True,
     )
+
+
+def _microseconds(text: str) -> int:
+    """A time or a span as the commit wrote it. Raises ValueError."""
+    return number_of(text[:-3] or "0") * 1000 + number_of(text[-3:])

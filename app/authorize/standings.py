@@ -11,6 +11,7 @@ from app.model.rules import Sequenced
 from app.pdp.explained import Place, Standing
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import reading
 from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
 
@@ -62,7 +63,8 @@ async def read_levels(
         args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
     _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
     found = zip(quotas, levels[::2], levels[1::2], strict=True)
-    return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
+    with reading("A quota"):
+        return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
 
 
 def level_shown(quota: Quota, level: Level) -> QuotaLevel:
@@ -107,7 +109,8 @@ async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: Ru
         times = await client.call("HMGET", session if check.forbids else own, *check.marks)
         is_there = False
         for pattern, time in zip(patterns, times, strict=True):
-            ago_us = None if time is None else quota_us - int(time)
+            with reading("A session"):
+                ago_us = None if time is None else quota_us - int(time)
             counts = ago_us is not None and ago_us < check.window_us
             is_there |= counts
             ago = None if ago_us is None or not counts else max(0, ago_us) / _US

@@ -114,7 +114,7 @@ def whole_record(record: dict[str, str]) -> dict[str, str]:
         return record
     whole = {**_BEGINS, **_asked.decode(record["asked"]), **record}
     if "created_ms" not in whole and "expires_ms" in whole:
-        whole["created_ms"] = str(int(whole["expires_ms"]) - int(whole["lasts_ms"]))
+        whole["created_ms"] = str(max(0, int(whole["expires_ms"]) - int(whole["lasts_ms"])))
     return whole
 
 

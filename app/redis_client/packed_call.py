@@ -7,6 +7,7 @@ import hiredis
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
+from app.redis_client.foreign import ForeignData
 from app.redis_client.scripts import Script
 
 Send = Callable[[bytes], Awaitable[Any]]
@@ -46,7 +47,10 @@ class PackedCall:
 
 def pack(command: Sequence[Value]) -> bytes:
     """The command in the wire format."""
-    packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows one argument only
+    try:
+        packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows one argument only
+    except UnicodeEncodeError as error:  # bytes that are no UTF-8 are read as surrogates
+        raise ForeignData("A record of the store holds text that is not UTF-8; nothing was done") from error
     return packed
 
 

@@ -4,26 +4,28 @@ import msgspec
 
 from app.model.agents import Agent, AgentStatus, Trip
 from app.redis_client.client import Value
+from app.redis_client.foreign import number_of, reading
 
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def agent_of(record: dict[str, str]) -> Agent:
-    """The agent that a record describes."""
-    return Agent(
-        id=record["id"],
-        name=record["name"],
-        description=record.get("description"),
-        status=AgentStatus(record["status"]),
-        groups=_groups_from_json(record.get("groups", "[]")),
-        alias=record.get("alias"),
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        revision=int(record.get("revision", 1)),
-        version=record["version"],
-        active_since=int(record.get("active_since", 0)),
-        tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
-    )
+    """The agent that a record describes. Raises ForeignData."""
+    with reading(f"The record of agent {record.get('id', '')}"):
+        return Agent(
+            id=record["id"],
+            name=record["name"],
+            description=record.get("description"),
+            status=AgentStatus(record["status"]),
+            groups=_groups_from_json(record.get("groups", "[]")),
+            alias=record.get("alias"),
+            created_ms=number_of(record["created_ms"]),
+            updated_ms=number_of(record["updated_ms"]),
+            revision=number_of(record.get("revision", "1")),
+            version=record["version"],
+            active_since=number_of(record.get("active_since", "0")),
+            tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
+        )
 
 
 def fields_of(agent: Agent) -> list[Value]:

@@ -10,6 +10,7 @@ from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
 from app.model.limits import NO_LIMIT, Limits
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record, number_or_none
 from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 from app.redis_client.store_time import store_time_ms
@@ -230,18 +231,19 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
 def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
     """When a successor made now expires if it gets the lifetime that the key had before any rotation."""
     expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
-    return None if expires_ms is None else now_ms + max(0, expires_ms - int(record["created_ms"]))
+    return None if expires_ms is None else now_ms + max(0, expires_ms - number_of(record["created_ms"]))
 
 
 def _key_of(record: dict[str, str]) -> ApiKey:
-    return ApiKey(
-        id=record["id"],
-        name=record["name"],
-        prefix=record["prefix"],
-        scopes=tuple(Scope(scope) for scope in record["scopes"].split(",")),
-        created_ms=int(record["created_ms"]),
-        expires_ms=number_or_none(record.get("expires_ms")),
-        last_used_ms=number_or_none(record.get("last_used_ms")),
-        agents=tuple(record["agents"].split(",")) if "agents" in record else (),
-        session_from=SessionFrom(record["session_from"]) if "session_from" in record else None,
-    )
+    with reading(f"The record of API key {record.get('id', '')}"):
+        return ApiKey(
+            id=record["id"],
+            name=record["name"],
+            prefix=record["prefix"],
+            scopes=tuple(Scope(scope) for scope in record["scopes"].split(",")),
+            created_ms=number_of(record["created_ms"]),
+            expires_ms=number_or_none(record.get("expires_ms")),
+            last_used_ms=number_or_none(record.get("last_used_ms")),
+            agents=tuple(record["agents"].split(",")) if "agents" in record else (),
+            session_from=SessionFrom(record["session_from"]) if "session_from" in record else None,
+        )

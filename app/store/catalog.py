@@ -21,6 +21,7 @@ from app.model.changes import CONSOLE
 from app.model.text import FieldError, require_tool_name
 from app.model.versions import Versions
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import PUT_CATALOG
 from app.redis_client.store_time import store_time_ms
@@ -84,7 +85,8 @@ class Catalog:
         record = await self._client.call("HGET", Keyspace(workspace_id).catalog_tools, name)
         if record is None:
             raise _unknown()
-        return _decode(record)
+        with reading(f"The description of tool {name}"):
+            return _decode(record)
 
     async def put(
         self,
@@ -178,7 +180,8 @@ class Catalog:
             ("HGET", keyspace.catalog, "version"), ("HGETALL", keyspace.catalog_tools)
         )
         held = as_record(records)
-        state = CatalogState(version or "", {name: _decode(held[name]) for name in sorted(held)})
+        with reading("The catalogue"):
+            state = CatalogState(version or "", {name: _decode(held[name]) for name in sorted(held)})
         self._latest[workspace_id] = state
         self._latest.move_to_end(workspace_id)
         while len(self._latest) > _REMEMBERED:

@@ -10,6 +10,7 @@ from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import rfc3339
 from app.redis_client.client import Client
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
@@ -40,11 +41,13 @@ class Changes:
         found: list[Change] = []
         read_bytes = 0
         async for change_id, record in read_back(self._client, Keyspace(workspace_id), newest, oldest):
-            if _matches(record, query):
+            with reading(f"Change {change_id}"):
+                is_wanted = _matches(record, query)
+                read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
+            if is_wanted:
                 if len(found) == query.limit:
                     return ChangePage(found, found[-1].id)
                 found.append(change_of(change_id, record))
-            read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
             if read_bytes > self._read_max_bytes:
                 return ChangePage(found, change_id)
         return ChangePage(found, None)
@@ -84,20 +87,21 @@ def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
 
 def change_of(change_id: str, record: dict[str, str]) -> Change:
     """The change that these fields of the trail describe."""
-    return Change(
-        id=change_id,
-        timestamp=rfc3339(change_time_ms(change_id)),
-        actor_id=record["actorId"],
-        actor_name=record["actorName"],
-        kind=ChangeKind(record["kind"]),
-        resource_type=ResourceType(record["resourceType"]),
-        resource_id=record["resourceId"],
-        before=Raw((record["before"] or "null").encode()),
-        after=Raw((record["after"] or "null").encode()),
-        sequence=int(record["sequence"]) if "sequence" in record else UNSET,
-        reason=record.get("reason", UNSET),
-        tripped=Trip(record["policyId"], record["decisionId"]) if "decisionId" in record else UNSET,
-    )
+    with reading(f"Change {change_id}"):
+        return Change(
+            id=change_id,
+            timestamp=rfc3339(change_time_ms(change_id)),
+            actor_id=record["actorId"],
+            actor_name=record["actorName"],
+            kind=ChangeKind(record["kind"]),
+            resource_type=ResourceType(record["resourceType"]),
+            resource_id=record["resourceId"],
+            before=Raw((record["before"] or "null").encode()),
+            after=Raw((record["after"] or "null").encode()),
+            sequence=number_of(record["sequence"]) if "sequence" in record else UNSET,
+            reason=record.get("reason", UNSET),
+            tripped=Trip(record["policyId"], record["decisionId"]) if "decisionId" in record else UNSET,
+        )
 
 
 def change_time_ms(change_id: str) -> int:

@@ -7,6 +7,7 @@ from app.fair_pool import FairPool
 from app.model.decisions import Result
 from app.model.divergences import DivergenceCount, PolicyDivergence
 from app.redis_client.client import Client
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.policy_records import policies_of
@@ -28,15 +29,16 @@ class Divergences:
         record, counts = as_record(held), as_record(counted)
         if not record:
             raise PolicyNotFound("No policy has this id or key")
-        is_current = counts.get("version") == record["version"]
+        is_current = counts.get("version") == record.get("version")
         [policy] = await policies_of([record], self._pool, workspace_id)
-        return PolicyDivergence(policy, _counts_of(counts) if is_current else ())
+        with reading(f"The divergence of policy {policy_id}"):
+            return PolicyDivergence(policy, _counts_of(counts) if is_current else ())
 
 
 def _counts_of(record: Mapping[str, str]) -> tuple[DivergenceCount, ...]:
     pairs = ((was, would) for was in Result for would in Result)
     return tuple(
-        DivergenceCount(result=was, shadow_result=would, count=int(count))
+        DivergenceCount(result=was, shadow_result=would, count=number_of(count))
         for was, would in pairs
         if (count := record.get(f"{was} {would}"))
     )

@@ -9,6 +9,7 @@ from app.model.decisions import Tokens
 from app.model.marks import longest_shared
 from app.model.policies import Policy
 from app.redis_client.client import Client
+from app.redis_client.foreign import ForeignData, reading
 from app.redis_client.replies import as_record
 from app.store.agent_records import agent_of
 from app.store.keyspace import Keyspace
@@ -57,7 +58,12 @@ async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: 
         if wanted == digests and sorted(ids) == sorted(expected):
             workspace, *groups = (token or "" for token in shared)
             tokens = Tokens(agent.version, workspace, tuple(zip(digests, groups, strict=True)))
-            policies = await policies_of(map(as_record, rest[len(indexes) :]), pool, workspace_id)
-            return Governed(agent, policies, tokens, longest_shared(marks))
+            records = list(map(as_record, rest[len(indexes) :]))
+            # Quotas are found by the id in the record, so it must be the one in the key.
+            if [each.get("id") for each in records] != expected:
+                raise ForeignData("A policy's record in the store has another policy's id; nothing was done")
+            policies = await policies_of(records, pool, workspace_id)
+            with reading("The list of what sequence rules look back on"):
+                return Governed(agent, policies, tokens, longest_shared(marks))
         digests, expected = wanted, ids
     return contended()

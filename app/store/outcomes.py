@@ -7,6 +7,7 @@ from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.scripts import RECORD_OUTCOME
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
@@ -66,13 +67,15 @@ class Outcomes:
             raise _refusal(found, reported)
         if found == "done":
             self._reported(reported, given_back)
-        return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(int(time_ms)))
+        with reading("The outcome of the call"):
+            return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(number_of(time_ms)))
 
     async def _taken(self, keyspace: Keyspace, decision_id: str) -> list[tuple[str, str, str]]:
         """Time, amount and bucket of each refundable limit that the call took from."""
         text = await self._client.call("GET", keyspace.taken(decision_id)) or ""
         found = (line.split(" ", 2) for line in text.split("\n") if line)
-        return [(taken_us, amount, key) for taken_us, amount, key in found]
+        with reading("What the call took"):
+            return [(taken_us, amount, key) for taken_us, amount, key in found]
 
 
 def _refusal(status: str, reported: str) -> Exception:

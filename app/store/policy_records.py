@@ -1,6 +1,6 @@
 """Policies as stored: the fields of a record, and the keys of its limits' buckets."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from app.fair_pool import FairPool
 from app.model.counting import limit_fingerprints
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import MANY_PATTERNS, PolicyRule
+from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
 from app.turns import pause
 
@@ -18,12 +19,17 @@ _PATTERN_BYTES = 8 * 1024
 worst.
 """
 
+_ENABLED = {"1": True, "0": False}
+"""Anything else in the store is not taken for a policy that is switched off."""
+_SHADOW_ENABLED = {"on": "1", "off": "0"}
+
 _rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
 
 
 def kind_of(record: dict[str, str]) -> PolicyKind:
     """The record's kind; records older than kinds are grants."""
-    return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
+    with reading(f"The record of policy {record.get('id', '')}"):
+        return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
 
 
 def mode_fields(policy: Policy) -> dict[str, Any]:
@@ -42,29 +48,36 @@ def plain_mode(record: dict[str, str]) -> dict[str, str]:
     shadow = record.get("shadow")
     if not shadow:
         return record
-    enabled = "1" if shadow == "on" else "0"
+    enabled = _SHADOW_ENABLED.get(shadow, shadow)
     return {**record, "mode": PolicyMode.SHADOW.value, "enabled": enabled, "shadow": ""}
 
 
 def policy_of(record: dict[str, str]) -> Policy:
-    """The policy that a record describes. Stored policies were validated, so this does not fail."""
-    record = plain_mode(record)
-    return Policy(
-        id=record["id"],
-        agent_id=record.get("agent_id") or None,
-        group=record.get("group") or None,
-        key=record.get("key") or None,
-        kind=kind_of(record),
-        name=record["name"],
-        rules=_rules_from_json.decode(record["rules"]),
-        priority=int(record["priority"]),
-        enabled=record["enabled"] == "1",
-        mode=PolicyMode(record.get("mode", PolicyMode.ENFORCE)),
-        agent_message=record.get("agent_message") or None,
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        version=int(record["version"]),
-    )
+    """The policy that a record describes. Raises ForeignData; stored policies were validated."""
+    with reading(f"The record of policy {record.get('id', '')}"):
+        record = plain_mode(record)
+        return Policy(
+            id=record["id"],
+            agent_id=record.get("agent_id") or None,
+            group=record.get("group") or None,
+            key=record.get("key") or None,
+            kind=kind_of(record),
+            name=record["name"],
+            rules=_rules_from_json.decode(record["rules"]),
+            priority=number_of(record["priority"]),
+            enabled=_ENABLED[record["enabled"]],
+            mode=PolicyMode(record.get("mode", PolicyMode.ENFORCE)),
+            agent_message=record.get("agent_message") or None,
+            created_ms=number_of(record["created_ms"]),
+            updated_ms=number_of(record["updated_ms"]),
+            version=number_of(record["version"]),
+        )
+
+
+def totals_of(record: Mapping[str, str]) -> tuple[int, int]:
+    """The rate limits and the bytes of rules that the owner's record counts. Raises ForeignData."""
+    with reading("The totals of policies"):
+        return number_of(record.get("rate_limits", "0")), number_of(record.get("rules_bytes", "0"))
 
 
 async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
@@ -72,7 +85,7 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
     policies: list[Policy] = []
     bytes_read = 0
     for record in records:
-        rules = record["rules"]
+        rules = record.get("rules", "")
         if rules.count('"regex"') > MANY_PATTERNS:
             policies.append(await pool.run(workspace_id, policy_of, record))
             continue

@@ -35,7 +35,7 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
 from app.store.policy_owners import Owner, owner_called
-from app.store.policy_records import bucket_keys, mode_fields, policies_of
+from app.store.policy_records import bucket_keys, mode_fields, policies_of, totals_of
 
 _encode = msgspec.json.encode
 
@@ -123,7 +123,7 @@ class PolicySets:
             if sorted(ids) == sorted(expected):
                 found = list(map(as_record, records))
                 policies = await policies_of(found, self._pool, workspace_id)
-                counted = {each["id"]: _counted(each) for each in found}
+                counted = {each["id"]: totals_of(each) for each in found}
                 return _Stored(token or "", _version(owner, token, policies), evaluation_order(policies), counted)
             expected = ids
         return contended()
@@ -196,10 +196,6 @@ def _marks(changes: Sequence[PolicyChange]) -> tuple[str, str]:
     pairs = [(shared_marks(change.before), shared_marks(change.after)) for change in changes]
     new = "\n".join(mark for before, after in pairs for mark in after - before)
     return new, "\n".join(mark for before, after in pairs for mark in before - after)
-
-
-def _counted(record: Mapping[str, str]) -> tuple[int, int]:
-    return int(record.get("rate_limits", 0)), int(record.get("rules_bytes", 0))
 
 
 def _count_after(change: PolicyChange, counted: Mapping[str, tuple[int, int]]) -> tuple[int, int]:

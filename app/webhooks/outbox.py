@@ -8,6 +8,7 @@ from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
@@ -53,8 +54,9 @@ class Outbox:
         """Retry events that are due, until one fails. True if none failed and the receiver has not asked for a wait."""
         _, outbox, waiting, _, unsent = self._keys
         now_ms = await store_time_ms(self._client)
-        if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
-            return False
+        with reading("The outbox of the webhook"):
+            if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
+                return False
         ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
         for event_id in ids:
             body, tries = await self._client.call("HMGET", unsent, event_id, f"{event_id} tries")
@@ -87,7 +89,9 @@ class Outbox:
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
-        position, newest = int(self._cursors["log"]), await self._audit.newest(self._workspace_id)
+        with reading("The outbox of the webhook"):
+            position = number_of(self._cursors["log"])
+        newest = await self._audit.newest(self._workspace_id)
         if newest > position and OF_LOG.isdisjoint(self._webhook.events):
             yield None, str(newest)
             return

@@ -4,6 +4,7 @@ import msgspec
 
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
 from app.redis_client.client import Value
+from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
 
 _secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])
@@ -22,18 +23,19 @@ def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
 
 def webhook_of(record: dict[str, str]) -> Webhook:
     """The webhook that a record holds."""
-    return Webhook(
-        id=record["id"],
-        url=record["url"],
-        events=tuple(WebhookEvent(each) for each in record["events"].split()),
-        format=WebhookFormat(record["format"]),
-        denied=_denied.decode(record["denied"]) if "denied" in record else None,
-        enabled=record["enabled"] == "1",
-        secrets=_secrets.decode(record["secrets"]),
-        created_ms=int(record["created_ms"]),
-        updated_ms=int(record["updated_ms"]),
-        version=int(record["version"]),
-    )
+    with reading(f"The record of webhook {record.get('id', '')}"):
+        return Webhook(
+            id=record["id"],
+            url=record["url"],
+            events=tuple(WebhookEvent(each) for each in record["events"].split()),
+            format=WebhookFormat(record["format"]),
+            denied=_denied.decode(record["denied"]) if "denied" in record else None,
+            enabled={"1": True, "0": False}[record["enabled"]],
+            secrets=_secrets.decode(record["secrets"]),
+            created_ms=number_of(record["created_ms"]),
+            updated_ms=number_of(record["updated_ms"]),
+            version=number_of(record["version"]),
+        )
 
 
 def fields_of(webhook: Webhook) -> list[Value]:

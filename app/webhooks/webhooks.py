@@ -13,6 +13,7 @@ from app.model.times import rfc3339
 from app.model.versions import Versions
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.foreign import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
 from app.redis_client.store_time import store_time_ms
@@ -90,12 +91,17 @@ class Webhooks:
                 ("HMGET", keyspace.webhook_outbox(each), "delivered", "lost", "last_error"),
             )
         )
-        return [
-            WebhookState(
-                waiting=waiting, parked=parked, delivered=int(told[0] or 0), lost=int(told[1] or 0), last_error=told[2]
-            )
-            for waiting, parked, told in zip(found[::3], found[1::3], found[2::3], strict=True)
-        ]
+        with reading("The outbox of a webhook"):
+            return [
+                WebhookState(
+                    waiting=waiting,
+                    parked=parked,
+                    delivered=number_of(told[0] or "0"),
+                    lost=number_of(told[1] or "0"),
+                    last_error=told[2],
+                )
+                for waiting, parked, told in zip(found[::3], found[1::3], found[2::3], strict=True)
+            ]
 
     async def update(
         self,
@@ -181,15 +187,18 @@ class Webhooks:
         ):
             ids: list[str] = await self._client.call("ZRANGE", name, 0, _LISTED - 1)
             scores = await self._client.read_pipelined(("ZSCORE", name, each) for each in ids)
-            rows += [(each, is_parked, int(float(score or 0))) for each, score in zip(ids, scores, strict=True)]
+            with reading("The unsent events of the webhook"):
+                times = [number_of(f"{float(score or 0):.0f}") for score in scores]
+            rows += [(each, is_parked, time_ms) for each, time_ms in zip(ids, times, strict=True)]
         held = await self._client.read_pipelined(
             ("HMGET", keyspace.webhook_unsent(webhook_id), each, f"{each} tries") for each, _, _ in rows
         )
-        return [
-            Unsent(event_id, body, is_parked, at_ms, tries_of(tries))
-            for (event_id, is_parked, at_ms), (body, tries) in zip(rows, held, strict=True)
-            if body is not None
-        ]
+        with reading("The unsent events of the webhook"):
+            return [
+                Unsent(event_id, body, is_parked, at_ms, tries_of(tries))
+                for (event_id, is_parked, at_ms), (body, tries) in zip(rows, held, strict=True)
+                if body is not None
+            ]
 
     async def retry(self, workspace_id: str, webhook_id: str, event_id: str | None = None) -> int:
         """Retry parked events at once and return how many; with an id only that one, parked or not.
@@ -217,7 +226,8 @@ class Webhooks:
         wanted = [each.id for each in await self.list_all(workspace_id) if each.enabled]
         names = [Keyspace(workspace_id).webhook_outbox(each) for each in wanted]
         found = await self._client.read_pipelined(("HGET", name, "log") for name in names)
-        return min((int(each or 0) for each in found), default=None)
+        with reading("The outbox of a webhook"):
+            return min((number_of(each or "0") for each in found), default=None)
 
     def _newest_secret(self, workspace_id: str, webhook: Webhook) -> str:
         return self._secrets.signing(workspace_id, webhook, 0)[0]

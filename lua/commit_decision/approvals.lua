@@ -61,20 +61,23 @@ if step and result ~= 'denied' and step ~= 'probe' then
     overtaken = overtaken or (held[1] or '1') ~= held_version
     -- Suspending the agent or revoking the key ends its approvals, both the approved and the pending.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
-    if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or tonumber(held[5] or 0) <= ended_until) then
+    if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or not (tonumber(held[5] or 0) > ended_until)) then
       return {'ended', decision_id, time_text, 0, 0, 0, ''}
     end
   end
-  -- Scripts do not roll back: a key of the wrong type must fail before the first write.
+  -- Scripts do not roll back: a key of the wrong type, or what is no number, must fail before the first write.
+  assert(not held or overtaken or tonumber(held[1] or 1) and tonumber(held[7] or 1), 'An approval holds no number')
   local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
   call('XLEN', events)
   call('ZCARD', approvals)
   if step == 'use' then
-    overtaken = overtaken or held[2] ~= 'approved' or time_ms >= tonumber(held[4])
+    overtaken = overtaken or held[2] ~= 'approved' or not (time_ms < tonumber(held[4]))
+    local uses_left = overtaken and 1 or tonumber(held[8])
+    assert(uses_left >= 1 and uses_left < EXACT, 'The uses of an approval are no number')
     became, ends_ms = 'used', held[4]
   elseif result == 'escalated' then
     if step == 'attach' then
-      overtaken = overtaken or held[2] ~= 'pending' or time_ms >= tonumber(held[3])
+      overtaken = overtaken or held[2] ~= 'pending' or not (time_ms < tonumber(held[3]))
       became, ends_ms = 'attached', held[3]
     elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
       result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason

@@ -28,6 +28,7 @@ if arg_before.breakers then
     breakers[#breakers + 1] = {most = most, window_us = window_us, suspends = suspends, policy = its_policy, why = why}
     if i and i > 0 then
       local oldest = call('LINDEX', KEYS[4 + i], ARGV[11 + 6 * i])
+      assert(not oldest or oldest + 0 < EXACT, 'A breaker holds what is no time')
       owns[i] = {wait = oldest and math.max(0, oldest + ARGV[12 + 6 * i] - quota_us) or 0}
     end
   end
@@ -43,6 +44,7 @@ for n, breaker in ipairs(breakers) do
     oldest = quota_us
   elseif has_one then
     oldest = call('LINDEX', denials, breaker.most - 2)
+    assert(not oldest or oldest + 0 < EXACT, 'A breaker holds what is no time')
   end
   if breaker.suspends and not trip and oldest and oldest + breaker.window_us > quota_us then trip = breaker end
 end

@@ -23,8 +23,12 @@ if arg_before.limits then
   local place = key_before.limits
 
   -- Digits become numbers by arithmetic and indexes stay strings: tonumber and numeric indexes took twice the time.
-  local function time_of(entry) return string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1) + 0 end
-  local function total_of(entry) return string.sub(entry, string.find(entry, ' ', 1, true) + 1) + 0 end
+  local function exact(number)
+    assert(number >= 0 and number < EXACT, 'A budget holds what is no number')
+    return number
+  end
+  local function time_of(entry) return exact(string.sub(entry, 1, string.find(entry, ' ', 1, true) - 1) + 0) end
+  local function total_of(entry) return exact(string.sub(entry, string.find(entry, ' ', 1, true) + 1) + 0) end
 
   -- The first index from 0 to `last_one` whose entry `holds`, by binary search: once it holds, it holds for every later
   -- index, and it holds at `last_one`. Searches from the old end in doubling steps, because the answer is usually there.

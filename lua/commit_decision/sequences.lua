@@ -17,7 +17,9 @@ if arg_before.sequences then
     local latest_us = -window_us
     for name in string.gmatch(marks, ' (%x+)') do names[#names + 1] = name end
     for _, marked_us in ipairs(call('HMGET', KEYS[4 + i], unpack(names))) do
-      latest_us = math.max(latest_us, tonumber(marked_us or latest_us))
+      local at_us = tonumber(marked_us or latest_us)
+      assert(at_us > -EXACT and at_us < EXACT, 'A session holds what is no time')
+      latest_us = math.max(latest_us, at_us)
     end
     local wait = latest_us + window_us - quota_us
     if side == 'before' then wait = wait > 0 and 0 or math.huge end
