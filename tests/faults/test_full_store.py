@@ -1,6 +1,5 @@
 """A store at its `maxmemory`: whatever frees memory, revokes, deletes or reads still works."""
 
-import asyncio
 import contextlib
 import sys
 
@@ -9,6 +8,7 @@ import pytest
 import redis
 from forked import Forked
 from servers import Replica, Store
+from tenants import in_store
 from topologies import until
 from witness import Witness
 
@@ -16,7 +16,6 @@ from app.audit.archive import Archive
 from app.audit.compactor import Compactor
 from app.audit.lease import take_lease
 from app.audit.sealer import Sealer
-from app.redis_client.client import open_client
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 
@@ -62,19 +61,6 @@ class Unready(Replica):
         return False
 
 
-def with_client(store, work):
-    """What `work(client)` gives, on the cold paths' client."""
-
-    async def run():
-        client = open_client(store.url, 1000)
-        try:
-            return await work(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
-
-
 async def seal_all(client):
     compactor = Compactor(client, SETTINGS)
     while await compactor.sweep():
@@ -90,7 +76,7 @@ def test_what_waits_is_sealed_archived_and_dropped(store, connection, witness, t
             load.after(20)
         connection.config_set("maxmemory", 1)
         assert witness.question(agent_id).send().status == 503
-        with_client(store, seal_all)
+        in_store(store.url, seal_all)
         connection.delete(keyspace.audit_lease)  # of a compactor that is gone
     assert connection.xlen(keyspace.audit_stream) < ENOUGH
     witness.check()
@@ -101,7 +87,7 @@ def test_what_waits_is_sealed_archived_and_dropped(store, connection, witness, t
         compactor._retention_ms = -60_000  # everything is older than that
         return written, await compactor.drop_what_is_too_old()
 
-    written, dropped = with_client(store, archive_and_drop)
+    written, dropped = in_store(store.url, archive_and_drop)
     assert (written, dropped) == (3, 2)  # the head's own segment stays
     connection.config_set("maxmemory", 0)
     assert witness.question(agent_id).send().answer["allowed"]
@@ -131,7 +117,7 @@ def test_a_lease_keeps_others_away_also_when_there_is_no_room(store, connection,
     async def ask(client):
         return [await take_lease(client, Keyspace(witness.tenant.id).audit_lease, holder) for holder in ("a", "b", "a")]
 
-    assert with_client(store, ask) == [True, False, True]
+    assert in_store(store.url, ask) == [True, False, True]
 
 
 def test_nothing_is_gathered_for_a_store_that_would_refuse_it(store, connection, witness, monkeypatch):
@@ -142,7 +128,7 @@ def test_nothing_is_gathered_for_a_store_that_would_refuse_it(store, connection,
     monkeypatch.setattr(Sealer, "seal_next", lambda *_: pytest.fail("a segment was made"))
     connection.config_set("min-replicas-to-write", 1)
     try:
-        assert not with_client(store, lambda client: Compactor(client, SETTINGS).sweep())
+        assert not in_store(store.url, lambda client: Compactor(client, SETTINGS).sweep())
     finally:
         connection.config_set("min-replicas-to-write", 0)
 

@@ -1,8 +1,8 @@
 """A test's own workspace, reached over HTTP as its admin, as a reader, and without a key."""
 
 import asyncio
-import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 from servers import Replica
 
@@ -21,7 +21,7 @@ class Tenant:
     def __init__(self, store_url: str, replica: Replica) -> None:
         self.replica = replica
         self.store_url = store_url
-        self.id, self.admin_key = _in_a_loop_of_its_own(_create_workspace(store_url))
+        self.id, self.admin_key = in_store(store_url, _create_workspace)
         self.admin = replica.client(self.admin_key)
         self.read_key = self.new_key(["read"])["key"]
         self.reader = replica.client(self.read_key)
@@ -36,7 +36,7 @@ class Tenant:
 
     def let_expire(self, key_id):
         """Make the key expire now."""
-        _in_a_loop_of_its_own(_let_expire(self.store_url, Keyspace(self.id).key(key_id)))
+        self.in_store(lambda client: client.call("HSET", Keyspace(self.id).key(key_id), "expires_ms", 1))
 
     def new_agent(self, **fields):
         return self._made("/v1/agents", {"name": "an agent", **fields})
@@ -62,15 +62,7 @@ class Tenant:
 
     def in_store(self, act):
         """The result of `act` with a client of the store; no replica notices it."""
-
-        async def run():
-            client = open_client(self.store_url, 1000)
-            try:
-                return await act(client)
-            finally:
-                await client.close()
-
-        return asyncio.run(run())
+        return in_store(self.store_url, act)
 
     def _made(self, path, body):
         answer = self.admin.post(path, json=body)
@@ -78,27 +70,21 @@ class Tenant:
         return answer.json()
 
 
-async def _create_workspace(store_url):
-    client = open_client(store_url, 250)
-    try:
-        ids = Ids()
-        return await Workspaces(client, ids, ApiKeys(client, ids)).create(f"test {uuid.uuid4()}")
-    finally:
-        await client.close()
+def in_store(store_url, act):
+    """What `act` gives with a client of the store."""
 
+    async def run():
+        client = open_client(store_url, 1000)
+        try:
+            return await act(client)
+        finally:
+            await client.close()
 
-async def _let_expire(store_url, key):
-    client = open_client(store_url, 250)
-    try:
-        await client.call("HSET", key, "expires_ms", 1)
-    finally:
-        await client.close()
-
-
-def _in_a_loop_of_its_own(coroutine):
     # Fixtures of asynchronous tests run while a loop does, so this one gets a thread.
-    done = []
-    thread = threading.Thread(target=lambda: done.append(asyncio.run(coroutine)))
-    thread.start()
-    thread.join()
-    return done[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, run()).result()
+
+
+async def _create_workspace(client):
+    ids = Ids()
+    return await Workspaces(client, ids, ApiKeys(client, ids)).create(f"test {uuid.uuid4()}")
