@@ -48,7 +48,7 @@ def binds(scopes: Collection[Scope]) -> bool:
 class Caller(Struct, frozen=True):
     """The authenticated API key making a request.
 
-    agents: ids of the only agents it may ask decisions for; None = all.
+    agents: ids of the only agents it may ask about; None = all.
     session_from: None = `context.session` says which session a call belongs to.
     asks_for_all: whether it may ask for decisions about every agent; the hot path then checks no further.
     name: of the key.

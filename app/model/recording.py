@@ -76,7 +76,7 @@ def _is_plain(made: bytes) -> bool:
 
 
 def _says_more(made: bytes) -> bool:
-    """Whether it has what every string of several words has that names a secret without any of the signs in `_seen`."""
+    """A second look, at strings with spaces: whether they may name a secret in a way that `_seen` does not show."""
     # Faster than a regular expression, and than searching bytes, which first tries to read the substring as a number.
     text = made.decode()
     return (

@@ -101,7 +101,7 @@ def redacted_text(redactor: Redactor, text: str) -> str:
 
 
 def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
-    """`text` without the values that stand behind the names of secrets, whether it is JSON or not."""
+    """`text` without the values that follow the names of secrets, whether it is JSON or not."""
     if is_secret("password"):
         text = without_option_values(text)
     for named, value in (*_NAMED_VALUES, *_ALWAYS):
