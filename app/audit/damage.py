@@ -1,4 +1,4 @@
-"""Keys of the log that another program wrote are damage of the log, to whoever reads it."""
+"""Reports keys of the log that another program wrote as damage of the log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from app.redis_client.foreign import ForeignData
 
 @contextmanager
 def foreign_is_damage() -> Iterator[None]:
-    """Raise AuditLogDamaged in place of ForeignData: asking again would not help, as it may where a store is down."""
+    """Raise AuditLogDamaged in place of ForeignData: asking again would not help, unlike when the store is down."""
     try:
         yield
     except ForeignData as error:

@@ -221,7 +221,7 @@ def not_json(error: Exception) -> Invalid:
 def _unique(pairs: list[tuple[str, Any]]) -> None:
     given = dict(pairs)
     if "\0" in "".join(given):
-        raise Invalid.at("$", "a name holds NUL, at which some readers end it: it would be another name's to them")
+        raise Invalid.at("$", "a name holds NUL, where some programs would end it and read another name")
     if len(given) == len(pairs):
         return
     # A dict keeps a repeated name in its first place, so the two sequences agree up to the first repetition. All in C.

@@ -1,4 +1,4 @@
-"""Agents and policies as they were: what `changes.snapshots` wrote into the trail, undone."""
+"""Agents and policies as they were, found by undoing changes that `changes.snapshots` wrote into the trail."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
@@ -30,7 +30,7 @@ class _AgentFields(Struct, rename={"revision": "version", "created_at": "created
 
 
 class _PolicyFields(Struct, rename="camel"):
-    """The same of a policy."""
+    """A policy's fields as the trail keeps them."""
 
     agent_id: str | None | UnsetType = UNSET
     group: str | None | UnsetType = UNSET
@@ -47,7 +47,7 @@ class _PolicyFields(Struct, rename="camel"):
 
 
 class PastState(Generic[_S]):
-    """An agent or a policy at an ever earlier time. It is decoded only when asked for."""
+    """An agent or a policy, which each `undo` takes one change back. It is decoded only when asked for."""
 
     __slots__ = ("_before", "_fields", "_state")
 
@@ -65,7 +65,7 @@ class PastState(Generic[_S]):
         return bytes(self._before.get("rules", b"")).count(b'"regex"')
 
     def get(self) -> _S:
-        """As it was, except for `updated_ms`.
+        """The state after these undos, except for `updated_ms`.
 
         Raises MsgspecError if this release cannot read what was undone since the last `get`; that is then skipped.
         """
@@ -83,7 +83,7 @@ def past_policy(policy: Policy) -> PastState[Policy]:
 
 
 class Past:
-    """Agents and policies by id, at an ever earlier time: as they are now, until changes are undone, newest first."""
+    """Agents and policies by id: as they are now, until changes are undone, newest first."""
 
     def __init__(self, agents: Iterable[Agent], policies: Iterable[Policy]) -> None:
         self.agents = {agent.id: PastState(agent, _AgentFields) for agent in agents}

@@ -1,1 +1,1 @@
-"""Explains logged decisions: each is judged again by what governed its agent then."""
+"""Explains logged decisions: judges each again by the policies that governed its agent then."""

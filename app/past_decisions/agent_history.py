@@ -29,7 +29,7 @@ _Records = list[dict[str, str]]
 
 
 class _Owner(Struct, rename="camel"):
-    """Whose policy it was, as its deletion records it."""
+    """The owner of a deleted policy, as recorded in its deletion."""
 
     agent_id: str | None = None
     group: str | None = None
@@ -74,7 +74,7 @@ class AgentHistory:
     ) -> tuple[list[Agent], _Records, str | None]:
         """The agent, every policy that may govern it, and the newest change, read at one moment.
 
-        groups: those that it was in, beside those that it is in.
+        groups: former groups of the agent, in addition to its current ones.
         """
         expected: list[str] = []
         for _ in range(ATTEMPTS):

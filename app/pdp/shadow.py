@@ -83,7 +83,7 @@ class ShadowPolicies:
 
 
 def beside(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:
-    """The plan of the enforced policies with that of all together attached, unless both always give the same result."""
+    """The plan of the enforced policies. The shadow plan is attached, unless both always give the same result."""
     if together.holds_until_us < plan.holds_until_us:
         plan = replace(plan, holds_from_us=together.holds_from_us, holds_until_us=together.holds_until_us)
     if shadow is None:
