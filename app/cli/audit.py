@@ -63,9 +63,8 @@ def query_entries(
         for entry in page.entries:
             click.echo(sentence(entry, names, width))
     if page.next_before is not None:
-        more = (
-            f"{len(page.lines)} entries shown; there are older ones: add --before {page.next_before} for the next page"
-        )
+        shown = counted(len(page.lines), "entry", "entries")
+        more = f"{shown} shown; there are older ones: add --before {page.next_before} for the next page"
         click.echo(f"{more}, raise --limit (up to 1000), or take all with `remit audit export`", err=True)
 
 

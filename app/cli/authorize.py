@@ -12,6 +12,11 @@ URL, KEY = "REMIT_URL", "REMIT_API_KEY"
 LOCAL = "http://127.0.0.1:8080"
 _NOT_ALLOWED = 3
 _WIDTH = len("escalated")
+_HINTS = {
+    "AGENT_NOT_FOUND": "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three",
+    "UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)",
+}
+"""What to do about an error of the service, by its code."""
 COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
@@ -93,7 +98,8 @@ def post_json(url: str, key: str, body: bytes) -> dict[str, Any]:
 
 def _refusal(status: int, body: bytes) -> str:
     try:
-        message = str(json.loads(body)["error"]["message"])
+        error = json.loads(body)["error"]
+        message, hint = str(error["message"]), _HINTS.get(error["code"])
     except (ValueError, KeyError, TypeError):
         return f"the answer was {status}, and not from Remit"
-    return message
+    return f"{message}; {hint}" if hint else message

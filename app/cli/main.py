@@ -1,5 +1,6 @@
 """`remit`: the console. Results go to stdout, the rest to stderr; exit codes: 0 = done, 1 = failed, 2 = misused."""
 
+import errno
 from typing import Any
 
 import click
@@ -40,6 +41,11 @@ class Console(LazyGroup):
             raise click.ClickException(f"{error} (the store is {read_settings().store})") from None
         except (SettingsError, AppError) as error:
             raise click.ClickException(str(error)) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read the output has enough, which is no failure
+                raise
+            where = "the output" if error.filename is None else error.filename
+            raise click.ClickException(f"{where}: {error.strerror or error}") from None
 
 
 @click.group(cls=Console, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})

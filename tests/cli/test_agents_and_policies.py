@@ -199,7 +199,10 @@ def test_authorize_says_what_keeps_it_from_an_answer(remit, tenant):
     """The service's own sentence, or which address does not answer."""
     ask = ("authorize", tenant.new_agent()["id"], "file.read")
     ran = remit(*ask, REMIT_API_KEY="svc_" + "0" * 32)
-    assert (ran.returncode, ran.stderr) == (1, "Error: The API key is unknown or has been revoked\n")
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        "Error: The API key is unknown or has been revoked; run: export REMIT_API_KEY=$(remit keys create --raw)\n",
+    )
     ran = remit(*ask, REMIT_API_KEY=tenant.read_key, REMIT_URL="http://127.0.0.1:1")
     assert ran.returncode == 1
     assert ran.stderr.startswith("Error: http://127.0.0.1:1/v1/authorize does not answer (")

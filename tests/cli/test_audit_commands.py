@@ -224,6 +224,7 @@ def test_a_query_says_that_there_is_more_and_how_to_get_it(remit, writer):
     first = remit("query", "--limit", 25)
     assert len(first.stdout.splitlines()) == 25
     assert "25 entries shown; there are older ones: add --before 16 for the next page" in first.stderr
+    assert "1 entry shown; there are older ones" in remit("query", "--limit", 1).stderr
     second = remit("query", "--limit", 25, "--before", 16, "--json")
     assert [each["id"] for each in json.loads(second.stdout)] == [each["id"] for each in writer.written[14::-1]]
     assert second.stderr == ""

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -283,3 +284,24 @@ def test_the_audit_log_is_read_from_the_console(remit, workspace, replica):
     told = remit("audit", "query", "-w", workspace["id"], "--agent", agent_id).stdout
     assert "denied" in told
     assert "orders.read" in told
+
+
+def test_a_name_where_a_call_needs_an_id_is_told_where_the_ids_are(remit, replica, workspace):
+    """Every other command takes names, so this is where a newcomer stops."""
+    remit("agent", "create", "known-by-name", "--workspace", workspace["name"])
+    asked = remit("authorize", "known-by-name", "x", REMIT_URL=replica.base_url, REMIT_API_KEY=workspace["key"])
+    assert asked.returncode == 1
+    assert "gives its agent's id or alias, and not its name: `remit agents list` shows all three" in asked.stderr
+
+
+def test_a_file_that_cannot_be_written_is_a_sentence_and_no_traceback(remit, replica, workspace):
+    """Whether a command names it or the shell does."""
+    named = remit("audit", "archive", "/proc/nowhere", "--workspace", workspace["name"])
+    assert named.returncode == 1
+    assert named.stderr.endswith("Error: /proc/nowhere: No such file or directory\n")
+    assert "Traceback" not in named.stderr
+    command = [sys.executable, "-m", "app.cli", "agent", "list", "--workspace", workspace["name"], "--json"]
+    environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ran.returncode, ran.stderr) == (1, "Error: the output: No space left on device\n")
