@@ -21,6 +21,8 @@ ORDINARY = "an ordinary call"
 WALL, CPU = "longest stall ms", "longest step, CPU ms"
 _BEAT_S = 0.001
 _LISTED = 400
+_SCHEMAS, _PROPERTIES = 300, 50
+"""More schemas than a replica keeps compiled."""
 
 
 class Request(Struct, frozen=True):
@@ -153,6 +155,7 @@ def _groups(store_url: str) -> dict[str, list[Request]]:
     hot = make_place(store_url, "hot", [PolicySketch(HOT_RULES)])
     patterns = make_place(store_url, "patterns", [PolicySketch([_searched(n)]) for n in range(len(hostile.PATTERNS))])
     many = make_place(store_url, "many", [PolicySketch([_searched(0)] * 8)] * _LISTED)
+    schemas = make_place(store_url, "schemas", [PolicySketch([_schema(n)]) for n in range(_SCHEMAS)])
     call = {"agent_id": hot.agent_id, "tool_name": TOOL, "parameters": {"amount": 7, "currency": "EUR"}}
     refused = [hostile.policy_body([_constraint(pattern)]) for pattern in hostile.REFUSED]
     return {
@@ -166,6 +169,9 @@ def _groups(store_url: str) -> dict[str, list[Request]]:
         ],
         "exploding patterns in long texts": list(_searches(patterns)),
         f"the list of {_LISTED} policies of 8 patterns": [Request("list", "/v1/policies", many.admin_key, b"", "GET")],
+        f"the list of {_SCHEMAS} policies with a schema of {_PROPERTIES} patterns": [
+            Request("list", "/v1/policies", schemas.admin_key, b"", "GET")
+        ],
         "texts full of names of secrets": [_ask(hot, *each) for each in _with_secrets(call)],
         "what their agent may call": [_get(many, f"/v1/agents/{many.agent_id}/tools")],
         "the document and its page": [_get(many, "/schema/openapi.json"), _get(many, "/docs")],
@@ -202,6 +208,12 @@ def _searches(place: Place) -> Iterable[Request]:
 
 def _constraint(pattern: str) -> dict[str, Any]:
     return {"type": "parameter_constraint", "tools": ["*"], "parameters": {"text": {"regex": pattern}}}
+
+
+def _schema(number: int) -> dict[str, Any]:
+    """A rule whose schema has patterns that no other schema has."""
+    properties = {f"p{each}": {"pattern": f"^[a-z]{{1,20}}{number}-{each}$"} for each in range(_PROPERTIES)}
+    return {"type": "parameter_schema", "tools": ["*"], "schema": {"type": "object", "properties": properties}}
 
 
 def _searched(number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.ids import time_ms_of
 from app.model.policies import Policy, PolicyKind, PolicyMode
-from app.model.rules import PolicyRule
+from app.model.rules import PolicyRule, compiles_much
 from app.model.times import parse_time_ms
 
 _S = TypeVar("_S", Agent, Policy)
@@ -60,9 +60,9 @@ class PastState(Generic[_S]):
         """Take back a change that replaced these values."""
         self._before |= msgspec.json.decode(before, type=dict[str, Raw])
 
-    def patterns(self) -> int:
-        """How many patterns `get` may have to compile."""
-        return bytes(self._before.get("rules", b"")).count(b'"regex"')
+    def compiles_much(self) -> bool:
+        """Whether `get` may have to compile more than the loop has time for."""
+        return compiles_much(bytes(self._before.get("rules", b"")).decode())
 
     def get(self) -> _S:
         """The state after these undos, except for `updated_ms`.

@@ -28,6 +28,7 @@ from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_version
+from app.turns import pause
 
 MAX_SEEN = 1_000
 """How many names from the log are kept; beyond that, the oldest are dropped."""
@@ -35,6 +36,8 @@ MAX_SEEN = 1_000
 _REMEMBERED = 16
 _Make = Callable[[CatalogState, int], CatalogChange]
 _encode = msgspec.json.encode
+_STEP_BYTES = 256 * 1024
+"""How much is decoded before the loop gets a turn: about a millisecond."""
 _decode = msgspec.json.Decoder(CatalogTool).decode
 
 
@@ -180,8 +183,16 @@ class Catalog:
             ("HGET", keyspace.catalog, "version"), ("HGETALL", keyspace.catalog_tools)
         )
         held = as_record(records)
-        with reading("The catalogue"):
-            state = CatalogState(version or "", {name: _decode(held[name]) for name in sorted(held)})
+        tools: dict[str, CatalogTool] = {}
+        decoded_bytes = 0
+        for name in sorted(held):
+            with reading(f"The description of tool {name}"):
+                tools[name] = _decode(held[name])
+            decoded_bytes += len(held[name])
+            if decoded_bytes > _STEP_BYTES:
+                decoded_bytes = 0
+                await pause()
+        state = CatalogState(version or "", tools)
         self._latest[workspace_id] = state
         self._latest.move_to_end(workspace_id)
         while len(self._latest) > _REMEMBERED:

@@ -8,7 +8,7 @@ import msgspec
 from app.fair_pool import FairPool
 from app.model.counting import limit_fingerprints
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
-from app.model.rules import MANY_PATTERNS, PolicyRule
+from app.model.rules import PolicyRule, compiles_much
 from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
 from app.turns import pause
@@ -86,7 +86,7 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
     bytes_read = 0
     for record in records:
         rules = record.get("rules", "")
-        if rules.count('"regex"') > MANY_PATTERNS:
+        if compiles_much(rules):
             policies.append(await pool.run(workspace_id, policy_of, record))
             continue
         policies.append(policy_of(record))

@@ -9,7 +9,6 @@ from app.fair_pool import FairPool
 from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
 from app.model.past import PastState, past_policy
 from app.model.policies import Policy
-from app.model.rules import MANY_PATTERNS
 from app.model.versions import Versions
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
@@ -97,6 +96,6 @@ class PolicyVersions:
         return [change_of(change_id, as_record(fields)) for reply in replies for change_id, fields in reply]
 
     async def _decoded(self, workspace_id: str, past: PastState[Policy]) -> Policy:
-        if past.patterns() > MANY_PATTERNS:
+        if past.compiles_much():
             return await self._pool.run(workspace_id, past.get)
         return past.get()
