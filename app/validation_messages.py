@@ -56,7 +56,7 @@ def visible(text: str, most: int = _MAX_SHOWN) -> str:
 
 
 class _Spot(msgspec.Struct):
-    """A place in a value: what should be there, what is, and how to write the place."""
+    """A place in a value: what should be there, what is there, and how to write the place."""
 
     info: Any
     value: Any
@@ -97,7 +97,7 @@ def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
 
 
 def _chosen(info: Any, value: Any) -> Any:
-    """The member of a union that `value` is meant to be; `info` itself if it is no union or nothing says which."""
+    """The member of a union that `value` is meant to be; `info` itself if it is not a union or nothing says which."""
     if isinstance(info, inspect.UnionType) and isinstance(value, list):
         return next((each for each in map(_bare, info.types) if isinstance(each, inspect.ListType)), info)
     if isinstance(info, inspect.UnionType) and isinstance(value, dict):

@@ -148,7 +148,7 @@ def line_from(columns: Sequence[bytes]) -> bytes:
 def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str, time_ms: int) -> bytes:
     """The line logged in place of an unreadable entry: whatever can be read of it, and why the rest cannot.
 
-    time_ms: the entry's own where readable, else that of the entry before it.
+    time_ms: the entry's own if it is readable, otherwise that of the entry before it.
     """
     fields = fields or {}
     line: dict[str, object] = {
@@ -174,7 +174,7 @@ def placeholder_reason(sequence: int) -> str:
 
 
 def time_ms_of(fields: Mapping[bytes, bytes]) -> int:
-    """The entry's time; 0 where it cannot be read."""
+    """The entry's time; 0 if it cannot be read."""
     try:
         time_ms = int(fields[b"timeMs"])
         rfc3339(time_ms)

@@ -30,7 +30,8 @@ async def follow(
     stopping: asyncio.Event,
     newest: Watched[int] | None = None,
 ) -> AsyncIterator[EntryChunk | None]:
-    """Yield every matching entry after a sequence, including those appended from now on; None while there is no news.
+    """Yield every matching entry after a sequence, including those appended from now on; None while there is nothing
+    new.
 
     after: None = only new entries. newest: the newest sequence, polled once for all followers of a workspace; without
     it, this follower asks the store. It ends when `stopping` is set. Every chunk says how far the log was read; a

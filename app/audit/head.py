@@ -94,7 +94,8 @@ def head_of(record: dict[str, str] | list[str]) -> Head:
 def newest_of(sealed: str | bytes | None, committed: str | bytes | None) -> int:
     """The sequence of the newest entry, 0 if there is none, from the fields `sequence` of the head and of the commits.
 
-    The head's must have been read first. Raises AuditLogDamaged if the commits' is no count, or below what is sealed.
+    The head's must have been read first. Raises AuditLogDamaged if the commits' number is not a count, or is below what
+    is sealed.
     """
     try:
         newest, least = _count(committed), _count(sealed)
@@ -128,7 +129,7 @@ def _count(raw: str | bytes | None) -> int:
 
 
 def _number(text: str) -> int:
-    """A number as the scripts write it. Raises ValueError, also where it is too large for any log."""
+    """A number as the scripts write it. Raises ValueError, even if it is only too large for any log."""
     if not _is_number(text):
         raise ValueError
     return int(text)

@@ -60,7 +60,7 @@ class AuditLog:
     async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
         """The sequence and the line of one entry. Raises AuditEntryNotFound."""
         # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
-        # was stepped or there is no such entry.
+        # was set back or no such entry exists.
         called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
         anywhere = AuditQuery(id=entry_id, limit=1)
         near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)

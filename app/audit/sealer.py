@@ -37,7 +37,7 @@ class Sealed(Struct, frozen=True):
 class _Basis(Struct):
     """What the next segment builds on: the head, and the part that the segment will belong to.
 
-    names: how many values the part's indexes hold, by dimension. keys: some of those values with their index keys, by
+    names: how many values the part's indexes hold, by dimension. keys: the index keys of some of these values, by
     dimension and stream value; knows_all: all of them, because the part was begun here.
     expected: how many entries the last segment held. unnoted: tools still to be added to the list of seen tools.
     """

@@ -26,7 +26,7 @@ _Key = tuple[str, str]
 class IndexFault(NamedTuple):
     """The first segment whose index differs from its entries.
 
-    of: the value whose index it is, where it is named by its hash.
+    of: the value whose index it is, if the index names it by its hash.
     is_unknown: the index names the segment, and there is none.
     """
 

@@ -132,7 +132,7 @@ def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) ->
 
 
 def _counted(committed: bytes | None, segment: int, sealed: int) -> int:
-    """How far the commits have counted, which is no less than what is sealed. Raises Broken."""
+    """How far the commits have counted, which is at least what is sealed. Raises Broken."""
     text = committed or b"0"
     if not text.isdigit() or len(text) > _DIGITS:
         raise _broken(Fault.CHANGED, segment, "The number of the last commit cannot be read")

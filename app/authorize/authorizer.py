@@ -22,7 +22,7 @@ BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decision
 
 
 class Authorizer:
-    """Decides tool calls. Only the commit says yes: a stale cache can cost a retry, never a wrong answer."""
+    """Decides tool calls. Only the commit can allow one: a stale cache can cost a retry, never a wrong answer."""
 
     def __init__(
         self,

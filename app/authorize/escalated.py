@@ -208,7 +208,7 @@ class EscalatedCalls:
         with reading("The current approval of the call"):
             record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
             held = whole_record(as_record(record))
-            "".join(held.values()).encode()  # bytes that are no UTF-8 were read as surrogates
+            "".join(held.values()).encode()  # bytes that are not UTF-8 were read as surrogates
             return Held(held_id, held)
 
 

@@ -32,5 +32,5 @@ def canonical_email_domain(text: str) -> str:
 
 
 def is_mail_domain(canonical: str) -> bool:
-    """Whether a canonical domain can stand behind an @ here: it has a dot, and is no address."""
+    """Whether a canonical domain can follow an @ here: it has a dot, and is not an IP address."""
     return "." in canonical and not canonical.rpartition(".")[2].isdigit()

@@ -28,9 +28,9 @@ class ValuePath:
     """Finds every value that a name can mean.
 
     A dot leads into an object or belongs to a key: all ways of splitting a name count (decision 0004), so a caller
-    cannot hide the value that a tool reads behind one that it does not. `[*]` is each element of an array. If a reading
-    meets the wrong type (an array or a string where an object must be), the name cannot be judged, because some tools
-    look inside it anyway. Null counts as missing.
+    cannot hide the value that a tool reads by adding one that it does not read. `[*]` is each element of an array. If a
+    reading meets the wrong type (an array or a string where an object must be), the name cannot be judged, because some
+    tools look inside it anyway. Null counts as missing.
 
     A name that is not a path, stored before paths existed, is only a key.
     """

@@ -29,7 +29,8 @@ class Plan(NamedTuple):
 async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
     """For each file that changes anything, by its owner, which results of the latest `span_ms` would flip.
 
-    Each file is replayed on its own, beside the other owners' current policies. A new agent has no calls to replay.
+    Each file is replayed separately, together with the other owners' current policies. A new agent has no calls to
+    replay.
     Raises ClickException that names the file.
     """
     from app.errors import AppError
@@ -65,7 +66,7 @@ def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
 
 
 def flips_as_json(differences: Sequence[Difference], reports: "Mapping[str, ReplayReport]") -> list[dict[str, Any]]:
-    """The differences, each with the report of its `replay`; null where nothing was replayed."""
+    """The differences, each with the report of its `replay`; null if nothing was replayed."""
     import msgspec
 
     plain = [(each.owner, msgspec.to_builtins(each)) for each in differences]

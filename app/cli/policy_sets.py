@@ -53,7 +53,7 @@ class Sets(Protocol):
         """Which results of the latest `span_ms` of the log would flip if these were the owner's only policies."""
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
-        """The warnings about each of the owner's policies, beside all others that govern the same agents."""
+        """The warnings about each of the owner's policies, judged with all others that govern the same agents."""
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""

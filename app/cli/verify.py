@@ -113,7 +113,7 @@ def _keep(found: Verification, file: Path) -> None:
 
 
 def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
-    """The checkpoint to compare with. Raises BadParameter if what is given is no checkpoint."""
+    """The checkpoint to compare with. Raises BadParameter if what is given is not a checkpoint."""
     name = "--since-checkpoint" if file is None else f"--checkpoint-file {file}"
     try:
         if file is not None:

@@ -117,7 +117,7 @@ def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = M
 def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> None:
     """Raise unless `raw` is small and flat enough to be decoded at all.
 
-    max_nested: if raised above the default, the excess size may lie outside strings, too.
+    max_nested: if it is above the default, the excess size may also be outside strings.
     """
     if len(raw) > max_bytes:
         raise too_large(max_bytes)

@@ -27,7 +27,7 @@ def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
 
 
 def provide_if_match_tags(request: Request[Any, Any, Any]) -> Tags:
-    """The same where a version is no number.
+    """The same for versions that are not numbers.
 
     A tag in another form is allowed but matches nothing (RFC 9110 §13.1.1); neither does a weak one.
     """

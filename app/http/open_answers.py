@@ -43,7 +43,7 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
 
 
 async def is_revoked(services: Services, raw_key: str) -> bool:
-    """Whether the key is no longer valid, asked now: for data that must not be sent after that."""
+    """Whether the key has become invalid, checked now: for data that must not be sent after that."""
     try:
         await services.authenticator.authenticate(raw_key)
     except Unauthorized:

@@ -22,7 +22,7 @@ class Problem(Struct, frozen=True):
 
     code: For programs; codes may be added within /v1, but none changes.
     message: For people.
-    details: The places at fault, where there are any.
+    details: The places at fault, if there are any.
     """
 
     code: str

@@ -13,7 +13,7 @@ _Placed = tuple[str, int, DenialCounted]
 
 
 def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """The warnings about the policy's breakers, judged beside those that govern the same agents."""
+    """The warnings about the policy's breakers, judged together with those that govern the same agents."""
     placed = list(_breakers((*(each for each in enabled if each.id != policy.id), policy)))
     names = {each.id: each.name for each in (*enabled, policy)}
     for own in placed:

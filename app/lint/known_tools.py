@@ -15,7 +15,7 @@ from app.pdp.call_schemas import segments_of
 
 _SHOWN = 5
 _UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties")
-"""Keywords beside which `properties` does not list every property."""
+"""Keywords that admit properties which `properties` does not list."""
 
 
 class KnownTools:

@@ -1,4 +1,4 @@
-"""Agents: whose calls are judged."""
+"""Agents, whose calls Remit judges."""
 
 import hashlib
 import re

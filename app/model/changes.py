@@ -117,7 +117,7 @@ class ChangePage(Struct, frozen=True):
 
 
 def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
-    """Before and after as the trail records them, as JSON: the differing fields; "" where the thing did not exist."""
+    """Before and after as the trail records them, as JSON: the differing fields; "" if the thing did not exist."""
     was, now = _fields(before), _fields(after)
     if after is None and isinstance(before, Policy | Agent):  # policies of one priority are evaluated in order of age
         was["createdAt"] = rfc3339(before.created_ms)

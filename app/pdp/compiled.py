@@ -44,8 +44,8 @@ class ToolView(Struct, frozen=True):
     call uses the view of the rules that apply to it, and only quick_size of this one is used.
     varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
     marks: what an allowed call leaves in its session.
-    shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, what
-    when_all_pass is beside that of the enforced ones.
+    shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, how its
+    when_all_pass differs from that of the enforced ones.
     """
 
     asked: tuple[PolicyView, ...]
@@ -134,7 +134,7 @@ class CompiledAgent:
         return self._kept_view((request.tool_name, verdicts), lambda: self._make_view(request.tool_name, by_rule))
 
     def rules_for(self, tool: str) -> list[tuple[str, CompiledRule]]:
-        """Every rule that can matter for calls of a tool, with its policy's id, in whichever tier."""
+        """Every rule of any tier that can matter for calls of a tool, with its policy's id."""
         return [(each.policy.id, rule) for each in self._enabled for rule in each.rules if rule.concerns(tool)]
 
     def marks_for(self, tool: str) -> tuple[Mark, ...]:

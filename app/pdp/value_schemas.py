@@ -103,7 +103,7 @@ def _keywords(constraint: Constraint) -> Iterator[SchemaPart]:
 
 
 def _refused(constraint: Constraint) -> Iterator[tuple[dict[str, Any] | None, bool]]:
-    """Each field that says what a value must not be: what is rejected, and whether that is all it rejects.
+    """For each field that says what a value must not be: a schema of rejected values, and whether it has all of them.
 
     None = it cannot be expressed.
     """
@@ -166,7 +166,7 @@ def _portable(kind: str, text: str) -> str:
 
 
 _member = re.compile(r"\\(.)(-?)")
-r"""What a class may contain after a backslash, and a hyphen after it, which behind `\d` begins no range."""
+r"""What may follow a backslash in a class, and a hyphen after that, which does not begin a range after `\d`."""
 
 
 def _portable_member(found: re.Match[str]) -> str:

@@ -14,11 +14,11 @@ from app.policy_files.policy_file import plain
 _MARKS = {"created": "+", "updated": "~", "deleted": "-"}
 _encode = msgspec.json.encode
 COMMENT_LENGTH = 30_000
-"""The most characters of the diff in a comment, and of the text beside it."""
+"""The most characters of the diff in a comment, and of the text around it."""
 
 
 class ValueChange(Struct, frozen=True):
-    """A changed value of a policy, as JSON; None where there is none."""
+    """A changed value of a policy, as JSON; None if there is none."""
 
     path: str
     before: str | None

@@ -146,7 +146,7 @@ class _Pipeline:
         self._commands.append(PipelineCommand(len(self._commands), *args, **options))
 
     async def execute(self, *, raise_on_error: bool = True) -> list[Any]:
-        """Send them; return their replies in order, or raise the first error unless errors stand for replies."""
+        """Send them; return the replies in order. Raises the first error, unless errors count as replies."""
         replies = await self._send(self._commands) if self._commands else []
         return _first_error_or(replies) if raise_on_error else replies
 

@@ -1,4 +1,4 @@
-"""What stands in the store although Remit does not write it: keys of another type, records that cannot be read."""
+"""Foreign data in the store: keys of another type, and records that Remit cannot read."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ _LARGEST = 253_402_300_799_999
 
 
 class ForeignData(StoreUnavailable):
-    """A key holds what Remit does not write: another type, bytes that are no text, or a record that is none."""
+    """A key holds what Remit does not write: another type, bytes that are not UTF-8, or an unreadable record."""
 
 
 @contextmanager

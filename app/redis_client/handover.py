@@ -97,7 +97,7 @@ class Handover:
             await asyncio.sleep(_AGAIN_S)
 
     async def _keep_looking(self) -> None:
-        """Poll for changes of which no announcement was received."""
+        """Poll, to notice changes that were not announced."""
         while True:
             await asyncio.sleep(_LOOK_S)
             with contextlib.suppress(StoreUnavailable):

@@ -49,7 +49,7 @@ def pack(command: Sequence[Value]) -> bytes:
     """The command in the wire format."""
     try:
         packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows one argument only
-    except UnicodeEncodeError as error:  # bytes that are no UTF-8 are read as surrogates
+    except UnicodeEncodeError as error:  # bytes that are not UTF-8 are read as surrogates
         raise ForeignData("A record of the store holds text that is not UTF-8; nothing was done") from error
     return packed
 

@@ -111,7 +111,7 @@ class Keyspace:
         return f"{self._prefix}policy:{policy_id}"
 
     def policy_versions(self, policy_id: str) -> str:
-        """List: where in the trail of changes each version of a policy stands, newest first."""
+        """List: the place of each version of a policy in the trail of changes, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
 
     def divergence(self, policy_id: str) -> str:

@@ -62,8 +62,8 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
 class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
     """A policy in the answer to the request that wrote it.
 
-    warnings: What is valid but probably not meant, judged beside everything that governs the same agents; left out if
-    there is nothing to warn about.
+    warnings: What is valid but probably not meant, judged together with everything that governs the same agents; left
+    out if there is nothing to warn about.
     """
 
     warnings: list[PolicyWarning] | UnsetType = UNSET

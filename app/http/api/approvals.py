@@ -211,5 +211,5 @@ def _answer(approval: Approval) -> Response[Approval]:
 
 
 def _known(approval_id: str) -> str:
-    """The id in its canonical form. Raises ApprovalNotFound if it is no id."""
+    """The id in its canonical form. Raises ApprovalNotFound if it is not an id."""
     return id_in_path(approval_id, unknown_approval())

@@ -44,7 +44,7 @@ class PutCatalog(Body, frozen=True, forbid_unknown_fields=False):
     """An MCP server's answer to `tools/list`, unchanged: the whole message, or its result.
 
     tools: The tools. Other tools in the catalogue stay, or are deleted with `prune`.
-    result: The result, where the whole message is sent.
+    result: The result, if the whole message is sent.
     next_cursor: Present if there is another page; not with `prune`.
     """
 

@@ -234,7 +234,7 @@ async def _answer(
 
 
 def _known(webhook_id: str) -> str:
-    """The id in its canonical form. Raises WebhookNotFound if it is no id."""
+    """The id in its canonical form. Raises WebhookNotFound if it is not an id."""
     return id_in_path(webhook_id, WebhookNotFound("No webhook has this id"))
 
 
