@@ -16,6 +16,8 @@ from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.exports import Format
 
+pytestmark = pytest.mark.slow
+
 GARBAGE = ["nan", "inf", "1" + "0" * 400, "9" * 19, "", b"\xff\xfe", "-1", " 7", "x", "1 2", "1:2:3:4:5", "["]
 QUERIES = {
     "all": AuditQuery(limit=1000),
