@@ -136,7 +136,7 @@ def schema_check(schema: Schema) -> Check:
 
 
 def compile_circumstances(word: str, circumstances: Circumstances, is_secret: IsSecret) -> Judge:
-    """A function that decides to which calls a rule with this `when` or `unless` (the word) applies.
+    """A function that decides to which calls a rule applies. word: whether these are its `when` or its `unless`.
 
     With `when` the rule applies if every named value satisfies its constraint, with `unless` if one does not. A value
     of the wrong type cannot be judged, nor can a missing one, unless `ifMissing` says what happens then. No reason
