@@ -81,7 +81,7 @@ async def test_workspaces_take_turns(gate):
     assert gate.order == ["first", "a0", "b", "c", "a1", "a2"]
 
 
-async def test_who_goes_away_frees_its_place(gate):
+async def test_a_caller_that_goes_away_frees_its_place(gate):
     """Work that has not begun never does."""
     pool = FairPool(threads=1)
     running = asyncio.create_task(pool.run("w", gate.wait, "running"))
@@ -114,7 +114,7 @@ async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(g
     await asyncio.gather(*held)
 
 
-async def test_who_has_waited_too_long_is_refused_and_the_thread_is_used_again(gate):
+async def test_a_caller_that_waits_too_long_is_refused_and_the_thread_is_used_again(gate):
     """In the queue or in the thread; what ran on is thrown away."""
     pool = FairPool(threads=1, patience_s=0.01)
     answers = await asyncio.gather(*(pool.run("w", gate.wait) for _ in range(2)), return_exceptions=True)
@@ -125,7 +125,7 @@ async def test_who_has_waited_too_long_is_refused_and_the_thread_is_used_again(g
     assert gate.order == ["held"]
 
 
-async def test_what_nobody_waits_for_any_more_stops_when_it_asks(gate):
+async def test_unwanted_work_stops_when_it_checks(gate):
     """Its thread is free again, whatever there was left to do; work that is waited for goes on."""
     ended = threading.Event()
 
@@ -163,7 +163,7 @@ async def test_the_loop_has_its_core_before_the_threads():
 OF_EVERYBODY = {"to_thread", "run_in_executor"}
 
 
-def test_nothing_in_the_service_takes_a_thread_of_everybody():
+def test_nothing_in_the_service_uses_the_default_threads():
     """What takes long goes through the pool, where workspaces take turns."""
     elsewhere = [path for path in APP.rglob("*.py") if path.name != "fair_pool.py"]
     names = {

@@ -16,7 +16,7 @@ async def in_steps(steps, said, name):
         await pause()
 
 
-async def test_of_all_that_go_on_for_long_one_has_a_turn_in_each_pass():
+async def test_one_of_all_long_tasks_has_a_turn_in_each_pass():
     """So what is short waits for one step of one of them, however many there are."""
     said = []
     works = [asyncio.create_task(in_steps(5, said, name)) for name in "abcdefgh"]
@@ -33,7 +33,7 @@ async def test_of_all_that_go_on_for_long_one_has_a_turn_in_each_pass():
     await asyncio.gather(*works)
 
 
-async def test_who_goes_away_keeps_nobody_from_a_turn():
+async def test_a_cancelled_task_keeps_nobody_from_a_turn():
     """Cancelled while it waits; those behind it have theirs."""
     said = []
     works = [asyncio.create_task(in_steps(3, said, name)) for name in "abc"]
@@ -68,7 +68,7 @@ async def test_of_the_steps_of_all_requests_one_is_made_in_each_pass():
     assert await asyncio.gather(*works) == list("abcd")
 
 
-async def test_who_pauses_in_turns_waits_for_one_turn_and_not_for_two():
+async def test_a_pause_within_turns_waits_for_one_turn_and_not_for_two():
     said = []
     works = [asyncio.create_task(in_turns(in_steps(3, said, "a"))), asyncio.create_task(in_steps(3, said, "b"))]
     await asyncio.gather(*works)
@@ -107,7 +107,7 @@ async def test_what_is_raised_in_turns_reaches_the_work_and_its_caller():
     assert met == [ValueError, asyncio.CancelledError, asyncio.CancelledError]
 
 
-async def test_of_a_workspace_so_many_go_on_at_once_and_others_do_not_wait_for_it():
+async def test_a_workspace_runs_so_many_at_once_and_others_do_not_wait():
     """The rest waits in order, up to a bound; then 503 and try again."""
     shares, opened, inside = Shares(most=2, waiting_max=1), asyncio.Event(), []
 
@@ -129,7 +129,7 @@ async def test_of_a_workspace_so_many_go_on_at_once_and_others_do_not_wait_for_i
     await read("hostile", "again")
 
 
-def test_what_goes_on_for_long_pauses_in_no_other_way():
+def test_long_work_pauses_in_no_other_way():
     """`sleep(0)` lets all of them go on in every pass."""
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}

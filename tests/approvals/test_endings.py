@@ -62,7 +62,7 @@ each_change = pytest.mark.parametrize(
 
 
 @each_change
-def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why, change):
+def test_an_old_approval_is_void_from_the_moment_of_the_change(scene, person, why, change):
     """Nothing has ended the approval yet; the commit refuses it, and a new one is requested."""
     first = scene.ask()["approval"]["id"]
     assert approve(person, first)["status"] == "approved"
@@ -78,7 +78,7 @@ def test_an_old_yes_is_no_good_from_the_moment_of_the_change(scene, person, why,
 
 
 @each_change
-def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
+def test_an_old_request_cannot_be_decided_any_more(scene, person, why, change):
     """The same call does not join it, either."""
     first = scene.ask()["approval"]["id"]
 
@@ -90,7 +90,7 @@ def test_an_old_question_is_not_answered_any_more(scene, person, why, change):
 
 
 @each_change
-def test_a_compactor_ends_what_the_change_took_the_ground_from(scene, person, why, change):
+def test_a_compactor_ends_approvals_that_lost_their_basis(scene, person, why, change):
     """Pending and unused approvals end, each with an entry; those requested afterwards stay."""
     pending = ask(scene.tenant, scene.agent, 6)["approval"]["id"] if change is not revoke_key else None
     first = scene.ask()["approval"]["id"]
@@ -124,7 +124,7 @@ async def end_approvals(client, scene):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_who_makes_the_change_over_http_finds_them_ended(scene, person, method, path, body):
+def test_a_change_over_http_ends_them_before_it_is_answered(scene, person, method, path, body):
     """Without waiting for a compactor. A client that waits for the approval is told."""
     first = scene.ask()["approval"]["id"]
     named = path.format(agent=scene.agent, policy=scene.policy, key=scene.key["id"])

@@ -130,7 +130,7 @@ def test_an_approved_call_goes_past_a_limit_that_asks_and_is_counted(tenant, per
     assert third["result"] == "denied"
 
 
-def test_racing_repeats_of_a_single_use_approval_give_one_yes(tenant, agent_id, person, replicas):
+def test_racing_repeats_of_a_single_use_approval_allow_one_call(tenant, agent_id, person, replicas):
     """A hundred on two replicas."""
     approve(person, ask(tenant, agent_id)["approval"]["id"])
     clients = [each.client(tenant.read_key) for each in replicas]

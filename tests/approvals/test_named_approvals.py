@@ -47,7 +47,7 @@ def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
 
 
 @pytest.mark.parametrize("ending", ["denied", "suspended"])
-def test_one_that_is_over_is_not_asked_for_again(tenant, agent_id, person, ending):
+def test_a_finished_approval_is_not_requested_again(tenant, agent_id, person, ending):
     """Nothing is logged, and no approval is requested. Without the id, a new one is."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     if ending == "denied":
@@ -101,7 +101,7 @@ def test_a_denial_wins_and_is_logged_whatever_is_named(tenant, agent_id):
     assert tenant.log(agent_id=agent_id)[0]["id"] == answer.json()["id"]
 
 
-def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
+def test_a_call_that_needs_no_approval_is_allowed_and_uses_none(tenant, person):
     """If no rule asks, or a limit that asks has room. Once the limit is full, the named approval is used."""
     agent_id = tenant.new_agent()["id"]
     limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 2, "windowSeconds": 3600}}
@@ -117,7 +117,7 @@ def test_what_needs_nobodys_yes_is_allowed_and_uses_none(tenant, person):
     require_mismatch(named(tenant, agent_id, over))
 
 
-def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
+def test_without_a_secret_no_approval_belongs_to_a_call(tenant, agent_id, store):
     """Nothing can be bound, so a call that escalates is refused, while a denial stays a denial."""
     bare = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
     try:
@@ -130,7 +130,7 @@ def test_without_a_secret_no_approval_is_a_calls_own(tenant, agent_id, store):
         bare.stop()
 
 
-def test_it_is_part_of_what_an_idempotency_key_stands_for(tenant, agent_id, person):
+def test_an_idempotency_key_covers_the_approval_id(tenant, agent_id, person):
     """A retry gets the first answer, even once the approval is used; another approval makes it a different request."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)
@@ -155,7 +155,7 @@ def without(tenant, agent_id, headers):
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "018bcfe568007000800000000000000a", 5, None, {}, [], "\u0000"], ids=repr)
-def test_what_is_no_id_is_400_and_says_where(tenant, agent_id, wrong):
+def test_a_malformed_approval_id_is_400_and_says_where(tenant, agent_id, wrong):
     """Not 409, because the client's code is wrong, not its approval."""
     answer = named(tenant, agent_id, wrong)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")

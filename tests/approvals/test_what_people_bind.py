@@ -11,7 +11,7 @@ SHOWN_WHOLE, CUT = 15_000, 20_000
 
 
 @pytest.mark.parametrize("required", [1, 2])
-def test_of_two_who_approve_at_once_as_many_count_as_are_needed(tenant, person, replicas, required):
+def test_of_two_concurrent_approvals_as_many_count_as_are_needed(tenant, person, replicas, required):
     """On two replicas: if one person suffices, the other is told that it is decided; if two are needed, both count."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, ALLOW, {**ASK, "approval": {"approvals": required}})

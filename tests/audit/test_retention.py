@@ -280,7 +280,7 @@ async def test_an_export_of_times_that_nothing_dropped_is_of_goes_on(client, wri
     assert msgspec.json.decode(b"".join(pieces).splitlines()[-1])["end"]["entries"] == 34
 
 
-async def test_who_follows_is_told_when_retention_is_faster(client, writer, workspace_id):
+async def test_a_follower_is_told_when_retention_overtakes_it(client, writer, workspace_id):
     """It fails instead of passing over entries; who comes back goes on at the floor, and learns of it."""
     stopping, seen = asyncio.Event(), []
 

@@ -250,9 +250,7 @@ async def test_an_empty_stream_seals_nothing(client, sealer, workspace_id):
 
 
 @pytest.mark.parametrize("sealers", [1, 2, 4])
-async def test_who_takes_over_in_the_middle_of_a_part_counts_its_names_as_who_began_it(
-    client, writer, workspace_id, sealers
-):
+async def test_a_sealer_that_takes_over_within_a_part_counts_its_names_alike(client, writer, workspace_id, sealers):
     """However many take turns, a name has one key, and there are no more of them than may be."""
     await writer.append_each({"toolName": f"tool.{number // 8 % 5}"} for number in range(64))
     taking_turns = [Sealer(client, 8, 4) for _ in range(sealers)]

@@ -146,7 +146,7 @@ def test_an_operator_looks_and_changes_nothing(guarded, served):
     assert [line for line in CHANGES.split(",") if not refuses(operator, *line.split())] == []
 
 
-def test_who_takes_a_backup_sees_and_changes_nothing(guarded, served):
+def test_the_backup_user_sees_and_changes_nothing(guarded, served):
     """It asks whether the store writes its append-only file, as docs/operations.md says, and that is all."""
     backup = guarded.as_user("backup")
     assert backup.info("persistence")["aof_enabled"] == 1

@@ -7,7 +7,7 @@ from serving import REPLICA, children_of, is_running
 from topologies import until
 
 
-def test_a_drain_answers_also_those_who_were_waiting_to_be_let_in(witness):
+def test_a_drain_also_answers_connections_that_wait_to_be_accepted(witness):
     """A connection for every call: what the kernel accepted and the replica had not looked at yet is not cut off."""
     agent_id = witness.new_agent(max_calls=100)
     with witness.load(agent_id, count=16, keep_alive=False) as load:

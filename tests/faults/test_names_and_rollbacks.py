@@ -29,7 +29,7 @@ def unavailable(answer):
     return (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
 
 
-def test_of_two_who_want_one_alias_at_once_one_has_it(witness, other):
+def test_of_two_agents_that_want_one_alias_at_once_one_gets_it(witness, other):
     """On two replicas, again and again: who was told so is who is called by it; who was not has none."""
     admin = witness.tenant.admin
     agents = [witness.new_agent() for _ in range(2)]

@@ -147,7 +147,7 @@ def test_a_call_that_was_allowed_after_it_was_forbidden_is_found(run):
         check_forbidden([allowed], [Forbidden(run.agent_id, allowed.sent - 1)])
 
 
-def test_a_hole_in_what_was_answered_is_no_lost_end(run):
+def test_a_gap_in_what_was_answered_is_not_a_lost_end(run):
     """What a crash may take is the newest, and nothing before it."""
     calls = sorted(run.calls, key=lambda call: call.answer["id"])
     newest, older = calls[-1], calls[len(calls) // 2]

@@ -136,7 +136,7 @@ def test_the_coding_agents_hook_is_called_by_alias(tenant, called):
     assert answer.json()["hookSpecificOutput"]["permissionDecision"] == "allow"
 
 
-def test_a_moved_alias_decides_for_who_has_it_now_on_every_replica(tenant, other_replica):
+def test_a_moved_alias_decides_for_its_current_agent_on_every_replica(tenant, other_replica):
     """Both replicas cache both agents, and their cached alias is outdated from the next change on."""
     allowed, denied = tenant.new_agent(), tenant.new_agent()
     tenant.new_policy(allowed["id"])

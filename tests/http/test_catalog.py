@@ -121,7 +121,7 @@ def test_a_tool_is_put_read_changed_and_deleted(tenant):
     assert tenant.admin.put(path, json={}, headers={"If-Match": '"1"'}).status_code == 412
 
 
-def test_two_who_write_at_once_do_not_undo_each_other(tenant, put):
+def test_two_concurrent_writers_do_not_undo_each_other(tenant, put):
     """The whole has a version, too."""
     tag = put({"name": "a"}).headers["ETag"]
     assert put({"name": "b"}, headers={"If-Match": tag}).status_code == 200

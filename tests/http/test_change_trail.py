@@ -166,7 +166,7 @@ def test_no_raw_key_and_no_digest_is_in_the_trail(client, admin):
     assert "digest" not in trail
 
 
-def test_who_may_only_read_does_not_see_who_changed_what(replica, client):
+def test_a_read_key_does_not_see_who_changed_what(replica, client):
     """The trail names keys and rules; it is for admins."""
     key = client.post("/v1/api-keys", json={"name": "reader", "scopes": ["read"]}).json()["key"]
     with replica.client(key) as reader:

@@ -97,7 +97,7 @@ def test_two_keys_in_one_request_are_400(ask):
 
 
 @pytest.mark.parametrize("change", ["suspend", "edit", "delete"])
-def test_no_replay_says_yes_after_what_decides_has_changed(ask, change):
+def test_no_repeated_answer_allows_a_call_after_its_basis_has_changed(ask, change):
     """I8: on either replica. The same request with a new key is decided by the current policies."""
     assert ask(f"before {change}").json()["allowed"] is True
     if change == "suspend":

@@ -91,7 +91,7 @@ def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict)
 
 
 @pytest.mark.slow
-def test_who_has_a_whole_network_is_one_caller(call, address):
+def test_an_ipv6_network_counts_as_one_caller(call, address):
     """Another address in the same IPv6 /64 network is not a fresh start."""
     use_up(call)
     assert call(sent_from=address.replace("::1", "::2")).status_code == 429

@@ -138,7 +138,7 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
 
 
-async def test_who_does_not_know_of_a_change_yet_is_told_before_anything_is_repeated(scene):
+async def test_an_outdated_replica_is_told_of_a_change_before_anything_is_repeated(scene):
     """A replica that has heard nothing reads again; then the first answer no longer stands, or the agent is gone."""
     await commit(scene, Plan(ALLOWED))
     await suspend(scene, None)

@@ -70,7 +70,7 @@ async def test_a_call_that_is_not_allowed_leaves_no_mark(scene, outcome):
     assert await marks_of(scene) == {}
 
 
-async def test_another_agent_washes_off_nothing_and_proves_nothing(scene):
+async def test_another_agent_removes_no_mark_and_proves_nothing(scene):
     """Marks that forbid belong to the session; required ones belong to session and agent."""
     await scene.commit(plan=leaving())
     scene.agent = await scene.agents.create(scene.workspace_id, "other", None)

@@ -119,7 +119,7 @@ async def test_an_alias_moves_is_given_back_and_goes_with_its_agent(agents, work
     assert await agents.id_of(workspace_id, "z") == again.id
 
 
-async def test_of_many_who_want_one_alias_at_once_one_gets_it(agents, workspace_id, aliases):
+async def test_of_many_agents_that_want_one_alias_at_once_one_gets_it(agents, workspace_id, aliases):
     """By creation, by change, and while it is being given away."""
     held = await agents.create(workspace_id, "a", None, alias="x")
     others = [await agents.create(workspace_id, str(n), None) for n in range(4)]

@@ -193,7 +193,7 @@ async def test_a_workspace_has_a_name_of_its_own_and_a_first_admin_key(workspace
         await workspaces.find("nobody's")
 
 
-async def test_of_many_who_create_one_workspace_one_does(workspaces, ids):
+async def test_of_many_creations_of_one_workspace_one_succeeds(workspaces, ids):
     """The others are refused; there is one id."""
     name = ids.new(0)
     outcomes = await asyncio.gather(*(workspaces.create(name) for _ in range(8)), return_exceptions=True)

@@ -144,7 +144,7 @@ def test_a_version_that_is_too_old_or_vulnerable_is_named(info, severity):
     assert _version(info, private=False).severity == severity
 
 
-def test_a_hole_that_nobody_can_reach_is_not_said():
+def test_a_vulnerability_that_nobody_can_reach_is_not_reported():
     """The embedded store listens on a socket of this user's alone."""
     assert _version({"redis_version": "7.0.15"}, private=True).severity is Severity.OK
 

@@ -70,7 +70,7 @@ async def test_a_key_is_had_by_one_policy_of_an_owner(policies, agent, workspace
 
 
 @pytest.mark.parametrize("group", [None, "crew"])
-async def test_of_many_who_want_one_key_at_once_one_gets_it(policies, sets, agent, workspace_id, group):
+async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, sets, agent, workspace_id, group):
     """By creation, by change and in a set."""
     owner = {"agent_id": agent.id} if group is None else {"group": group}
     held = [await policies.create(workspace_id, **owner, name=str(n), rules=LIST) for n in range(2)]
