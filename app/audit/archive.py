@@ -14,6 +14,7 @@ import msgspec
 import zstandard
 from msgspec import Struct
 
+from app.audit.entry_format import named
 from app.audit.head import read_head
 from app.audit.segments import chain, genesis, read_segment
 from app.errors import AuditLogDamaged, Invalid
@@ -85,6 +86,7 @@ class Archive:
             body = self._body(row)
             if chain(row.previous, body) != row.sha256 or body.count(b"\n") != row.count:
                 raise AuditLogDamaged(f"{row.file} does not hold the entries that were sealed")
+            _require_as_said(row, body)
             last = row
         if last is None:
             return Checkpoint(self.workspace_id, 0, 0, genesis(self.workspace_id), 0)
@@ -172,6 +174,17 @@ class Archive:
             return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
         except zstandard.ZstdError:
             raise AuditLogDamaged(f"{row.file} cannot be decompressed") from None
+
+
+def _require_as_said(row: ArchivedSegment, body: bytes) -> None:
+    """Raise AuditLogDamaged unless the manifest gives the segment's sequences and times as its entries have them."""
+    try:
+        times = [parse_time_ms(named(line).timestamp) for line in body.splitlines()]
+    except ValueError:
+        raise AuditLogDamaged(f"{row.file} holds a line that is no entry") from None
+    said = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time
+    if said != (row.count, rfc3339(min(times)), rfc3339(max(times))) or (row.segment == 1) != (row.first_sequence == 1):
+        raise AuditLogDamaged(f"The manifest does not say of {row.file} what its entries say")
 
 
 def _write_whole(path: Path, data: bytes) -> None:

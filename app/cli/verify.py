@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.options import JSON, WORKSPACE, Duration
@@ -71,10 +72,12 @@ def verify_log(
 
         workspace_id = await services.workspaces.find(workspace)
         start = since if folder is None else Archive(folder, workspace_id).verify()
+        archived = () if folder is None or start is None else (_archived(start),)
         full_at = time.monotonic()
         while True:
             found = await _verify_once(services, workspace_id, start, lasting=watch is not None)
             if found is not None:
+                found = replace(found, checked=(*archived, *found.checked))
                 _report(found, as_json=as_json)
                 if found.finding is None and checkpoint_file is not None:
                     _keep(found, checkpoint_file)
@@ -89,6 +92,13 @@ def verify_log(
     with suppress(KeyboardInterrupt):
         if with_services(verify).finding is not None:
             raise SystemExit(1)
+
+
+def _archived(last: Checkpoint) -> str:
+    """How far the archive goes, in words."""
+    if last.segment == 0:
+        return "archive: no segments; its manifest is empty, or there is none"
+    return f"archive: files up to segment {last.segment} and entry {last.sequence}, and that the log continues them"
 
 
 async def _verify_once(
