@@ -11,7 +11,7 @@ from app.model.policies import Policy
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
 from app.model.rules import DenialCounted, Sequenced
 from app.model.text import FieldError
-from app.model.times import SPAN_MS, rfc3339
+from app.model.times import SPAN_MS, parse_time_ms, rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay import Replay
 from app.replay.history import History, owner_of
@@ -89,27 +89,33 @@ class Replayer:
         workspace_id = task.workspace_id
         since_ms = max(0, task.from_ms - _LONGEST_MS - 1)
         for _ in range(ATTEMPTS):
-            changes = await self._changes_since(workspace_id, since_ms)
+            newest = await self._newest(workspace_id)
             agents = [agent async for agent in self._agents.each(workspace_id)]
             policies = [policy async for policy in self._policies.each(workspace_id)]
-            latest = (await self._changes.query(workspace_id, ChangeQuery(limit=1))).changes
-            # Policies and changes match if nothing changed between the two reads.
-            if not latest or latest[0].id == (changes[0].id if changes else latest[0].id):
+            again = await self._newest(workspace_id)
+            # They belong together if nothing changed in between. The changes until then may be read later: they stay.
+            if (again and again.id) == (newest and newest.id):
                 held = [policy for policy in policies if owner_of(policy) == task.owner]
-                return History(agents, policies, changes), held
+                return History(agents, policies, await self._changes_since(workspace_id, since_ms, newest)), held
         return contended()
 
-    async def _changes_since(self, workspace_id: str, since_ms: int) -> list[Change]:
-        found: list[Change] = []
-        older_than = None
-        while True:
+    async def _newest(self, workspace_id: str) -> Change | None:
+        changes = (await self._changes.query(workspace_id, ChangeQuery(limit=1))).changes
+        return changes[0] if changes else None
+
+    async def _changes_since(self, workspace_id: str, since_ms: int, newest: Change | None) -> list[Change]:
+        """The changes from that time until `newest`, newest first."""
+        if newest is None or parse_time_ms(newest.timestamp) < since_ms:
+            return []
+        found = [newest]
+        older_than: str | None = newest.id
+        while older_than is not None:
             page = await self._changes.query(
                 workspace_id, ChangeQuery(from_ms=since_ms, limit=_PAGE, older_than=older_than)
             )
             found += page.changes
             older_than = page.older_than
-            if older_than is None:
-                return found
+        return found
 
 
 def _draft(task: ReplayTask, held: list[Policy]) -> list[Policy]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from servers import PATIENT, Replica, Store
-from tenants import FREE, Tenant
+from tenants import FREE, Tenant, tenant_on
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +29,7 @@ def narrow(store):
     running.stop()
 
 
-@pytest.fixture
-def tenant(store, narrow):
-    made = Tenant(store.url, narrow)
-    yield made
-    made.close()
+tenant = tenant_on("narrow")
 
 
 def replayed(tenant, **body):
@@ -234,7 +230,9 @@ def test_edits_while_it_reads_are_seen_or_not_and_never_half(tenant):
     editing.start()
     try:
         for _ in range(4):
-            report = replayed(tenant, agent_id=agent)[-1]["report"]
+            lines = replayed(tenant, agent_id=agent)
+            assert "report" in lines[-1], lines[-1]
+            report = lines[-1]["report"]
             assert (report["flips"], report["unjudged"]["unknown"], report["unjudged"]["edited"]) == ([], 0, 0)
             assert report["judged"] > 0 or report["unjudged"]["limits"] > 0 or report["warmedUp"] == 0
     finally:
