@@ -16,7 +16,7 @@ from consoles import run_console
 from fake_store import FakeClient
 from profiles import register_profiles
 from servers import PATIENT, Replica, Store, store_binaries
-from tenants import Tenant
+from tenants import tenant_on
 
 from app.model.ids import Ids
 from app.redis_client.client import open_client
@@ -167,12 +167,8 @@ def other_replica(store):
     running.stop()
 
 
-@pytest.fixture
-def tenant(store, replica):
-    """A workspace of the test's own."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on()
+"""A workspace of the test's own."""
 
 
 @pytest.fixture

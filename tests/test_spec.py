@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
-from tenants import FREE, Tenant
+from tenants import FREE, Tenant, tenant_on
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 ISO_8601 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
@@ -17,11 +17,7 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
 ALWAYS = {"allowedHours": list(range(24)), "allowedDays": [1, 2, 3, 4, 5, 6, 7], "timezone": "Europe/Paris"}
 
 
-@pytest.fixture(scope="module")
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on(scope="module")
 
 
 @pytest.fixture

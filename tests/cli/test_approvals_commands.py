@@ -12,7 +12,7 @@ import time
 import pytest
 from asking import ALLOW, ASK, SECRET, ask
 from servers import PATIENT, Replica, clean_env
-from tenants import Tenant
+from tenants import tenant_on
 
 pytestmark = pytest.mark.slow
 QUESTION = "Allow this call? [y/n/note/s]"
@@ -26,11 +26,7 @@ def asking_replica(store):
     running.stop()
 
 
-@pytest.fixture
-def tenant(store, asking_replica):
-    made = Tenant(store.url, asking_replica)
-    yield made
-    made.close()
+tenant = tenant_on("asking_replica")
 
 
 @pytest.fixture

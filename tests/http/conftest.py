@@ -1,23 +1,14 @@
 import pytest
 from asking import SECRET
 from servers import PATIENT, Replica
-from tenants import Tenant
+from tenants import tenant_on
+
+tenant = tenant_on(scope="module")
+"""A workspace of this module's own."""
 
 
-@pytest.fixture(scope="module")
-def tenant(store, replica):
-    """A workspace of this module's own."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def stranger(store, replica):
-    """Another workspace."""
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+stranger = tenant_on(scope="module")
+"""Another workspace."""
 
 
 @pytest.fixture(scope="session")

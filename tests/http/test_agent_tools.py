@@ -5,7 +5,7 @@ import threading
 import httpx
 import jsonschema
 import pytest
-from tenants import Tenant
+from tenants import tenant_on
 
 from app.http.api import agent_tools
 from app.main import create_app
@@ -15,11 +15,7 @@ from app.settings import Settings
 ALLOW = {"type": "tool_allowlist", "tools": ["*"]}
 
 
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on()
 
 
 @pytest.fixture

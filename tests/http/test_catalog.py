@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tenants import Tenant
+from tenants import Tenant, tenant_on
 
 from app.audit.sealer import Sealer
 from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
@@ -22,11 +22,7 @@ REFUND = {
 READ = {"name": "files/read", "inputSchema": {"type": "object", "$defs": {"a": {}}}}
 
 
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on()
 
 
 @pytest.fixture

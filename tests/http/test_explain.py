@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tenants import FREE, Tenant
+from tenants import FREE, tenant_on
 
 from app.http.api.authorize_body import MAX_CALL_BYTES
 
@@ -17,12 +17,8 @@ BOUNDED = {
 ALIKE = ("allowed", "result", "policyId", "rule", "reason", "code", "nextAction", "agentMessage")
 
 
-@pytest.fixture(scope="module")
-def tenant(store, asking_replica):
-    """A workspace on a replica that can ask people."""
-    made = Tenant(store.url, asking_replica)
-    yield made
-    made.close()
+tenant = tenant_on("asking_replica", scope="module")
+"""A workspace on a replica that can ask people."""
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """GET /v1/audit-logs/{id}/explanation: why a decision of the past was made, with the policies of its time."""
 
 import pytest
-from tenants import FREE, Tenant
+from tenants import FREE, tenant_on
 
 LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
 BOUNDED = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"amount": {"max": 5}}}
@@ -11,12 +11,8 @@ SAME = ("id", "result", "policyId", "rule", "reason", "code")
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
-@pytest.fixture(scope="module")
-def tenant(store, asking_replica):
-    """A workspace on a replica that can ask people and keeps three versions of a policy."""
-    made = Tenant(store.url, asking_replica)
-    yield made
-    made.close()
+tenant = tenant_on("asking_replica", scope="module")
+"""A workspace on a replica that can ask people and keeps three versions of a policy."""
 
 
 @pytest.fixture

@@ -1,18 +1,14 @@
 """Versions and rollback over HTTP, and the reason that a change carries."""
 
 import pytest
-from tenants import Tenant
+from tenants import tenant_on
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 READ = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 WRITE = [{"type": "tool_allowlist", "tools": ["file.write"]}]
 
 
-@pytest.fixture
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from servers import PATIENT, Replica
-from tenants import Tenant
+from tenants import tenant_on
 
 from app.errors import Unauthorized
 from app.http.open_answers import while_valid
@@ -23,11 +23,7 @@ def narrow(store):
     running.stop()
 
 
-@pytest.fixture
-def tenant(store, narrow):
-    made = Tenant(store.url, narrow)
-    yield made
-    made.close()
+tenant = tenant_on("narrow")
 
 
 def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):

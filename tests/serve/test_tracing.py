@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 from servers import Replica, clean_env, free_port
-from tenants import Tenant
+from tenants import tenant_on
 
 from app.main import create_app
 from app.serve.spans import Traced, route_of
@@ -37,11 +37,7 @@ sys.meta_path.insert(0, Hidden())
 """
 
 
-@pytest.fixture(scope="module")
-def tenant(store, replica):
-    made = Tenant(store.url, replica)
-    yield made
-    made.close()
+tenant = tenant_on(scope="module")
 
 
 @pytest.fixture

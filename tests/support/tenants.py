@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from servers import Replica
 
 from app.model.ids import Ids
@@ -68,6 +69,18 @@ class Tenant:
         answer = self.admin.post(path, json=body)
         assert answer.status_code == 201, answer.text
         return answer.json()
+
+
+def tenant_on(replica="replica", scope="function"):
+    """A fixture: a workspace of a test's or a module's own, reached through the replica that this fixture names."""
+
+    @pytest.fixture(scope=scope)
+    def tenant(request, store):
+        made = Tenant(store.url, request.getfixturevalue(replica))
+        yield made
+        made.close()
+
+    return tenant
 
 
 def in_store(store_url, act):

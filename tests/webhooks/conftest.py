@@ -4,7 +4,7 @@ import pytest
 from asking import SECRET
 from receivers import Receiver, subscribe
 from servers import PATIENT, Replica, Store
-from tenants import Tenant
+from tenants import tenant_on
 
 from app.model.signer import Signer
 from app.settings import Settings
@@ -44,11 +44,7 @@ def silent(store):
     running.stop()
 
 
-@pytest.fixture
-def tenant(store, silent):
-    made = Tenant(store.url, silent)
-    yield made
-    made.close()
+tenant = tenant_on("silent")
 
 
 @pytest.fixture
