@@ -1,0 +1,29 @@
+"""What a failure of the store is called."""
+
+import pytest
+
+from app.errors import StoreUnavailable
+from app.redis_client.client import open_client
+from app.redis_client.scripts import TAKE_LEASE
+from app.store.readiness import require_ready
+
+
+@pytest.fixture(params=["redis", "valkey"])
+async def limited(request):
+    """A client whose user lacks SET, which scripts run as well."""
+    store = request.getfixturevalue(f"{request.param}_store")
+    root = open_client(store.url, 250)
+    await root.call("ACL", "SETUSER", "limited", "on", ">any", "~*", "+@all", "-set")
+    client = open_client(store.url.replace("//", "//limited:any@"), 250)
+    yield client
+    await client.close()
+    await root.call("ACL", "DELUSER", "limited")
+    await root.close()
+
+
+async def test_a_permission_that_a_script_lacks_is_named_and_nothing_is_said_to_be_undone(limited):
+    """Redis 7.0 and Valkey say ERR, in different words; a script that was refused halfway has done something."""
+    with pytest.raises(StoreUnavailable, match=r"may not run a command of a script \(NOPERM\).* not undone"):
+        await limited.run(TAKE_LEASE, ["remit:ready"], ["somebody", 1])
+    with pytest.raises(StoreUnavailable, match=r"refused the command \(NOPERM\); nothing was done"):
+        await require_ready(limited)
