@@ -163,4 +163,4 @@ def test_a_policy_that_only_a_later_release_can_read_lets_nothing_through(redis_
         record = f"remit:{{{witness.tenant.id}}}:policy:{made['id']}"
         redis_client.hset(record, "rules", '[{"type":"of_another_release","tools":["*"]}]')
         refused = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "orders.read"})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (500, "INTERNAL_ERROR")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
