@@ -13,9 +13,10 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from app.errors import Overloaded
+from app.lane import Lane
 from app.wanted import asking
 
 _Result = TypeVar("_Result")
@@ -43,6 +44,13 @@ class _Work:
         """Run the call, in the thread; end with Unwanted once its caller has gone."""
         with asking(lambda: not self.result.done()):
             return self.call()
+
+
+class Pool(Protocol):
+    """Where work of more than a moment is done."""
+
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+        """What the function gives, or raises."""
 
 
 class FairPool:
@@ -136,6 +144,18 @@ class FairPool:
             else:
                 work.result.set_exception(error)
         self._start()
+
+
+class SlowLanePool:
+    """In the fast lane, runs nothing: the call goes to the slow lane. Where there is none, it runs in `pool`."""
+
+    def __init__(self, pool: FairPool, lane: Lane) -> None:
+        self._pool, self._lane = pool, lane
+
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+        """As `FairPool.run`. Raises TakesLong."""
+        self._lane.require_short()
+        return await self._pool.run(workspace_id, function, *args)
 
 
 def _step_aside() -> None:

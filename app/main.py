@@ -6,17 +6,19 @@ from litestar import Litestar
 
 from app.http.application import build_application
 from app.http.openapi.page import prepare_pages
+from app.lane import Lane
 from app.metrics import Metrics
 from app.replica import open_services
 from app.settings import Settings
 
 
-def create_app(settings: Settings, metrics: Metrics | None = None) -> Litestar:
+def create_app(settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None) -> Litestar:
     """The ASGI application of one replica; it connects to the store when it starts.
 
-    metrics: where it counts; None = private memory.
+    metrics: where it counts; None = private memory. lane: which of the replica's processes serves it; None = the only
+    one.
     """
     # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())
     prepare_pages()
-    return build_application(lambda: open_services(settings, metrics))
+    return build_application(lambda: open_services(settings, metrics, lane))

@@ -3,6 +3,8 @@
 The counters of all replicas that one `remit serve` started are in one piece of shared memory, with a row for each
 process. So any replica can answer for all of them, and a restarted replica continues its predecessor's counts. No
 locks: a row has one writer, and a reader may be one addition behind.
+
+Long because each metric has its place in a row here, and the method that counts it.
 """
 
 import mmap
@@ -20,6 +22,8 @@ REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
 CROWDS = ("values", "sessions")
 """What rules track only a limited number of: values of a limit's `per`, and sessions that sequence rules look at."""
+
+LANES = ("fast", "slow")
 
 LATENCY_US = (500, 1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 1_000_000)
 ROUND_TRIP_US = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
@@ -122,13 +126,21 @@ _CROWDED = _Family(
     CROWDS,
     "of",
 )
+_MOVES = _Family(
+    "counter",
+    "remit_lane_moves_total",
+    "Connections that moved to the other lane of their replica, which answers their next request.",
+    _CROWDED.end,
+    LANES,
+    "to",
+)
 _GAUGES = (
     ("remit_agent_cache_bytes", "Bytes of compiled policies in the cache."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are cached."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are cached."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _CROWDED.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _MOVES.end + place) for place, (name, meaning) in enumerate(_GAUGES)
 )
 FAMILIES = (
     _DECISIONS,
@@ -143,6 +155,7 @@ FAMILIES = (
     _DIVERGENCES,
     _TRIPS,
     _CROWDED,
+    _MOVES,
     *_GAUGE_FAMILIES,
 )
 ROW_BYTES = FAMILIES[-1].end * _WORD
@@ -168,6 +181,10 @@ class Metrics:
         self._rows = [self._all[start : start + words] for start in range(0, rows * words, words)]
         self._own = self._rows[row]
         self._gauges: dict[int, Callable[[], int]] = {}
+
+    def write_row(self, row: int) -> None:
+        """From now on, this process writes this row."""
+        self._own = self._rows[row]
 
     def decided(self, result: str, latency_us: int) -> None:
         """Count a decision that is in the log."""
@@ -201,6 +218,10 @@ class Metrics:
     def crowded(self, what: str) -> None:
         """Count a call that was refused because a rule already tracks the most values or sessions that it may."""
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
+
+    def moved(self, to_fast: bool) -> None:
+        """Count a connection that the other lane has been sent."""
+        self._own[_MOVES.start + (not to_fast)] += 1
 
     def answered(self, round_trip_us: int) -> None:
         """Count a commit that the store has answered."""

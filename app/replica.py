@@ -18,11 +18,13 @@ from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
+from app.authorize.load_budget import LoadBudget
 from app.authorize.runner import Runner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
-from app.fair_pool import FairPool
+from app.fair_pool import FairPool, Pool, SlowLanePool
 from app.gc_freeze import freeze_heap
+from app.lane import Lane
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.ids import Ids
@@ -100,6 +102,8 @@ class Services(Struct, frozen=True, kw_only=True):
     delivery: Delivery
     metrics: Metrics
     pool: FairPool
+    call_pool: Pool
+    """Where calls do what takes long."""
     open_answers: OpenAnswers
     large_calls: LargeCalls
     newest: Watch[int]
@@ -113,12 +117,14 @@ class Services(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, metrics: Metrics | None = None) -> AsyncIterator[Services]:
+async def open_services(
+    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None
+) -> AsyncIterator[Services]:
     """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
     url = settings.redis_url
-    metrics = metrics or Metrics()
+    metrics, lane = metrics or Metrics(), lane or Lane()
     client = open_client(url, settings.store_timeout_ms, wait_replicas=settings.wait_replicas)
     prompt = open_client(url, settings.store_timeout_ms, prompt=True)
     async with AsyncExitStack() as stack:
@@ -152,6 +158,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         )
         pool = FairPool()
         stack.callback(pool.close)
+        call_pool = SlowLanePool(pool, lane)
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
         policies = Policies(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
@@ -163,6 +170,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             settings.agent_cache_bytes,
             kept=freeze_heap,
             pool=pool,
+            budget=LoadBudget(lane),
         )
         authenticator = Authenticator(client, settings.caller_cache_size, prompt)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
@@ -181,7 +189,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
         )
         signer = Signer(settings.secrets)
         bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-        escalated = EscalatedCalls(runner.call, signer, bounds, pool, redactor)
+        escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
         stopping = asyncio.Event()
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
@@ -212,7 +220,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             changes=changes,
             redactor=redactor,
             signer=signer,
-            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, pool),
+            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool),
             explainer=Explainer(
                 client,
                 agents,
@@ -231,6 +239,7 @@ async def open_services(settings: Settings, metrics: Metrics | None = None) -> A
             endings=Endings(client, ids, settings.audit_backlog_max),
             metrics=metrics,
             pool=pool,
+            call_pool=call_pool,
             open_answers=OpenAnswers(settings.streams_per_key),
             large_calls=LargeCalls(),
             newest=watch_newest(client, stopping),

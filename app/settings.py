@@ -38,7 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Port to listen on."""
 
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
-    """Processes that share the port; each is a replica of its own."""
+    """Replicas that share the port; each is two processes of its own."""
 
     compact: bool = True
     """Whether `remit serve` also runs a compactor. Set it to false if `remit compact` runs elsewhere."""

@@ -2,14 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Generator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from app.errors import Overloaded
-
-_Result = TypeVar("_Result")
 
 
 class _Turns:
@@ -19,11 +16,10 @@ class _Turns:
         self._loop = loop
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._giving = False
-        self.latest: asyncio.Future[None] | None = None
 
     def turn(self) -> asyncio.Future[None]:
         """A future of the next free turn, done when that turn comes."""
-        turn = self.latest = self._loop.create_future()
+        turn = self._loop.create_future()
         self._waiting.append(turn)
         if not self._giving:
             self._giving = True
@@ -50,46 +46,6 @@ async def pause() -> None:
     them, and again each time that it waits itself.
     """
     await _turns().turn()
-
-
-async def in_turns(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of the work. Each of its steps, from one wait to the next, takes a turn.
-
-    So however many such tasks run, a decision waits for one step at a time.
-    """
-    return await _InTurns(work)
-
-
-class _InTurns(Generic[_Result]):
-    """Runs a coroutine's steps, each after a wait for a turn.
-
-    If a step itself waited for a turn, no second wait follows.
-    """
-
-    def __init__(self, work: Coroutine[Any, Any, _Result]) -> None:
-        self._work = work
-
-    def __await__(self) -> Generator[Any, None, _Result]:
-        work, turns, has_turn = self._work, _turns(), False
-        error: BaseException | None = None
-        try:
-            while True:
-                try:
-                    if error is None and not has_turn:
-                        yield from turns.turn()
-                except BaseException as raised:  # noqa: BLE001 - if cancelled here, the work is cancelled where it waits
-                    error = raised
-                try:
-                    waits_for = work.send(None) if error is None else work.throw(error)
-                except StopIteration as end:
-                    return cast("_Result", end.value)
-                has_turn, error = waits_for is not None and waits_for is turns.latest, None
-                try:
-                    yield waits_for
-                except BaseException as raised:  # noqa: BLE001 - if what it waits for failed, the work gets that
-                    error = raised
-        finally:
-            del error  # the traceback holds this frame
 
 
 def _turns() -> _Turns:

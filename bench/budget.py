@@ -41,7 +41,7 @@ def measure(bench: Bench) -> Table:
         load(target, CONNECTIONS, 1, bench.cores.others)
         whole = [load(target, CONNECTIONS, bench.seconds, bench.cores.others) for _ in range(bench.rounds)]
         forget()
-        worker = replica.worker_pids()[0]
+        worker = replica.decider_pid()
         counts = _sampled_under_load(bench, worker, lambda: load(target, CONNECTIONS, 1, bench.cores.others))
         words, agent = commit_of(store, replica, call), populate(store.url, _compiled(place))
         with moved_to(bench.cores.service):

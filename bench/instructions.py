@@ -66,7 +66,7 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
         for case, expected in CASES.items():
             call = call_of(place, expected)
             asyncio.run(_ask(replica.port, call, expected, WARM))
-            counted = {"service": replica.worker_pids()[0], "store": store.pid}
+            counted = {"service": replica.decider_pid(), "store": store.pid}
             for pid in counted.values():
                 control(counts, "--instr=on", pid)
             asyncio.run(_ask(replica.port, call, expected, COUNTED))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import Overloaded
-from app.turns import Shares, in_turns, pause
+from app.turns import Shares, pause
 
 
 async def in_steps(steps, said, name):
@@ -42,69 +42,6 @@ async def test_a_cancelled_task_keeps_nobody_from_a_turn():
     await asyncio.gather(*works, return_exceptions=True)
     assert (said.count("a"), said.count("b"), said.count("c")) == (1, 3, 3)
     await pause()
-
-
-async def asks(said, name, waits):
-    """Work that waits for what comes at the same moment for everybody."""
-    for each in waits:
-        said.append(name)
-        await each
-    return name
-
-
-async def test_of_the_steps_of_all_requests_one_is_made_in_each_pass():
-    """Though what all of them wait for comes at once, as many replies of the store do."""
-    loop, said = asyncio.get_running_loop(), []
-    first, second = loop.create_future(), loop.create_future()
-    works = [asyncio.create_task(in_turns(asks(said, name, (first, second)))) for name in "abcd"]
-    for number, each in enumerate((first, second), 1):
-        most = 0
-        while len(said) < 4 * number:
-            before = len(said)
-            await asyncio.sleep(0)
-            most = max(most, len(said) - before)
-        assert (most, said[-4:]) == (1, list("abcd"))
-        each.set_result(None)
-    assert await asyncio.gather(*works) == list("abcd")
-
-
-async def test_a_pause_within_turns_waits_for_one_turn_and_not_for_two():
-    said = []
-    works = [asyncio.create_task(in_turns(in_steps(3, said, "a"))), asyncio.create_task(in_steps(3, said, "b"))]
-    await asyncio.gather(*works)
-    assert said in (list("ababab"), list("bababa"))
-
-
-async def test_what_is_raised_in_turns_reaches_the_work_and_its_caller():
-    """A failed wait, one that is cancelled, and a turn that is."""
-    loop = asyncio.get_running_loop()
-    failed, met = loop.create_future(), []
-
-    async def meets(waited):
-        try:
-            await waited
-        except BaseException as error:
-            met.append(type(error))
-            raise
-
-    work = asyncio.create_task(in_turns(meets(failed)))
-    for _ in range(4):
-        await asyncio.sleep(0)
-    failed.set_exception(ValueError("failed"))
-    with pytest.raises(ValueError, match="failed"):
-        await work
-    waiting, late = loop.create_future(), loop.create_future()
-    for waited in (waiting, late):
-        work = asyncio.create_task(in_turns(meets(waited)))
-        for _ in range(4):
-            await asyncio.sleep(0)
-        if waited is late:  # it has come, and the work waits for its turn
-            late.set_result(None)
-            await asyncio.sleep(0)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-    assert met == [ValueError, asyncio.CancelledError, asyncio.CancelledError]
 
 
 async def test_a_workspace_runs_so_many_at_once_and_others_do_not_wait():

@@ -1,14 +1,17 @@
 """A replica's cache of compiled agents, so that most decisions read nothing before the commit."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
 
+from app.authorize.load_budget import LoadBudget
 from app.authorize.prepared_calls import PreparedCalls
 from app.fair_pool import FairPool
+from app.lane import Lane
 from app.model.agents import Agent
 from app.model.decisions import Tokens
 from app.model.policies import Policy
@@ -51,7 +54,7 @@ class AgentCache(Generic[Compiled]):
 
     compile: turns an agent, its policies and the marks that the workspace's rules need into what decisions use. An
     entry's size is estimated from the JSON of its rules, these marks and its packed commits.
-    kept: called when a long-lived entry has been added.
+    kept: called when a long-lived entry has been added. budget: how much of the loop's time each workspace may take.
     """
 
     def __init__(
@@ -61,7 +64,9 @@ class AgentCache(Generic[Compiled]):
         max_bytes: int,
         kept: Callable[[], None] = lambda: None,
         pool: FairPool | None = None,
+        budget: LoadBudget | None = None,
     ) -> None:
+        self._budget = budget or LoadBudget(Lane())
         self._agents = agents
         self._kept = kept
         self._pool = pool or FairPool()
@@ -96,11 +101,12 @@ class AgentCache(Generic[Compiled]):
     async def load(self, workspace_id: str, called: str) -> CachedAgent[Compiled]:
         """The compiled agent with this id or alias, as the store had it at some moment of this call.
 
-        Raises AgentNotFound.
+        Raises AgentNotFound; TakesLong if the workspace has loaded too much lately and the slow lane can answer.
         """
         key = (workspace_id, called)
         task = self._loads.get(key)
         if task is None:
+            self._budget.begin(workspace_id)
             task = self._loads[key] = asyncio.create_task(self._load(key))
             task.add_done_callback(lambda _: self._loads.pop(key, None))
         return await asyncio.shield(task)
@@ -115,9 +121,10 @@ class AgentCache(Generic[Compiled]):
         governed = await self._agents.load(*called)
         key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
-            compiled, size = await self._pool.run(key[0], self._compile_sized, governed)
+            compiled, size, seconds = await self._pool.run(key[0], self._compile_sized, governed)
         else:
-            compiled, size = self._compile_sized(governed)
+            compiled, size, seconds = self._compile_sized(governed)
+        self._budget.end(key[0], governed.decoding_s + seconds)
         if key in self._entries:
             self._remove(key)
         entry = CachedAgent(governed.agent, compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))
@@ -140,11 +147,13 @@ class AgentCache(Generic[Compiled]):
         while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
 
-    def _compile_sized(self, governed: Governed) -> tuple[Compiled, int]:
-        """The compiled agent, and its estimated size in bytes."""
+    def _compile_sized(self, governed: Governed) -> tuple[Compiled, int, float]:
+        """The compiled agent, its estimated size in bytes, and the CPU time that compiling it took, in seconds."""
+        began = time.thread_time()
         marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)
         compiled = self._compile(governed.agent, governed.policies, governed.shared_marks)
-        return compiled, _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks
+        size = _AGENT_BYTES + sum(map(_json_bytes, governed.policies)) + marks
+        return compiled, size, time.thread_time() - began
 
     def _remove(self, key: _Key) -> None:
         entry = self._entries.pop(key)

@@ -10,7 +10,7 @@ from app.authorize.escalated import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
-from app.fair_pool import FairPool
+from app.fair_pool import FairPool, Pool
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.ids import Ids
@@ -32,7 +32,7 @@ class Authorizer:
         clock: StoreClock,
         ids: Ids,
         metrics: Metrics,
-        pool: FairPool | None = None,
+        pool: Pool | None = None,
     ) -> None:
         self._agents = agents
         self._commit = commit
@@ -40,7 +40,7 @@ class Authorizer:
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
-        self._pool = pool or FairPool()
+        self._pool: Pool = pool or FairPool()
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.

@@ -14,7 +14,7 @@ from app.authorize.asked_call import Asked, Held
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import ApprovalMismatch, StoreUnavailable
-from app.fair_pool import FairPool
+from app.fair_pool import FairPool, Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -54,14 +54,14 @@ class EscalatedCalls:
         read: Callable[..., Awaitable[Any]],
         signer: Signer,
         bounds: Bounds | None = None,
-        pool: FairPool | None = None,
+        pool: Pool | None = None,
         redactor: Redactor | None = None,
     ) -> None:
         self._read = read
         self._redactor = redactor
         self._signer = signer
         self._bounds = bounds or Bounds()
-        self._pool = pool or FairPool()
+        self._pool: Pool = pool or FairPool()
         self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(

@@ -69,17 +69,17 @@ class Children:
         env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}
         if settings.secret is not None:
             env["REMIT_SECRET"] = settings.secret
-        rows = len(listeners)
+        rows = 2 * len(listeners)  # a replica is two processes
         self._shared = os.memfd_create("remit-metrics")
         os.ftruncate(self._shared, rows * ROW_BYTES)
         self._replicas = [
             Child(
-                f"replica {row + 1}",
-                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, row))),
+                f"replica {place + 1}",
+                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, 2 * place))),
                 env,
                 (listener.fileno(), self._shared),
             )
-            for row, listener in enumerate(listeners)
+            for place, listener in enumerate(listeners)
         ]
         self._compactors = [Child("compactor", ("-m", "app.cli", "compact"), env, ())] if settings.compact else []
 
@@ -99,28 +99,31 @@ class Children:
         for child in self._all():
             child.keep()
 
-    def stop(self, hurry: Callable[[], bool]) -> None:
+    def stop(self, hurry: Callable[[], bool]) -> bool:
         """End all: first the replicas, which answer what they have accepted, then the compactor.
 
-        hurry: returns true once nobody wants to wait any longer.
+        hurry: returns true once nobody wants to wait any longer. Returns whether all ended by themselves.
         """
         for listener in self._listeners:
             listener.close()
-        for group in (self._replicas, self._compactors):
-            _end([child for child in group if child.process.poll() is None], hurry)
+        groups = (self._replicas, self._compactors)
+        ended = [_end([child for child in group if child.process.poll() is None], hurry) for group in groups]
+        return all(ended)
 
     def _all(self) -> list[Child]:
         return [*self._replicas, *self._compactors]
 
 
-def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> None:
+def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
+    """Whether they ended by themselves."""
     for child in children:
         child.process.terminate()
     deadline = time.monotonic() + _KILL_SECONDS
     while any(child.process.poll() is None for child in children) and time.monotonic() < deadline and not hurry():
         time.sleep(0.02)
-    for child in children:
-        if child.process.poll() is None:
-            log.error("%s (pid %s) had to be killed", child.name, child.process.pid)
-            child.process.kill()
-            child.process.wait()
+    left = [child for child in children if child.process.poll() is None]
+    for child in left:
+        log.error("%s (pid %s) had to be killed", child.name, child.process.pid)
+        child.process.kill()
+        child.process.wait()
+    return not left

@@ -70,7 +70,7 @@ def serve(settings: Settings, say: Say) -> None:
     store, StartFailed if a replica does not start.
     """
     require_tracing(settings)
-    signals = _Signals()
+    signals, all_answered = _Signals(), True
     with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
         listeners = _listeners(settings, signals.pause)
         store = None
@@ -89,8 +89,13 @@ def serve(settings: Settings, say: Say) -> None:
                 store.keep()
             children.keep()
             time.sleep(_TICK_SECONDS)
-        children.stop(hurry=lambda: signals.told > 1)
-    say("stopped   every request that was accepted has been answered")
+        all_answered = children.stop(hurry=lambda: signals.told > 1)
+    how = (
+        "every request that was accepted has been answered"
+        if all_answered
+        else "at once, and cut off what was in progress"
+    )
+    say(f"stopped   {how}")
 
 
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:

@@ -1,7 +1,8 @@
-"""One replica: a process that serves a socket passed to it.
+"""One replica: two processes that serve a socket passed to it, its fast lane and its slow lane (`app/lane.py`).
 
 Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
-of the metrics' shared memory, the number of rows in that, and this worker's row.
+of the metrics' shared memory, the number of rows in that, and the first of this replica's two rows. What it loads is
+shared by both lanes, which are forked from it.
 """
 
 import asyncio
@@ -18,10 +19,12 @@ import uvicorn
 from app.gc_freeze import freeze_heap
 from app.http.protocol.connection import HttpProtocol
 from app.http.protocol.connections import Connections
+from app.lane import Lane, Moved
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
 from app.serve.children import DRAIN_SECONDS
+from app.serve.forks import forked
 from app.serve.listeners import last_to_come, let_in
 from app.serve.tracing import traced
 from app.settings import Settings
@@ -32,12 +35,21 @@ ms, the loop would wait that long at each wake-up, several times per decision.
 """
 
 
-class Worker(uvicorn.Server):
-    """A server whose start-up heap is excluded from garbage collection, which took 30 to 40 ms a time."""
+LANES = ("remit-fast", "remit-slow")
+"""The names of the two processes, as `ps` and `top` show them."""
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+SLOW_NICENESS = 10
+"""Where both lanes want the same core, the fast one has ten times the slow one's time."""
+
+
+class Worker(uvicorn.Server):
+    """A server of one lane. Its start-up heap is excluded from garbage collection, which took 30 to 40 ms a time."""
+
+    def __init__(self, config: uvicorn.Config, lane: Lane, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
+        self._lane = lane
         self._on_stop = on_stop
+        self._coming: set[asyncio.Task[None]] = set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer every accepted request; open-ended answers have been told to end."""
@@ -47,48 +59,71 @@ class Worker(uvicorn.Server):
             server.close()
         for listener in sockets or []:
             listener.close()
-        await self._let_in(came)
+        for connection in came:
+            await self._serve_on(connection)
+        self._lane.close(self._let_in)
+        await asyncio.gather(*self._coming)
         await super().shutdown(sockets)
 
-    async def _let_in(self, connections: list[socket.socket]) -> None:
-        """Serve these connections like those that the loop itself accepted."""
+    def _let_in(self, moved: Moved) -> None:
+        """Serve a connection that the other lane has sent."""
+        task = asyncio.get_running_loop().create_task(self._serve_on(moved.connection, moved))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
+
+    async def _serve_on(self, connection: socket.socket, moved: Moved | None = None) -> None:
+        """Serve the connection like those that the loop itself accepted."""
         loop = asyncio.get_running_loop()
 
         def protocol() -> asyncio.BaseProtocol:
             made: asyncio.BaseProtocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+                _loop=loop,
+                moved=moved,
             )
             return made
 
-        for connection in connections:
-            with contextlib.suppress(OSError):  # it may have gone already
-                await loop.connect_accepted_socket(protocol, connection)
+        with contextlib.suppress(OSError):  # it may have gone already
+            await loop.connect_accepted_socket(protocol, connection)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Connect the application and serve."""
         await super().startup(sockets)
         for listener in sockets or []:
             let_in(listener)
+        self._lane.listen(asyncio.get_running_loop(), self._let_in)
         gc.collect()
         freeze_heap()
 
 
 def main() -> None:
-    """Serve until SIGTERM; then finish every request that was accepted."""
-    listener, shared, rows, row = map(int, sys.argv[1:])
+    """Serve in two processes until SIGTERM; then finish every request that was accepted."""
+    number, shared, rows, row = map(int, sys.argv[1:])
+    listener = socket.socket(fileno=number)
     settings = Settings.from_env(os.environ)
     configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_SECONDS)
     metrics = Metrics(shared, rows, row)
+    lane = Lane(metrics.moved)
 
     async def refresh() -> None:
         metrics.refresh()
 
-    app = create_app(settings, metrics)
+    app = create_app(settings, metrics, lane)
+    channels = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    freeze_heap()
+    place = forked(LANES, listener.close)
+    metrics.write_row(row + place)
+    lane.take(channels[place], is_fast=not place, hands_over_long=not settings.tracing)
+    if place:
+        os.nice(SLOW_NICENESS)
+        listener.close()
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request
-        http=partial(HttpProtocol, shared=Connections()),  # type: ignore[arg-type]
+        http=partial(HttpProtocol, shared=Connections(lane=lane)),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         access_log=False,
@@ -103,7 +138,7 @@ def main() -> None:
     def end_streams() -> None:
         app.state.services.stopping.set()  # the services exist only once it serves
 
-    Worker(config, end_streams).run(sockets=[socket.socket(fileno=listener)])
+    Worker(config, lane, end_streams).run(sockets=[] if place else [listener])
 
 
 if __name__ == "__main__":

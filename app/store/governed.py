@@ -1,5 +1,7 @@
 """An agent with everything that governs it, read at one moment."""
 
+import time
+
 from msgspec import Struct
 
 from app.errors import AgentNotFound
@@ -23,13 +25,14 @@ class Governed(Struct, frozen=True):
 
     tokens: the version tokens of all of these; while no token has changed, nothing here has.
     shared_marks: the tool patterns that any rule of the workspace names in `forbiddenAfter`, with how far each looks
-    back, in seconds.
+    back, in seconds. decoding_s: CPU time of the loop while its policies were decoded, in seconds.
     """
 
     agent: Agent
     policies: list[Policy]
     tokens: Tokens
     shared_marks: dict[str, int] = {}
+    decoding_s: float = 0.0
 
 
 async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: FairPool) -> Governed:
@@ -62,8 +65,10 @@ async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: 
             # Quotas are found by the id in the record, so it must be the one in the key.
             if [each.get("id") for each in records] != expected:
                 raise ForeignData("A policy's record in the store has another policy's id; nothing was done")
+            began = time.thread_time()
             policies = await policies_of(records, pool, workspace_id)
+            spent = time.thread_time() - began
             with reading("The list of what sequence rules look back on"):
-                return Governed(agent, policies, tokens, longest_shared(marks))
+                return Governed(agent, policies, tokens, longest_shared(marks), spent)
         digests, expected = wanted, ids
     return contended()

@@ -157,6 +157,12 @@ class Replica(Server):
         command = [*wrapper, sys.executable, "-m", "app.cli", "serve"]
         super().__init__(command, core, lambda: answers(f"http://127.0.0.1:{self.port}/readyz"), settings, tree=tree)
 
+    def decider_pid(self) -> int:
+        """The first replica's process that answers calls: its fast lane; in a tree without lanes, its only one."""
+        pids = self.worker_pids()
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
+        return next((pid for pid in pids if names[pid] == "remit-fast"), pids[0])
+
     def worker_pids(self) -> list[int]:
         """The processes that answer."""
         return family(self.pid)[1:]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from calls import Callers, entries, make_agent
 from servers import ADMIN_KEY
-from serving import REPLICA, Service, all_gone, kill
+from serving import REPLICA, Service, all_gone, children_of, kill
 
 from app.serve.supervisor import console_command
 
@@ -38,6 +38,11 @@ def log_lines(service: Service) -> list[dict]:
     return [json.loads(line) for line in service.complained.splitlines()]
 
 
+def slow_lanes_of(replica: int) -> list[int]:
+    """The process of a replica that answers requests other than calls."""
+    return [pid for pid in children_of(replica) if Path(f"/proc/{pid}/comm").read_text() == "remit-slow\n"]
+
+
 def pids_that_answered(service: Service) -> set[int]:
     """The replicas that took a request, each on a connection of its own."""
     for _ in range(64):
@@ -50,12 +55,15 @@ def test_replicas_share_the_port_and_a_dead_one_is_replaced(service):
     service.start()
     replicas = service.children(REPLICA)
     assert len(replicas) == 2
-    assert pids_that_answered(service) == set(replicas)
+    lanes = {pid for replica in replicas for pid in slow_lanes_of(replica)}
+    assert len(lanes) == 2
+    assert pids_that_answered(service) == lanes
 
     kill(replicas[0])
     service.until(lambda: len(set(service.children(REPLICA)) - set(replicas)) == 1, "a new replica runs")
     [new] = set(service.children(REPLICA)) - set(replicas)
-    assert pids_that_answered(service) == {*replicas, new}
+    service.until(lambda: slow_lanes_of(new), "it has its lanes")
+    assert pids_that_answered(service) == {*lanes, *slow_lanes_of(new)}
     assert any(line["level"] == "error" and "starting another" in line["message"] for line in log_lines(service))
 
 
@@ -88,6 +96,7 @@ def test_a_second_signal_ends_it_although_a_caller_dawdles(service):
         service.process.send_signal(signal.SIGINT)
         assert service.ended() == 0
     assert all_gone(replicas, 0)
+    assert service.said.endswith("stopped   at once, and cut off what was in progress\n")
 
 
 def port_is_open(port: int) -> bool:

@@ -1,6 +1,7 @@
 """The far end of a connection, played by a test, which sends and receives bytes and lets time pass."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 
 from uvicorn.server import ServerState
@@ -28,6 +29,12 @@ class Clock:
         self.timers.append(timer)
         return timer
 
+    def call_soon(self, callback):
+        asyncio.get_running_loop().call_soon(callback)
+
+    def call_later(self, seconds, callback, *arguments):
+        return self.call_at(self.now + seconds, partial(callback, *arguments))
+
     def pass_time(self, seconds):
         """Run everything that is due by then, in order."""
         end = self.now + seconds
@@ -48,6 +55,7 @@ class Transport:
         self.held = 0
         self.closed = self.aborted = self.ended = self.paused = False
         self.reads = True
+        self.socket = None
 
     def write(self, data):
         assert not self.closed, "written after the close"
@@ -65,6 +73,11 @@ class Transport:
     def write_eof(self):
         self.ended = True
 
+    def set_write_buffer_limits(self, high=64 * 1024):
+        if self.held > high and not self.far_end.is_full:
+            self.far_end.is_full = True
+            self.far_end.protocol.pause_writing()
+
     def get_write_buffer_size(self):
         return self.held
 
@@ -80,7 +93,8 @@ class Transport:
         return self.closed
 
     def get_extra_info(self, name):
-        return {"peername": ("192.0.2.1", 1234), "sockname": ("127.0.0.1", 8080)}.get(name)
+        ends = {"peername": ("192.0.2.1", 1234), "sockname": ("127.0.0.1", 8080), "socket": self.socket}
+        return ends.get(name)
 
     def pause_reading(self):
         self.paused = True
@@ -92,7 +106,7 @@ class Transport:
 class FarEnd:
     """A connection to `application`, or to Remit's own with `services` behind it."""
 
-    def __init__(self, application=None, services=None, shared=None):
+    def __init__(self, application=None, services=None, shared=None, socket=None, moved=None):
         if application is None:
             application = build_application(None)
             application.state.services = services
@@ -101,7 +115,8 @@ class FarEnd:
         self.shared = shared or Connections(self.reasons.append)
         self.server = ServerState()
         self.clock, self.transport = Clock(), Transport(self)
-        self.protocol = HttpProtocol(config, self.server, {}, _loop=self.clock, shared=self.shared)
+        self.transport.socket = socket
+        self.protocol = HttpProtocol(config, self.server, {}, _loop=self.clock, shared=self.shared, moved=moved)
         self.is_full = False
         self._waiting = b""
         self.protocol.connection_made(self.transport)

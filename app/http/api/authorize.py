@@ -50,6 +50,8 @@ class Call(Protocol):
     """A POST as the connection has it: the headers have arrived, the body may still be on its way."""
 
     headers: list[Header]
+    arrived_us: int
+    """When it arrived, by our monotonic clock, if another process of this replica has noted it; otherwise 0."""
 
     @property
     def head(self) -> CallHead:
@@ -70,9 +72,9 @@ class Call(Protocol):
 async def respond(services: Services, call: Call, question: Translation | None = None) -> Answer:
     """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned.
 
-    question: makes the body of /v1/authorize from another one.
+    question: makes the body of /v1/authorize from another one. Raises TakesLong if the slow lane must answer it.
     """
-    arrived_us = monotonic_us()
+    arrived_us = call.arrived_us = call.arrived_us or monotonic_us()
     admitted: list[Header] = []
     try:
         if has_bounds(services):
@@ -90,7 +92,7 @@ async def respond(services: Services, call: Call, question: Translation | None =
             is_quick = len(raw) <= QUICK_BYTES or not (
                 len(raw) > IN_THE_LOOP_BYTES or takes_long(raw, services.redactor)
             )
-            request = _decode(*what) if is_quick else await services.pool.run(caller.workspace_id, _decode, *what)
+            request = _decode(*what) if is_quick else await services.call_pool.run(caller.workspace_id, _decode, *what)
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
@@ -177,6 +179,8 @@ def _refuse_query(query: bytes) -> Translation:
 
 class AsgiCall:
     """A call handed over by an ASGI server."""
+
+    arrived_us = 0
 
     def __init__(self, scope: HTTPScope, receive: Receive) -> None:
         self.headers: list[Header] = list(scope["headers"])

@@ -13,7 +13,7 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.errors import AppError, Invalid, RequestTimeout
+from app.errors import AppError, Invalid, Overloaded, RequestTimeout
 from app.http.problems import error_answer
 from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
@@ -22,8 +22,10 @@ from app.http.protocol.dispatch import Dispatch
 from app.http.protocol.encoding import encode_answer
 from app.http.protocol.exchange import Exchange
 from app.http.protocol.incoming import Incoming
+from app.http.protocol.moving import send_away
 from app.http.protocol.outgoing import Outgoing
-from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, UNREAD, State
+from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, MOVING, UNREAD, State
+from app.lane import Fate, Moved
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
@@ -43,7 +45,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         shared: Connections,
+        moved: Moved | None = None,
     ) -> None:
+        """moved: the connection as the other lane has sent it; its first request is answered here, whichever it is."""
+        self._moved, self._stays = moved, moved is not None
+        self._arrived_us = moved.arrived_us if moved is not None else 0
         self._config, self._server, self._app_state, self._shared = config, server_state, app_state, shared
         self._loop = _loop or asyncio.get_running_loop()
         self._deadline = Deadline(self._loop, self._expire)
@@ -56,10 +62,20 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         self._incoming = Incoming(self._transport)
         self.outgoing = Outgoing(self, self._transport, self._shared)
-        self._dispatch = Dispatch(self._config, self._server, self._app_state, self._loop, transport)
+        self._dispatch = Dispatch(self._config, self._server, self._app_state, self._loop, transport, self._shared.lane)
         self._server.connections.add(cast("Any", self))
         self._shared.open += 1
         self._wait_for(IDLE, bounds.FIRST_SECONDS)
+        if self._moved is not None:
+            # Not before this has returned: uvloop then begins to read, even if reading has been paused meanwhile.
+            self._incoming.add(self._moved.request)
+            self._loop.call_soon(self._go_on_from_other_lane)
+
+    def _go_on_from_other_lane(self) -> None:
+        """Read what came with the connection, unless more has come and it was read together with that."""
+        self._moved = None
+        if self.state is IDLE and self._incoming:
+            self._read_head()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
         """The connection is closed: tell the exchange in progress."""
@@ -100,7 +116,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._read_head()
         elif state is BODY or state is DISCARDING:
             self._read_body(data)
-        elif state is ANSWERING or state is UNREAD:
+        elif state is ANSWERING or state is UNREAD or state is MOVING:
             self._incoming.add(data)
             self._incoming.pause()
 
@@ -111,6 +127,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
             case State.ANSWERING | State.UNREAD:
                 cast("Exchange", self._exchange).end_requests()
                 return True
+            case State.MOVING:
+                return True
+            case State.IDLE if self._moved is not None:
+                return True
             case State.HEAD | State.BODY:
                 self._break_off(_incomplete())
                 return True
@@ -120,11 +140,16 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def _read_head(self) -> None:
         try:
             head = self._incoming.take_head()
+            if not (head is None or self._stays or self._is_draining or self._dispatch.takes(head, self._incoming)):
+                self.move(head.raw + b"\r\n")
+                return
             exchange = self._exchange = None if head is None else self._dispatch.open(self, head)
         except AppError as error:
             self._refuse(error)
             return
         if exchange is not None:
+            if self._stays:
+                exchange.arrived_us, self._stays = self._arrived_us, False
             was_idle = self.state is IDLE
             self.state = BODY
             self._read_body(self._incoming.take())
@@ -175,6 +200,43 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self.state is BODY:
             self._incoming.resume()
 
+    # How it changes lane.
+
+    def move(self, request: bytes, arrived_us: int = 0) -> None:
+        """Let the other lane answer this request, as far as it has come, and those after it."""
+        if self.state is CLOSED:
+            return
+        self._exchange, self._arrived_us = None, arrived_us
+        self._incoming.put_back(request)
+        self._incoming.pause()
+        self._wait_for(MOVING, bounds.MOVING_SECONDS)
+        if self._transport.get_write_buffer_size():
+            self._deadline.after(self._unread_seconds())
+            self._transport.set_write_buffer_limits(0)  # it moves once the client has all earlier answers
+        else:
+            self._try_to_move()
+
+    def _try_to_move(self) -> None:
+        if self.state is not MOVING:
+            return
+        match send_away(self._transport, self._shared.lane, self._incoming.all(), self._arrived_us):
+            case Fate.MOVED:
+                self.abort("moved")
+            case Fate.BUSY:
+                self._shared.lane.wait(self._loop, self._try_to_move)
+            case Fate.ALONE:
+                self._stay()
+            case Fate.TOO_LARGE:
+                self._refuse(Overloaded("What was sent with the request does not fit where it is to be answered"))
+
+    def _stay(self) -> None:
+        """The other lane ends, so the request is answered here."""
+        self._stays = True
+        self._transport.set_write_buffer_limits()
+        self._wait_for(HEAD, bounds.DRAIN_REQUEST_SECONDS if self._is_draining else bounds.REQUEST_SECONDS)
+        self._incoming.resume()
+        self._read_head()
+
     # What leaves, and how it ends.
 
     def pause_writing(self) -> None:
@@ -190,6 +252,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._deadline.never()
         elif self.state is UNREAD:
             self._next()
+        elif self.state is MOVING:
+            self._deadline.after(bounds.MOVING_SECONDS)
+            self._try_to_move()
 
     def keeps_open(self, exchange: Exchange) -> bool:
         """Whether another request may follow the one that is about to be answered."""
@@ -279,6 +344,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
                 seconds = bounds.DRAIN_REQUEST_SECONDS if self._is_draining else bounds.REQUEST_SECONDS
                 self._break_off(RequestTimeout(f"The request was not complete after {seconds:.0f} seconds"))
             case State.ANSWERING | State.UNREAD:
+                self.abort("unread")
+            case State.MOVING if not self._transport.get_write_buffer_size():
+                self._refuse(Overloaded("This replica has too many requests that take long; nothing was done"))
+            case State.MOVING:
                 self.abort("unread")
             case State.LINGERING:
                 self.abort(self._reason)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from app.http.answers import Header
 from app.http.protocol.bounds import READ_BYTES, UNREAD_BYTES
+from app.lane import Lane
 
 
 class Stalled(Protocol):
@@ -16,13 +17,19 @@ class Stalled(Protocol):
 
 
 class Connections:
-    """One for each replica. count: called with the reason each connection ended for.
+    """One for each process that serves. count: called with the reason each connection ended for. lane: which one it is.
 
     buffer: filled by a read, and copied before the loop reads from another connection. stalled: connections whose
     client does not read, with the bytes each holds, longest first.
     """
 
-    def __init__(self, count: Callable[[str], None] = lambda _: None, unread_bytes: int = UNREAD_BYTES) -> None:
+    def __init__(
+        self,
+        count: Callable[[str], None] = lambda _: None,
+        unread_bytes: int = UNREAD_BYTES,
+        lane: Lane | None = None,
+    ) -> None:
+        self.lane = lane or Lane()
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.open = 0
         self.count = count

@@ -6,14 +6,17 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.api.authorize import PATH, respond
+from app.http.api.authorize import IN_THE_LOOP_BYTES, PATH, respond
 from app.http.application import Application
 from app.http.authentication import known_caller
-from app.http.protocol.exchange import Exchange, Line
-from app.http.protocol.head import Head
+from app.http.protocol.body import ChunkedBody
+from app.http.protocol.exchange import Exchange
+from app.http.protocol.head import CHUNKED, Head
+from app.http.protocol.incoming import Incoming
+from app.http.protocol.line import Line
 from app.http.protocol.target import Ends, scope_of
+from app.lane import Lane, TakesLong
 from app.replica import Services
-from app.turns import in_turns
 
 _PATH = PATH.encode()
 
@@ -32,13 +35,29 @@ class Dispatch:
         app_state: dict[str, Any],
         loop: asyncio.AbstractEventLoop,
         transport: asyncio.BaseTransport,
+        lane: Lane,
     ) -> None:
+        self._lane = lane
         self._application = config.loaded_app
         self._tasks, self._app_state, self._loop = server.tasks, app_state, loop
         self._ends = Ends.of(transport)
         self._services: Services | None = None
         if isinstance(self._application, Application):
             self._services = self._application.state.services
+
+    def takes(self, head: Head, incoming: Incoming) -> bool:
+        """Whether this lane answers the request: the fast one short calls, the slow one everything else.
+
+        incoming: what follows the head. A body in chunks is short if all of it has come with the head. Raises Invalid
+        or HeadTooLarge if its chunks are malformed.
+        """
+        lane = self._lane
+        if lane.is_alone:
+            return True
+        is_short = head.target == _PATH and head.method == b"POST" and head.length <= IN_THE_LOOP_BYTES
+        if is_short and head.length == CHUNKED:
+            is_short = _is_short_body(head, incoming.all())
+        return lane.is_fast is is_short
 
     def open(self, line: Line, head: Head) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
@@ -67,10 +86,18 @@ class Dispatch:
             if exchange.scope is None:
                 exchange.finish(await respond(cast("Services", self._services), exchange))
             else:
-                await in_turns(self._application(cast("Any", exchange.scope), exchange.receive, exchange.send))
+                await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
                 if not (exchange.is_answered or exchange.is_gone):
                     raise RuntimeError("the application has not answered")  # noqa: TRY301 - one way out of all failures
+        except TakesLong:
+            exchange.move()
         except Exception as error:  # noqa: BLE001 - nothing else answers for what is not foreseen
             exchange.fail(error)
         finally:
             self._tasks.discard(exchange.task)
+
+
+def _is_short_body(head: Head, incoming: bytes) -> bool:
+    body, taken = ChunkedBody(len(head.raw)), bytearray()
+    body.feed(incoming, taken)
+    return body.is_complete and len(taken) <= IN_THE_LOOP_BYTES

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
@@ -14,7 +14,8 @@ from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
 from app.http.protocol.encoding import CLOSE, STATUS_LINES, encode_answer
 from app.http.protocol.head import CHUNKED, Head
-from app.http.protocol.outgoing import Outgoing
+from app.http.protocol.line import Line
+from app.http.protocol.moving import request_again
 from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
@@ -23,36 +24,17 @@ _BODILESS = frozenset({204, 304})
 _breaks_a_line = re.compile(rb"[\r\n\0]").search
 
 
-class Line(Protocol):
-    """What an exchange needs from its connection."""
-
-    outgoing: Outgoing
-
-    def want_body(self) -> None:
-        """Ask for more of the body."""
-
-    def keeps_open(self, exchange: "Exchange") -> bool:
-        """Whether another request may follow this one."""
-
-    def always(self) -> bytes:
-        """The headers of every answer."""
-
-    def answered(self) -> None:
-        """The answer is complete."""
-
-    def abort(self, reason: str) -> None:
-        """The answer cannot be completed."""
-
-
 class Exchange:
     """A request, arriving or complete, and what has been sent of its answer.
 
-    received: body bytes not taken yet. is_complete: all of the body has arrived. error: why it never will.
-    owed: announced bytes of the answer not yet handed to the connection. scope: the ASGI scope, None for a call of the
-    hot path.
+    received: body bytes not taken yet. taken: the body, once the hot path has it. is_complete: all of the body has
+    arrived. error: why it never will. owed: announced bytes of the answer not yet handed to the connection. scope: the
+    ASGI scope, None for a call of the hot path. arrived_us: when a call arrived, by the monotonic clock.
     """
 
     received: bytes | bytearray = b""
+    taken = b""
+    arrived_us = 0
     is_complete = is_started = is_answering = is_answered = is_gone = keep_alive = False
     error: AppError | None = None
     owed = 0
@@ -77,7 +59,7 @@ class Exchange:
                 self.received, self.is_complete = data[:length], True
                 return data[length:]
             self.received = bytearray()
-            self._rest = ChunkedBody(self.head.size) if length == CHUNKED else SizedBody(length)
+            self._rest = ChunkedBody(len(self.head.raw)) if length == CHUNKED else SizedBody(length)
         after = self._rest.feed(data, cast("bytearray", self.received))
         self.is_complete = self._rest.is_complete
         return after
@@ -140,7 +122,7 @@ class Exchange:
             await self._more()
         if len(self.received) > max_bytes:
             raise too_large(max_bytes)
-        whole = bytes(self.received)
+        whole = self.taken = bytes(self.received)
         self.drop_received()
         return whole
 
@@ -241,6 +223,10 @@ class Exchange:
         self.owed = 0
         self.wake()
         self._line.answered()
+
+    def move(self) -> None:
+        """Leave the call to the other lane, as if none of it had been taken."""
+        self._line.move(request_again(self.head, self.taken), self.arrived_us)
 
     def fail(self, error: Exception) -> None:
         """Log the exception, and answer if nothing has been sent yet."""

@@ -33,8 +33,8 @@ _ONCE = _SPECIAL - {b"connection", b"expect"}
 class Head(Struct):
     """A request line and its fields. Names are lower case, values without surrounding blanks.
 
-    length: bytes of the body, or CHUNKED. size: bytes of the head itself. keep_alive: the client accepts another
-    request on this connection. expects: it waits for `100 Continue`.
+    length: bytes of the body, or CHUNKED. raw: its lines, without the final empty one. keep_alive: the client accepts
+    another request on this connection. expects: it waits for `100 Continue`.
 
     call_headers: the headers that the hot path has read.
     """
@@ -44,7 +44,7 @@ class Head(Struct):
     minor: int
     headers: list[Header]
     length: int
-    size: int
+    raw: bytes
     keep_alive: bool
     expects: bool
     call_headers: CallHeaders | None = None
@@ -71,7 +71,7 @@ def read_head(raw: bytes) -> Head:
         raise HeadTooLarge(f"The request has more than {FIELDS_MAX} headers")
     method, target, minor = line.groups()
     headers = [(name.lower(), value.rstrip(b" \t")) for name, value in fields]
-    return _framed(method, target, int(minor), headers, len(raw))
+    return _framed(method, target, int(minor), headers, raw)
 
 
 def require_fields(line: bytes) -> None:
@@ -84,7 +84,7 @@ def not_http() -> Invalid:
     return _invalid("what was sent is not a request of HTTP/1.1")
 
 
-def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], size: int) -> Head:
+def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw: bytes) -> Head:
     special: dict[bytes, bytes] = {}
     for name, value in headers:
         if name not in special:
@@ -101,7 +101,7 @@ def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], siz
     if b"connection" in special:
         persists = persists and b"close" not in map(bytes.strip, special[b"connection"].lower().split(b","))
     expects = minor > 0 and special.get(b"expect", b"").lower() == b"100-continue"
-    return Head(method, target, minor, headers, _length_of(special, minor), size, persists, expects)
+    return Head(method, target, minor, headers, _length_of(special, minor), raw, persists, expects)
 
 
 def _length_of(special: dict[bytes, bytes], minor: int) -> int:

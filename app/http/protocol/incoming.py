@@ -43,6 +43,14 @@ class Incoming:
         taken, self._bytes, self._seen = bytes(self._bytes), b"", 0
         return taken
 
+    def put_back(self, data: bytes) -> None:
+        """Put bytes that were taken before those that are there."""
+        self._bytes, self._seen = data + bytes(self._bytes), 0
+
+    def all(self) -> bytes:
+        """All bytes, which stay."""
+        return bytes(self._bytes)
+
     def take_head(self) -> Head | None:
         """Take the next head, once it is complete. Raises Invalid or HeadTooLarge as soon as it cannot become one."""
         if self._bytes[:1] == b"\r":

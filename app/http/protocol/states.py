@@ -16,6 +16,8 @@ class State(StrEnum):
     """The request has arrived, or broke off after processing began; its answer is being made."""
     UNREAD = "unread"
     """The answer is complete, but the client has not read it yet."""
+    MOVING = "moving"
+    """Its next request is for the other lane, to which it moves once the client has what was written here."""
     DISCARDING = "discarding"
     """The answer was sent before all of the body had arrived; the rest of the body is dropped."""
     LINGERING = "lingering"
@@ -26,4 +28,4 @@ class State(StrEnum):
 
 # Bound to names, because in Python 3.11 an enumeration's attribute takes five times as long, and the hot path reads
 # ten.
-IDLE, HEAD, BODY, ANSWERING, UNREAD, DISCARDING, LINGERING, CLOSED = State
+IDLE, HEAD, BODY, ANSWERING, UNREAD, MOVING, DISCARDING, LINGERING, CLOSED = State

@@ -1,0 +1,117 @@
+"""Processes forked from one parent: which are forked again, when all end, and what is left when the parent is gone."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from serving import all_gone, children_of, is_running, kill
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = """
+import os, signal, sys
+from app.serve.forks import forked
+place = forked(["first", "second"], lambda: os.write(1, b"ending\\n"))
+os.write(1, f"{{place}} {{os.getpid()}}\\n".encode())
+{then}
+while True:
+    signal.pause()
+"""
+
+
+class Family:
+    """The parent and its two children; what they print is read line by line."""
+
+    def __init__(self, then="") -> None:
+        program = PROGRAM.format(then=then)
+        self.parent = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.pids = dict(self.next_child() for _ in range(2))
+
+    def next_child(self) -> tuple[int, int]:
+        """The place and the pid of the child that begins next."""
+        place, pid = self.parent.stdout.readline().split()
+        return int(place), int(pid)
+
+    def end(self) -> int:
+        """The parent's exit code; nothing is left of the family."""
+        code = self.parent.wait(20)
+        assert all_gone(list(self.pids.values()), 10)
+        return code
+
+
+@pytest.fixture
+def make_family():
+    made = []
+
+    def make(then=""):
+        made.append(Family(then))
+        return made[-1]
+
+    yield make
+    for family in made:
+        with family.parent as parent:
+            parent.kill()
+
+
+def test_each_child_knows_its_place_and_its_name(make_family):
+    family = make_family()
+    assert sorted(family.pids) == [0, 1]
+    for place, name in enumerate(("first", "second")):
+        assert Path(f"/proc/{family.pids[place]}/comm").read_text() == f"{name}\n"
+    assert set(children_of(family.parent.pid)) == set(family.pids.values())
+
+
+def test_a_child_that_is_killed_is_forked_again_and_the_other_goes_on(make_family):
+    family = make_family()
+    kill(family.pids[0])
+    place, pid = family.next_child()
+    assert (place, pid != family.pids[0]) == (0, True)
+    assert is_running(family.pids[1])
+    family.pids[0] = pid
+    family.parent.terminate()
+    assert family.end() == 0
+    assert "first was killed by signal 9; starting another" in family.parent.stderr.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_all_end_when_the_parent_is_told_to(make_family, number):
+    family = make_family()
+    family.parent.send_signal(number)
+    assert family.end() == 0
+    assert family.parent.stdout.read() == "ending\n"
+
+
+@pytest.mark.parametrize(
+    ("then", "code"), [("sys.exit(3) if place else None", 3), ("sys.exit(0) if place else None", 1)]
+)
+def test_all_end_when_one_ends_by_itself(make_family, then, code):
+    """Its code is the family's; that it ended well is no reason to say so."""
+    assert make_family(then).end() == code
+
+
+def test_all_end_when_one_is_told_to(make_family):
+    """A lane that has drained would be alone if it were forked again."""
+    family = make_family()
+    os.kill(family.pids[1], signal.SIGTERM)
+    assert family.end() == 1
+
+
+def test_no_child_outlives_its_parent(make_family):
+    family = make_family()
+    kill(family.parent.pid)
+    assert family.end() == -signal.SIGKILL
+
+
+def test_a_child_that_is_killed_again_and_again_is_forked_once_a_second(make_family):
+    family = make_family()
+    began = time.monotonic()
+    for _ in range(2):
+        kill(family.pids[0])
+        family.pids[0] = family.next_child()[1]
+    assert time.monotonic() - began >= 1.0

@@ -1,0 +1,286 @@
+"""A replica's two processes, seen from outside: one service, whichever of them answers, and whichever of them dies."""
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+import httpx
+import pytest
+from calls import TOOL, Callers, decide, entries, make_agent
+from servers import ADMIN_KEY
+from serving import REPLICA, Service, children_of, kill
+
+pytestmark = pytest.mark.slow
+SLOW_REGEX = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "((a?){30}){30}$"}}}
+MOVES = "remit_lane_moves_total"
+
+
+@pytest.fixture
+def service(tmp_path, store):
+    """One replica, serving."""
+    made = Service(
+        tmp_path,
+        REMIT_REDIS_URL=store.url,
+        REMIT_BOOTSTRAP_KEY=ADMIN_KEY,
+        REMIT_COMPACT="false",
+        REMIT_LOG_LEVEL="error",
+    )
+    made.start()
+    yield made
+    if made.process.poll() is None:
+        made.stop()
+
+
+@pytest.fixture
+def talk(service):
+    """Opens connections to the service."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(Talk(service.port))
+
+
+def lanes_of(service: Service) -> dict[str, int]:
+    """The pids of the replica's lanes, by name."""
+    [replica] = service.children(REPLICA)
+    return {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in children_of(replica)}
+
+
+def moves(client: httpx.Client) -> dict[str, int]:
+    """How many connections have moved, by the lane to which they did."""
+    lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(MOVES)]
+    return {line.split('"')[1]: int(line.split()[1]) for line in lines}
+
+
+class Talk:
+    """One connection, on which requests of every kind follow each other without waiting for answers."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.reader = self.socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.reader.close()
+        self.socket.close()
+
+    def send(self, method: str, path: str, body: bytes = b"", *, chunk: int = 0) -> None:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN_KEY}\r\n"
+        if chunk:
+            parts = [body[start : start + chunk] for start in range(0, len(body), chunk)]
+            framed = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+            self.socket.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + framed)
+        else:
+            self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    def read(self) -> tuple[int, dict]:
+        """Status and body of the next answer; every answer here says how long it is."""
+        status = int(self.reader.readline().split()[1])
+        fields = http.client.parse_headers(self.reader)
+        return status, json.loads(self.reader.read(int(fields["content-length"])))
+
+
+def call_of(agent_id: str, **parameters: object) -> bytes:
+    return json.dumps({"agent_id": agent_id, "tool_name": TOOL, "parameters": parameters}).encode()
+
+
+def test_requests_of_both_lanes_on_one_connection_are_answered_in_order(service, talk):
+    """However they follow each other; each call is decided once."""
+    chance = random.Random(7)
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        call, large = call_of(agent_id, x="y" * 50), call_of(agent_id, x=["y" * 1000] * 30)
+        kinds = {
+            "call": ("POST", "/v1/authorize", call),
+            "large": ("POST", "/v1/authorize", large),
+            "get": ("GET", f"/v1/agents/{agent_id}"),
+            "livez": ("GET", "/livez"),
+            "missing": ("GET", "/v1/none"),
+        }
+        connection, decided = talk(), []
+        for _ in range(30):
+            asked = chance.choices(list(kinds), k=chance.randint(1, 6))
+            for kind in asked:
+                connection.send(*kinds[kind], chunk=chance.choice([0, 20, 400]) if kind == "call" else 0)
+            for kind in asked:
+                status, answer = connection.read()
+                shown = {"get": answer.get("id"), "livez": answer.get("status"), "missing": "error" in answer}
+                wanted = {"get": (200, agent_id), "livez": (200, "ok"), "missing": (404, True)}
+                assert (status, shown.get(kind, answer.get("allowed"))) == wanted.get(kind, (200, True))
+                decided += [answer["id"]] if kind in {"call", "large"} else []
+        assert list(entries(client, agent_id)) == decided[::-1]
+        assert min(moves(client).values()) > 10
+
+
+@pytest.mark.parametrize("chunk", [0, 1000])
+def test_a_call_that_takes_long_is_decided_in_the_slow_lane_and_once(service, talk, chunk):
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client, SLOW_REGEX)
+        connection = talk()
+        connection.send("POST", "/v1/authorize", call_of(agent_id, text="a"))
+        assert connection.read()[0] == 200
+        before = moves(client)["slow"]
+        connection.send("POST", "/v1/authorize", call_of(agent_id, text="a" * 9_000), chunk=chunk)
+        status, answer = connection.read()
+        assert (status, answer["allowed"]) == (200, True)
+        assert moves(client)["slow"] == before + 1
+        assert len(entries(client, agent_id)) == 2
+
+
+def test_calls_go_on_while_the_slow_lane_stands_still(service, talk):
+    """Whatever keeps it busy; the others wait for it, and are answered when it goes on."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        slow = lanes_of(service)["remit-slow"]
+        with Callers(service.port, ADMIN_KEY, agent_id) as callers:
+            callers.after(50)
+            os.kill(slow, signal.SIGSTOP)
+            try:
+                waits = talk()
+                waits.send("GET", f"/v1/agents/{agent_id}")
+                callers.after(500)
+            finally:
+                os.kill(slow, signal.SIGCONT)
+            assert waits.read()[0] == 200
+            callers.after(50)
+        assert (callers.cut, callers.refused) == (0, 0)
+        assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+@pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
+def test_when_a_lane_is_killed_the_other_goes_on_and_another_takes_its_place(service, talk, lane):
+    """What was on its way to it is answered by the next one; what it was answering is cut off."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        [replica] = service.children(REPLICA)
+        before = lanes_of(service)
+        stays = talk()
+        if lane == "remit-slow":
+            stays.send("POST", "/v1/authorize", call_of(agent_id))
+        else:
+            stays.send("GET", f"/v1/agents/{agent_id}")
+        assert stays.read()[0] == 200
+
+        kill(before[lane])
+        goes_over = talk()
+        goes_over.send("GET", f"/v1/agents/{agent_id}")
+        stays.send("POST", "/v1/authorize", call_of(agent_id))
+        stays.send("GET", f"/v1/agents/{agent_id}")
+        assert [stays.read()[0], stays.read()[0], goes_over.read()[0]] == [200, 200, 200]
+
+        after = lanes_of(service)
+        assert (after[lane] != before[lane], service.children(REPLICA)) == (True, [replica])
+        (other,) = {"remit-fast", "remit-slow"} - {lane}
+        assert after[other] == before[other]
+        assert f"{lane} was killed by signal 9; starting another" in service.complained
+        assert len(entries(client, agent_id)) == (2 if lane == "remit-slow" else 1)
+
+
+def test_a_replica_that_is_killed_leaves_no_lane_behind(service):
+    [replica] = service.children(REPLICA)
+    before = lanes_of(service)
+    kill(replica)
+    service.until(lambda: service.children(REPLICA) not in ([], [replica]), "another replica runs")
+    service.until(lambda: len(lanes_of(service)) == 2, "it has two lanes")
+    assert not set(before.values()) & set(lanes_of(service).values())
+    service.until(service.answers, "decisions are made again")
+
+
+class Mixed(threading.Thread):
+    """A caller that sends calls and other requests on one connection until the service stops.
+
+    decided: ids of the answers. cut: requests on an open connection that got no answer.
+    """
+
+    def __init__(self, port: int, agent_id: str, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._port, self._agent_id, self._chance = port, agent_id, random.Random(seed)
+        self.decided: list[str] = []
+        self.cut = 0
+        self.failed: list[int] = []
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20), 0
+            try:
+                while not self.stopping.is_set():
+                    is_call = self._chance.random() < 0.6
+                    path = "/v1/authorize" if is_call else f"/v1/agents/{self._agent_id}"
+                    body = call_of(self._agent_id) if is_call else None
+                    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+                    connection.request("POST" if is_call else "GET", path, body, headers)
+                    response = connection.getresponse()
+                    answer = response.read()
+                    served += 1
+                    if response.status != 200:
+                        self.failed.append(response.status)
+                    elif is_call:
+                        self.decided.append(json.loads(answer)["id"])
+                    if response.will_close:
+                        served = 0
+                        break
+            except (OSError, http.client.HTTPException):
+                self.cut += served > 0
+                self.stopping.wait(0.01)
+            finally:
+                connection.close()
+
+
+def mixed_load(service: Service, agent_id: str) -> list[Mixed]:
+    """Twelve mixed callers, all of which have had answers."""
+    callers = [Mixed(service.port, agent_id, seed) for seed in range(12)]
+    for caller in callers:
+        caller.start()
+    deadline = time.monotonic() + 20
+    while any(len(caller.decided) < 10 for caller in callers):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return callers
+
+
+def stop_all(callers: list[Mixed]) -> None:
+    for caller in callers:
+        caller.stopping.set()
+    for caller in callers:
+        caller.join(20)
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, round_):
+    """Both stop at once, while connections move to and fro: no request that was accepted is left without an answer."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+    callers = mixed_load(service, agent_id)
+    assert service.stop() == 0
+    stop_all(callers)
+    assert sum(caller.cut for caller in callers) == 0
+    assert [caller.failed for caller in callers] == [[]] * len(callers)
+    service.start()
+    with service.client(ADMIN_KEY) as client:
+        assert {each for caller in callers for each in caller.decided} <= entries(client, agent_id).keys()
+
+
+def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(service):
+    """Each second one of the two, for as long as it takes to lose each three times."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        callers = mixed_load(service, agent_id)
+        for lane in ("remit-fast", "remit-slow") * 3:
+            kill(lanes_of(service)[lane])
+            service.until(lambda: len(lanes_of(service)) == 2, "there are two lanes again")
+        had = [len(caller.decided) for caller in callers]
+        service.until(lambda: all(len(c.decided) > n for c, n in zip(callers, had, strict=True)), "all go on")
+        stop_all(callers)
+        decided = [each for caller in callers for each in caller.decided]
+        assert len(decided) == len(set(decided))
+        assert set(decided) <= entries(client, agent_id).keys()
+        assert decide(client, agent_id)["allowed"]

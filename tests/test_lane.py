@@ -1,0 +1,147 @@
+"""The two lanes of a replica: what moves from one to the other, and what is left when one of them ends."""
+
+import asyncio
+import os
+import resource
+import socket
+
+import pytest
+
+from app.http.api.authorize import IN_THE_LOOP_BYTES
+from app.http.protocol import bounds
+from app.lane import MESSAGE_BYTES, Fate, Lane, Moved, TakesLong
+
+
+@pytest.fixture
+def lanes():
+    """The fast lane and the slow one, connected."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    fast, slow = Lane(), Lane()
+    fast.take(ends[0], is_fast=True)
+    slow.take(ends[1], is_fast=False)
+    yield fast, slow
+    for end in ends:
+        end.close()
+
+
+@pytest.fixture
+def connection():
+    """A connection's two ends: the client's, and the one that moves."""
+    ends = socket.socketpair()
+    yield ends
+    for end in ends:
+        end.close()
+
+
+def let_in_all(lane) -> list[Moved]:
+    """Everything that has been sent to this lane; it takes no more."""
+    came = []
+    lane.listen(asyncio.get_running_loop(), came.append)
+    lane.close(came.append)
+    return came
+
+
+async def test_a_connection_moves_with_what_was_read_of_its_request(lanes, connection):
+    """What comes later is read in the other lane, and what the other lane writes reaches the client."""
+    fast, slow = lanes
+    client, served = connection
+    assert fast.send(served.fileno(), b"GET / HT", 17) is Fate.MOVED
+    served.close()
+    client.sendall(b"TP/1.1")
+    [moved] = let_in_all(slow)
+    assert (moved.request, moved.arrived_us) == (b"GET / HT", 17)
+    assert moved.connection.recv(100) == b"TP/1.1"
+    moved.connection.sendall(b"answer")
+    assert client.recv(100) == b"answer"
+    moved.connection.close()
+    assert client.recv(100) == b""
+
+
+async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connection):
+    fast, slow = lanes
+    came: list[Moved] = []
+    all_came = asyncio.Event()
+
+    def let_in(moved):
+        came.append(moved)
+        if len(came) == 100:
+            all_came.set()
+
+    slow.listen(asyncio.get_running_loop(), let_in)
+    for number in range(100):
+        assert fast.send(connection[1].fileno(), b"%d" % number, 0) is Fate.MOVED
+        if number % 7 == 0:
+            await asyncio.sleep(0)
+    await all_came.wait()
+    assert [moved.request for moved in came] == [b"%d" % number for number in range(100)]
+    for moved in came:
+        moved.connection.close()
+
+
+async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connection):
+    fast, slow = lanes
+    sent = 0
+    while fast.send(connection[1].fileno(), b"x" * 1000, 0) is Fate.MOVED:
+        sent += 1
+        assert sent < 100_000
+    assert fast.send(connection[1].fileno(), b"x", 0) is Fate.BUSY
+    came = let_in_all(slow)
+    assert len(came) == sent
+    for moved in came:
+        moved.connection.close()
+
+
+async def test_a_lane_that_ends_takes_what_was_sent_and_leaves_the_rest_where_it_is(lanes, connection):
+    """Neither is anything lost: what has moved is served there, and what cannot move any more is served here."""
+    fast, slow = lanes
+    assert fast.send(connection[1].fileno(), b"before", 0) is Fate.MOVED
+    came = let_in_all(slow)
+    assert [moved.request for moved in came] == [b"before"]
+    assert fast.send(connection[1].fileno(), b"after", 0) is Fate.ALONE
+    assert fast.is_alone
+    assert slow.send(connection[1].fileno(), b"after", 0) is Fate.ALONE
+    came[0].connection.close()
+
+
+async def test_without_another_lane_nothing_moves(connection):
+    alone = Lane()
+    assert alone.send(connection[1].fileno(), b"x", 0) is Fate.ALONE
+    alone.require_short()
+    alone.close(lambda _: None)
+
+
+async def test_only_the_fast_lane_refuses_what_takes_long_and_only_while_the_slow_one_is_there(lanes):
+    fast, slow = lanes
+    with pytest.raises(TakesLong):
+        fast.require_short()
+    slow.require_short()
+    let_in_all(slow)
+    assert fast.send(0, b"", 0) is Fate.ALONE
+    fast.require_short()
+
+
+async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_are_not(lanes, connection):
+    """The kernel drops a descriptor for which there is no room; the next ones find it again."""
+    fast, slow = lanes
+    client, served = connection
+    assert fast.send(served.fileno(), b"lost", 0) is Fate.MOVED
+    first_free = os.dup(served.fileno())
+    os.close(first_free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, limits[1]))
+    try:
+        found = slow._next()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert found is None
+    assert fast.send(served.fileno(), b"kept", 0) is Fate.MOVED
+    served.close()
+    [moved] = let_in_all(slow)
+    assert moved.request == b"kept"
+    moved.connection.close()
+    assert client.recv(1) == b""
+
+
+def test_whatever_was_read_of_a_request_fits_into_a_message():
+    """A head, a short body, and what one more read has brought meanwhile, twice."""
+    assert bounds.HEAD_BYTES + IN_THE_LOOP_BYTES + 3 * bounds.READ_BYTES + 64 < MESSAGE_BYTES
