@@ -73,7 +73,7 @@ class ReplayProcesses:
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "app.replay_jobs", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-                env=dict(os.environ) | self._env, limit=_LINE_BYTES, start_new_session=True,
+                env=dict(os.environ) | self._env, limit=_LINE_BYTES,
             )  # fmt: skip
             lower_priority(process.pid)
             if process.stdin is None or process.stdout is None:

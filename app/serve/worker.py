@@ -26,6 +26,7 @@ from app.metrics import Metrics
 from app.serve.children import DRAIN_SECONDS
 from app.serve.forks import forked
 from app.serve.listeners import last_to_come, let_in
+from app.serve.scheduling import let_others_go_first, take_short_turns
 from app.serve.tracing import traced
 from app.settings import Settings
 
@@ -37,9 +38,6 @@ ms, the loop would wait that long at each wake-up, several times per decision.
 
 LANES = ("remit-fast", "remit-slow")
 """The names of the two processes, as `ps` and `top` show them."""
-
-SLOW_NICENESS = 10
-"""Where both lanes want the same core, the fast one has ten times the slow one's time."""
 
 
 class Worker(uvicorn.Server):
@@ -118,8 +116,10 @@ def main() -> None:
     metrics.write_row(row + place)
     lane.take(channels[place], is_fast=not place, hands_over_long=not settings.tracing)
     if place:
-        os.nice(SLOW_NICENESS)
+        let_others_go_first()
         listener.close()
+    else:
+        take_short_turns()
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request

@@ -14,7 +14,7 @@ TASK = ReplayTask(workspace_id="w", agent_id=None, from_ms=0, to_ms=1, policies=
 SAYS_HOW_IT_RUNS = """#!{python}
 import os, sys
 sys.stdin.read()  # it has stepped aside by the time it is told what to do
-print('{{"report":', os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))
+print('{{"report":', os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0), os.getsid(0) == os.getsid(os.getppid()))
 """
 
 
@@ -29,9 +29,12 @@ def python(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no class of idle processes there")
 @pytest.mark.usefixtures("python")
 async def test_a_replay_steps_aside_before_it_begins():
-    """Its start takes half a second of computing, and decisions do not wait for that either."""
+    """Its start takes half a second of computing, and decisions do not wait for that either.
+
+    In a session of its own, the scheduler would give it as much of the core as the whole replica.
+    """
     lines = await ReplayProcesses(Settings(), asyncio.Event()).begin(TASK)
-    assert [line async for line in lines] == [b'{"report": True 19\n']
+    assert [line async for line in lines] == [b'{"report": True 19 True\n']
 
 
 @pytest.mark.usefixtures("python")
