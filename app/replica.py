@@ -18,7 +18,7 @@ from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
-from app.authorize.load_budget import LoadBudget
+from app.authorize.loop_budget import LoopBudget
 from app.authorize.runner import Runner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
@@ -158,7 +158,7 @@ async def open_services(
         )
         pool = FairPool()
         stack.callback(pool.close)
-        call_pool = SlowLanePool(pool, lane)
+        call_pool, budget = SlowLanePool(pool, lane), LoopBudget(lane)
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
         policies = Policies(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
@@ -170,7 +170,7 @@ async def open_services(
             settings.agent_cache_bytes,
             kept=freeze_heap,
             pool=pool,
-            budget=LoadBudget(lane),
+            budget=budget,
         )
         authenticator = Authenticator(client, settings.caller_cache_size, prompt)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
@@ -220,7 +220,7 @@ async def open_services(
             changes=changes,
             redactor=redactor,
             signer=signer,
-            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool),
+            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
             explainer=Explainer(
                 client,
                 agents,

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.authorize.load_budget import LoadBudget
+from app.authorize.loop_budget import LoopBudget
 from app.authorize.prepared_calls import PreparedCalls
 from app.fair_pool import FairPool
 from app.lane import Lane
@@ -64,9 +64,9 @@ class AgentCache(Generic[Compiled]):
         max_bytes: int,
         kept: Callable[[], None] = lambda: None,
         pool: FairPool | None = None,
-        budget: LoadBudget | None = None,
+        budget: LoopBudget | None = None,
     ) -> None:
-        self._budget = budget or LoadBudget(Lane())
+        self._budget = budget or LoopBudget(Lane())
         self._agents = agents
         self._kept = kept
         self._pool = pool or FairPool()
@@ -122,9 +122,10 @@ class AgentCache(Generic[Compiled]):
         key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
             compiled, size, seconds = await self._pool.run(key[0], self._compile_sized, governed)
+            self._budget.end(key[0], governed.decoding_s, beside=seconds)
         else:
             compiled, size, seconds = self._compile_sized(governed)
-        self._budget.end(key[0], governed.decoding_s + seconds)
+            self._budget.end(key[0], governed.decoding_s + seconds)
         if key in self._entries:
             self._remove(key)
         entry = CachedAgent(governed.agent, compiled, governed.tokens, size, lambda more: self._grow(key, entry, more))

@@ -20,6 +20,7 @@ import pytest
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import ADMIN_KEY
 from serving import REPLICA, Service, children_of, kill
+from tenants import Tenant
 
 pytestmark = pytest.mark.slow
 SLOW_REGEX = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "((a?){30}){30}$"}}}
@@ -136,6 +137,29 @@ def test_a_call_that_takes_long_is_decided_in_the_slow_lane_and_once(service, ta
         assert (status, answer["allowed"]) == (200, True)
         assert moves(client)["slow"] == before + 1
         assert len(entries(client, agent_id)) == 2
+
+
+def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_others(service, store):
+    """Each takes milliseconds of the loop. As long as its workspace is the only one, they stay; then few of them do."""
+    rule = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
+    costly, other = (Tenant(store.url, service) for _ in range(2))
+    with contextlib.closing(costly), contextlib.closing(other):
+        agents = [tenant.new_agent()["id"] for tenant in (costly, other)]
+        costly.new_policy(agents[0], rule)
+        other.new_policy(agents[1])
+
+        def call(tenant, agent_id):
+            return tenant.authorize(agent_id, TOOL, parameters={"text": "ab" * 1_500})["result"]
+
+        call(costly, agents[0])
+        before = moves(other.admin)["slow"]
+        assert [call(costly, agents[0]) for _ in range(30)] == ["denied"] * 30
+        assert moves(other.admin)["slow"] == before
+        results = [(call(other, agents[1]), call(costly, agents[0])) for _ in range(30)]
+        assert results == [("allowed", "denied")] * 30
+        assert moves(other.admin)["slow"] > before + 10
+        assert len(entries(costly.admin, agents[0])) == 61
+        assert len(entries(other.admin, agents[1])) == 30
 
 
 def test_calls_go_on_while_the_slow_lane_stands_still(service, talk):

@@ -1,0 +1,72 @@
+"""How much of the fast lane's loop each workspace may take."""
+
+import time
+from collections.abc import Callable
+
+from app.lane import Lane
+
+NOTICED_S = 0.00025
+"""A step that takes longer delays the calls of others noticeably, in seconds."""
+
+_DEARER = 50
+"""How many times what goes beyond that counts."""
+
+_REFILL = 0.25
+"""The share of the time that a workspace may take."""
+
+_MOST_S = 0.25
+"""What a workspace may take at once if it has taken nothing for a second, in seconds."""
+
+_ALONE_AFTER_S = 60.0
+"""A workspace that has been the only one for this long delays nobody."""
+
+_MANY = 1_000
+"""Workspaces, beyond which those that have taken nothing lately are forgotten."""
+
+
+class LoopBudget:
+    """What each workspace may still take for loading agents, and for decisions of which one has taken long.
+
+    A step may overdraw it. Until that is paid back, the slow lane answers what would need more. So a workspace delays
+    no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
+    enough.
+    """
+
+    def __init__(self, lane: Lane, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lane = lane
+        self._clock = clock
+        self._full_at: dict[str, float] = {}
+        self._others_until = 0.0
+        self.latest = ""
+        """The workspace of the latest call."""
+        self.watched: set[str] = set()
+        """Workspaces with a decision that took longer than NOTICED_S; all of theirs are measured."""
+
+    def switch(self, workspace_id: str) -> None:
+        """A call of another workspace than the latest one has come."""
+        if self.latest:
+            self._others_until = self._clock() + _ALONE_AFTER_S
+        self.latest = workspace_id
+
+    def begin(self, workspace_id: str) -> None:
+        """Set aside what a short step takes. Raises TakesLong if nothing is left and the slow lane can answer."""
+        now = self._clock()
+        if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
+            self._lane.require_short()
+        self._take(workspace_id, now, NOTICED_S)
+
+    def end(self, workspace_id: str, seconds: float, beside: float = 0.0) -> None:
+        """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
+        counted = seconds - NOTICED_S + max(0.0, seconds - NOTICED_S) * _DEARER + beside
+        self._take(workspace_id, self._clock(), counted)
+
+    def watch(self, workspace_id: str) -> None:
+        """Measure the decisions of this workspace from now on."""
+        if len(self.watched) > _MANY:
+            self.watched.clear()
+        self.watched.add(workspace_id)
+
+    def _take(self, workspace_id: str, now: float, seconds: float) -> None:
+        if len(self._full_at) > _MANY:
+            self._full_at = {each: at for each, at in self._full_at.items() if at > now}
+        self._full_at[workspace_id] = max(now, self._full_at.get(workspace_id, 0.0)) + seconds / _REFILL

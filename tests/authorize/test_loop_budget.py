@@ -1,0 +1,114 @@
+"""What a workspace may take of the fast lane's loop, and when the slow lane answers instead."""
+
+import contextlib
+import socket
+
+import pytest
+
+from app.authorize.loop_budget import NOTICED_S, LoopBudget
+from app.lane import Lane, TakesLong
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def lane():
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made = Lane()
+    made.take(ends[0], is_fast=True)
+    yield made
+    for end in ends:
+        end.close()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def budget(lane, clock):
+    """Of a replica with calls of several workspaces."""
+    made = LoopBudget(lane, clock)
+    made.switch("a")
+    made.switch("b")
+    return made
+
+
+def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
+    """How many steps of this length are made here before the slow lane has to answer."""
+    for number in range(10_000):
+        try:
+            budget.begin(workspace_id)
+        except TakesLong:
+            return number
+        budget.end(workspace_id, seconds, beside)
+    return 10_000
+
+
+def test_short_steps_take_a_quarter_of_the_time_at_most(budget, clock):
+    """A second's worth of a quarter is there at the beginning, and comes back in a second."""
+    assert steps(budget, 0.0002) in range(1_249, 1_254)
+    clock.now += 1.0
+    assert steps(budget, 0.0002) in range(1_249, 1_254)
+
+
+def test_what_delays_others_noticeably_is_dearer(budget, clock):
+    """Four milliseconds: twice, and then about once a second, which is less than a hundredth of the time."""
+    assert steps(budget, 0.004) == 2
+    clock.now += 10.0
+    assert steps(budget, 0.004) == 2
+    clock.now += 0.2
+    assert steps(budget, 0.004) == 0
+
+
+def test_what_a_thread_does_is_no_dearer(budget):
+    assert steps(budget, 0.0, beside=0.01) in range(24, 28)
+
+
+def test_steps_that_have_begun_count_before_they_have_ended(budget):
+    """Otherwise all that begin at once would be let in, however many they are."""
+    began = 0
+    for _ in range(5_000):
+        with contextlib.suppress(TakesLong):
+            budget.begin("w")
+            began += 1
+    assert began in range(999, 1_004)
+
+
+def test_workspaces_have_a_budget_each(budget):
+    assert steps(budget, 0.1, "a") == 1
+    assert steps(budget, NOTICED_S, "b") in range(999, 1_004)
+
+
+def test_without_a_slow_lane_every_step_is_made_here(clock):
+    alone = LoopBudget(Lane(), clock)
+    alone.switch("a")
+    alone.switch("b")
+    assert steps(alone, 1.0) == 10_000
+
+
+def test_a_workspace_that_is_the_only_one_delays_nobody(budget, lane, clock):
+    """From the beginning, and again a minute after the last call of another one."""
+    only = LoopBudget(lane, clock)
+    only.switch("w")
+    assert steps(only, 0.004) == 10_000
+    clock.now += 59.0
+    assert steps(budget, 0.004) == 2
+    clock.now += 2.0
+    assert steps(budget, 0.004) == 10_000
+
+
+def test_workspaces_that_have_taken_nothing_lately_are_forgotten(budget, clock):
+    for number in range(5_000):
+        budget.begin(f"w{number}")
+        budget.end(f"w{number}", 0.0001)
+        budget.watch(f"w{number}")
+        clock.now += 0.001
+    assert len(budget._full_at) < 2_000
+    assert len(budget.watched) < 2_000
