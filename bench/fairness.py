@@ -25,6 +25,9 @@ _SETTLED_WITHIN_S, _LOOK_S, _CALM_LOOKS, _CALM_SHARE = 30.0, 0.1, 4, 0.04
 _PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
 _SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
 _SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
+_EDGE = {"type": "parameter_constraint", "tools": ["edge"], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
+"""A few milliseconds for 3,000 letters, which is estimated at just less than what is too much for the loop."""
+
 _RULES = [
     {"type": "parameter_constraint", "tools": ["search"], "parameters": {"text": {"regex": each}}} for each in _PATTERNS
 ]
@@ -34,7 +37,9 @@ def measure(bench: Bench) -> Table:
     """A quiet workspace at a steady rate, alone and next to each kind of load, in turns."""
     with bench.running_store("fairness") as store:
         quiet = hot_place(store.url, "quiet")
-        hostile = make_place(store.url, "hostile", [PolicySketch(HOT_RULES), *map(_sketch, _RULES), *_schemas()])
+        hostile = make_place(
+            store.url, "hostile", [PolicySketch(HOT_RULES), *map(_sketch, [*_RULES, _EDGE]), *_schemas()]
+        )
         run_on(store.url, lambda client: append_and_seal(client, hostile.workspace_id, ENTRIES))
         with bench.replica(store) as replica:
             kinds = _kinds(hostile)
@@ -119,6 +124,7 @@ def _kinds(place: Place) -> dict[str, list[bytes]]:
     replay = msgspec.json.encode({"agent_id": place.agent_id, "policies": policies[:1]})
     return {
         "ordinary calls": [call("payments.refund", {"amount": 120, "currency": "EUR"})],
+        "patterns just quick enough": [call("edge", {"text": "ab" * 1_500})],
         "large patterns in long texts": [call("search", text), call("search", {"text": "\n" * 1_000_000})],
         "schemas": [
             call("schema", {"a": ["no"] * 1_000}),
