@@ -8,6 +8,7 @@ Either lane can answer any request. A lane that has no other one, or whose other
 """
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -25,7 +26,8 @@ AGAIN_SECONDS: Final = 0.002
 """Between attempts, while the other lane is busy."""
 
 _AT_ONCE = 16
-_header = struct.Struct("<Q")
+_header = struct.Struct("<q")
+_NOTE = -1
 _DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
 
 
@@ -72,6 +74,8 @@ class Lane:
         self._channel: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffer = bytearray()
+        self.told: Callable[[bytes], None] = lambda _: None
+        """Called with each note from the other lane."""
         self._waiting: deque[Callable[[], None]] = deque()
         self._is_waiting = False
 
@@ -110,6 +114,12 @@ class Lane:
             return Fate.ALONE
         self._count(not self.is_fast)
         return Fate.MOVED
+
+    def tell(self, note: bytes) -> None:
+        """Send the other lane a note. If it is busy or gone, it does not hear of it."""
+        if self._channel is not None and not self.is_alone:
+            with contextlib.suppress(OSError):
+                self._channel.send(_header.pack(_NOTE) + note)
 
     def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None]) -> None:
         """Call `send_again` when it is this connection's turn, in the order in which they began to wait."""
@@ -164,10 +174,13 @@ class Lane:
             if not size:
                 return None
             data = bytes(memoryview(self._buffer)[:size])
+            (arrived_us,) = _header.unpack_from(data)
+            if arrived_us == _NOTE:
+                self.told(data[_header.size :])
+                continue
             for level, kind, descriptors in ancillary:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     (descriptor,) = struct.unpack_from("i", descriptors)
-                    (arrived_us,) = _header.unpack_from(data)
                     return Moved(socket.socket(fileno=descriptor), data[_header.size :], arrived_us)
             log.warning("a connection from the other lane was closed: this process may open no more files")
         return None

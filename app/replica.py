@@ -204,7 +204,7 @@ async def open_services(
             api_keys=api_keys,
             authenticator=authenticator,
             request_rates=RequestRates(settings.requests_per_second),
-            auth_failures=AuthFailures(settings.auth_failures_per_minute, settings.proxies),
+            auth_failures=_auth_failures(settings, lane),
             agents=agents,
             policy_sets=PolicySets(client, ids, limits, pool),
             policies=policies,
@@ -247,3 +247,10 @@ async def open_services(
             stopping=stopping,
             note_decision=decision_noter(settings.log_decisions, cache.agent),
         )
+
+
+def _auth_failures(settings: Settings, lane: Lane) -> AuthFailures:
+    """The failed authentications that either lane has met."""
+    failures = AuthFailures(settings.auth_failures_per_minute, settings.proxies, tell=lane.tell)
+    lane.told = failures.hear
+    return failures

@@ -78,6 +78,21 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
         moved.connection.close()
 
 
+async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes, connection):
+    """Whichever lane tells it. One that is gone hears nothing, and nobody minds."""
+    for one, other in (lanes, lanes[::-1]):
+        heard: list[bytes] = []
+        other.told = heard.append
+        one.tell(b"note")
+        assert one.send(connection[1].fileno(), b"request", 0) is Fate.MOVED
+        moved = other._next()
+        assert (heard, moved.request) == ([b"note"], b"request")
+        moved.connection.close()
+    let_in_all(lanes[1])
+    lanes[0].tell(b"note")
+    Lane().tell(b"note")
+
+
 async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connection):
     fast, slow = lanes
     sent = 0

@@ -28,7 +28,8 @@ _HOPS_MAX = 20
 class AuthFailures:
     """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
 
-    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is trusted.
+    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is trusted. tell: called with each failure,
+    so that the replica's other process can `hear` of it.
     locked: the addresses refused now, and until when; while it is empty, the hot path checks nothing else.
     """
 
@@ -38,10 +39,12 @@ class AuthFailures:
         proxies: Iterable[Network] = (),
         addresses_max: int = ADDRESSES_MAX,
         clock: Callable[[], float] = time.monotonic,
+        tell: Callable[[bytes], None] = lambda _: None,
     ) -> None:
         self._per_minute = per_minute
         self._proxies = tuple(proxies)
         self._clock = clock
+        self._tell = tell
         self._buckets = TokenBuckets(per_minute, per_minute / _MINUTE_S, addresses_max, clock)
         self._has_warned = False
         self.locked: OrderedDict[str, float] = OrderedDict()
@@ -52,8 +55,16 @@ class AuthFailures:
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
         """Count a failed authentication from this address."""
         origin = self.origin(peer, forwarded) if self._per_minute else None
-        if origin is None:
-            return
+        if origin is not None:
+            self._count(origin)
+            self._tell(origin.encode())
+
+    def hear(self, told: bytes) -> None:
+        """Count a failed authentication that the other process has counted."""
+        if self._per_minute:
+            self._count(told.decode())
+
+    def _count(self, origin: str) -> None:
         # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
         left = self._buckets.drain(origin)
         self.locked.pop(origin, None)

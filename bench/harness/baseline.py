@@ -96,8 +96,8 @@ def main() -> None:
     """Serve the baselines as a replica serves decisions."""
     with socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=2048) as listener:
         memory = os.memfd_create("metrics")
-        os.ftruncate(memory, ROW_BYTES)
-        arguments = [str(number) for number in (listener.detach(), memory, 1, 0)]
+        os.ftruncate(memory, 2 * ROW_BYTES)
+        arguments = [str(number) for number in (listener.detach(), memory, 2, 0)]
         with patch.object(worker, "create_app", build_baseline), patch.object(sys, "argv", ["worker", *arguments]):
             worker.main()
 

@@ -1,6 +1,7 @@
 """docs/decision-codes.md row by row: what makes each decision, and what its code says."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,8 @@ def constraint(**fields):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {"amount": {"max": 1}}, **fields}
 
 
-HOURS = {"type": "time_based", "tools": ["t"], "timeWindow": {"allowedHours": [0], "allowedDays": [1]}}
+NOT_TODAY = (datetime.now(UTC).isoweekday() + 3) % 7
+HOURS = {"type": "time_based", "tools": ["t"], "timeWindow": {"allowedHours": [0], "allowedDays": [NOT_TODAY]}}
 AFTER = {"type": "sequence", "tools": ["t"], "sequence": {"forbiddenAfter": ["mail.read"]}}
 SCHEMA = {"type": "parameter_schema", "tools": ["t"], "schema": {"required": ["to"]}}
 MADE = {

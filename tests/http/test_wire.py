@@ -301,7 +301,7 @@ def test_trailers_without_end_are_refused(connection):
         "POST /livez HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", body=b"0\r\n" + b"a:b\r\n" * 100_000
     )
     status, headers, _ = connection.answer()
-    assert (status, headers["connection"]) == (405, "close")
+    assert (status, headers["connection"]) in {(405, "close"), (431, "close")}  # whichever is noticed first
     assert connection.is_closed()
 
 

@@ -32,6 +32,22 @@ def test_an_address_is_locked_out_when_its_failures_are_used_up(lockouts):
     assert lockouts.wait_s(HERE, ()) == 10
 
 
+def test_failures_that_the_other_process_has_met_count_here(clock):
+    """Both have counted all of them once, whichever has met them; without a bound, none counts."""
+    heard = []
+    one = AuthFailures(PER_MINUTE, clock=clock, tell=heard.append)
+    other = AuthFailures(PER_MINUTE, clock=clock, tell=pytest.fail)
+    fail(one, PER_MINUTE)
+    for each in heard[:-1]:
+        other.hear(each)
+    assert other.wait_s(HERE, ()) == 0
+    other.hear(heard[-1])
+    assert other.wait_s(HERE, ()) == one.wait_s(HERE, ()) == 10
+    unbounded = AuthFailures(0, clock=clock)
+    unbounded.hear(heard[0])
+    assert len(unbounded) == 0
+
+
 def test_waiting_as_long_as_told_gives_one_more_attempt(lockouts, clock):
     """A sixth of a minute for each of six a minute."""
     fail(lockouts, PER_MINUTE)
