@@ -197,7 +197,7 @@ def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica
             seen.add((case.method, case.path, response.status_code))
 
     bounds = settings(
-        max_examples=150,
+        max_examples=300,
         stateful_step_count=20,
         derandomize=True,
         deadline=None,
