@@ -8,7 +8,7 @@ from app.lane import Lane
 NOTICED_S = 0.00025
 """A step that takes longer delays the calls of others noticeably, in seconds."""
 
-_DEARER = 50
+_DEARER = 100
 """How many times what goes beyond that counts."""
 
 _REFILL = 0.25

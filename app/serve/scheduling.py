@@ -6,8 +6,8 @@ import platform
 import struct
 import sys
 
-SLOW_NICENESS = 5
-"""Where both lanes want the same core, the fast one has three times the slow one's time."""
+SLOW_NICENESS = 10
+"""Where both lanes want the same core, the fast one has ten times the slow one's time."""
 
 _SLICE_NS = 100_000
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
@@ -28,5 +28,5 @@ def take_short_turns() -> None:
 
 
 def let_others_go_first() -> None:
-    """Wherever another process wants the same core, this one gets a quarter of it."""
+    """Wherever another process wants the same core, this one gets a tenth of it."""
     os.nice(SLOW_NICENESS)
