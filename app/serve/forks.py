@@ -1,4 +1,4 @@
-"""Processes that share what their parent has loaded: forked from it, and forked again if they are killed."""
+"""Processes that share what their parent has loaded: forked from it, and forked again if they are killed or hang."""
 
 import ctypes
 import logging
@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from app.serve.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
+
 log = logging.getLogger(__name__)
 _RESPAWN_SECONDS = 1.0
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
@@ -15,17 +17,18 @@ _TOLD = frozenset({signal.SIGTERM, signal.SIGINT})
 _SIGNALS = _TOLD | {signal.SIGCHLD}
 
 
-def forked(names: Sequence[str], on_end: Callable[[], None]) -> int:
+def forked(names: Sequence[str], on_end: Callable[[], None], hearts: Heartbeats) -> int:
     """Fork a process for each name and return in each, with its place among them. The parent stays behind.
 
-    The parent passes SIGTERM and SIGINT on and ends when its children have. One that was killed is forked again, at
-    most once a second; when one ends by itself, the others are told to end, and its exit code is the parent's. When the
-    parent is killed, the kernel kills its children. Nothing may have started a thread before.
+    The parent passes SIGTERM and SIGINT on and ends when its children have. One whose heart stands still is killed, and
+    one that was killed is forked again, at most once a second; when one ends by itself, the others are told to end, and
+    its exit code is the parent's. When the parent is killed, the kernel kills its children. Nothing may have started a
+    thread before.
 
-    on_end: called in the parent when its children have been told to end.
+    on_end: called in the parent when its children have been told to end. hearts: with a place for each.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    parent = _Parent(names, on_end)
+    parent = _Parent(names, on_end, hearts)
     for place in range(len(names)):
         if parent.fork(place):
             return place
@@ -33,15 +36,17 @@ def forked(names: Sequence[str], on_end: Callable[[], None]) -> int:
 
 
 class _Parent:
-    def __init__(self, names: Sequence[str], on_end: Callable[[], None]) -> None:
-        self._names, self._on_end = names, on_end
+    def __init__(self, names: Sequence[str], on_end: Callable[[], None], hearts: Heartbeats) -> None:
+        self._names, self._on_end, self._hearts = names, on_end, hearts
         self._pid = os.getpid()
         self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
         self._children: dict[int, int] = {}
         self._born = [0.0] * len(names)
+        self._looks_at = 0.0
 
     def fork(self, place: int) -> bool:
         """Whether this is the child."""
+        self._hearts.begin(place)
         pid = os.fork()
         if pid:
             self._children[pid] = place
@@ -59,7 +64,7 @@ class _Parent:
         """Return the place of a child that is forked later; in the parent, exit with the children's code."""
         code, ending, missing = 0, False, set[int]()
         while self._children or (missing and not ending):
-            told = self._next_signal(missing)
+            told = self._next_signal(missing, watches=not ending)
             if told in _TOLD:
                 ending = True
                 self._end()
@@ -72,6 +77,8 @@ class _Parent:
                 else:
                     code, ending = max(1, ended), True
                     self._end()
+            if not ending:
+                self._kill_still()
             for place in [] if ending else sorted(missing):
                 if time.monotonic() - self._born[place] >= _RESPAWN_SECONDS and self._fork_again(place, missing):
                     return place
@@ -88,13 +95,24 @@ class _Parent:
         missing.discard(place)
         return is_child
 
-    def _next_signal(self, missing: set[int]) -> int | None:
-        """The next signal; None if it is time to fork one of the missing."""
-        if not missing:
+    def _next_signal(self, missing: set[int], *, watches: bool) -> int | None:
+        """The next signal; None if it is time to fork one of the missing, or to look at the others."""
+        if not watches:
             return signal.sigwait(_SIGNALS)
-        due = min(self._born[place] for place in missing) + _RESPAWN_SECONDS
+        due = min([self._looks_at, *(self._born[place] + _RESPAWN_SECONDS for place in missing)])
         found = signal.sigtimedwait(_SIGNALS, max(0.0, due - time.monotonic()))
         return None if found is None else found.si_signo
+
+    def _kill_still(self) -> None:
+        """Kill the children that stand still, once it is time to look; their end is noticed like any other."""
+        now = time.monotonic()
+        if now < self._looks_at:
+            return
+        self._looks_at = now + BEAT_SECONDS
+        for pid, place in self._children.items():
+            if self._hearts.stands_still(place):
+                log.error("%s has stood still for %.0f s; it is killed", self._names[place], MISSED_MAX * BEAT_SECONDS)
+                os.kill(pid, signal.SIGKILL)
 
     def _ended(self) -> list[tuple[int, int]]:
         """Children that have ended: their places, and their exit codes, or minus the signal."""

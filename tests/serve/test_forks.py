@@ -14,8 +14,11 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import os, signal, sys
-from app.serve.forks import forked
-place = forked(["first", "second"], lambda: os.write(1, b"ending\\n"))
+from app.serve import forks
+from app.serve.heartbeats import Heartbeats
+forks.BEAT_SECONDS = 0.02
+hearts = Heartbeats(2)
+place = forks.forked(["first", "second"], lambda: os.write(1, b"ending\\n"), hearts)
 os.write(1, f"{{place}} {{os.getpid()}}\\n".encode())
 {then}
 while True:
@@ -106,6 +109,17 @@ def test_no_child_outlives_its_parent(make_family):
     family = make_family()
     kill(family.parent.pid)
     assert family.end() == -signal.SIGKILL
+
+
+def test_a_child_that_stands_still_is_killed_and_forked_again(make_family):
+    """It beats once and never again. The other one, which has not begun to beat, is left alone."""
+    family = make_family("hearts.beat(place) if place else None")
+    place, pid = family.next_child()
+    assert (place, pid != family.pids[1]) == (1, True)
+    assert is_running(family.pids[0])
+    family.parent.terminate()
+    assert family.end() == 0
+    assert "second has stood still for" in family.parent.stderr.read()
 
 
 def test_a_child_that_is_killed_again_and_again_is_forked_once_a_second(make_family):

@@ -183,6 +183,30 @@ def test_calls_go_on_while_the_slow_lane_stands_still(service, talk):
 
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
+def test_a_lane_that_hangs_is_replaced_and_what_waits_for_it_is_answered(service, talk, lane):
+    """Nobody has to notice or to do anything. The other lane goes on all the while."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        before = lanes_of(service)
+        asked = (
+            ("GET", f"/v1/agents/{agent_id}") if lane == "remit-fast" else ("POST", "/v1/authorize", call_of(agent_id))
+        )
+        goes_on = talk()
+        goes_on.send(*asked)
+        assert goes_on.read()[0] == 200
+        os.kill(before[lane], signal.SIGSTOP)
+        waits = talk()
+        waits.send("GET", f"/v1/agents/{agent_id}")
+        goes_on.send(*asked)
+        assert goes_on.read()[0] == 200
+        assert lanes_of(service) == before
+        assert waits.read()[0] == 200
+        after = lanes_of(service)
+        assert [name for name in after if after[name] != before[name]] == [lane]
+        assert f"{lane} has stood still for 10 s; it is killed" in service.complained
+
+
+@pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
 def test_when_a_lane_is_killed_the_other_goes_on_and_another_takes_its_place(service, talk, lane):
     """What was on its way to it is answered by the next one; what it was answering is cut off."""
     with service.client(ADMIN_KEY) as client:
@@ -313,6 +337,26 @@ def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, round_):
     service.start()
     with service.client(ADMIN_KEY) as client:
         assert {each for caller in callers for each in caller.decided} <= entries(client, agent_id).keys()
+
+
+@pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
+def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_off(service, lane):
+    """SIGTERM is a drain, whichever process it reaches: both lanes answer what they have, and a new replica goes on."""
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+        [replica] = service.children(REPLICA)
+        callers = mixed_load(service, agent_id)
+        os.kill(lanes_of(service)[lane], signal.SIGTERM)
+        service.until(lambda: service.children(REPLICA) not in ([], [replica]), "another replica runs")
+        had = [len(caller.decided) for caller in callers]
+        service.until(lambda: all(len(c.decided) > n for c, n in zip(callers, had, strict=True)), "all go on")
+        stop_all(callers)
+        assert sum(caller.cut for caller in callers) == 0
+        assert [caller.failed for caller in callers] == [[]] * len(callers)
+        decided = [each for caller in callers for each in caller.decided]
+        assert len(decided) == len(set(decided))
+        assert set(decided) == entries(client, agent_id).keys()
+        assert f"replica 1 (pid {replica}) ended with 1; starting another" in service.complained
 
 
 def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(service):

@@ -1,0 +1,47 @@
+"""Heartbeats: how a parent notices that the event loop of a process it has forked stands still."""
+
+import mmap
+from collections.abc import Callable
+from typing import Final
+
+BEAT_SECONDS: Final = 1.0
+"""Between two beats of a loop, and between two looks of the parent."""
+
+MISSED_MAX: Final = 10
+"""A loop that has not beaten for so many looks stands still: no step takes nearly that long."""
+
+_WORD = 8
+
+
+class Heartbeats:
+    """A counter for each process, in memory that those share which are forked after this was made.
+
+    It counts looks, not seconds: when parent and child were both stopped (a frozen container, a suspended machine), the
+    child is not taken for one that stands still. One that has not beaten yet is starting, however long that takes.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._beats = memoryview(mmap.mmap(-1, processes * _WORD)).cast("Q")
+        self._seen, self._missed = [0] * processes, [0] * processes
+
+    def begin(self, place: int) -> None:
+        """A process is about to be forked."""
+        self._beats[place] = self._seen[place] = self._missed[place] = 0
+
+    def beat(self, place: int) -> None:
+        """This process's loop goes on."""
+        self._beats[place] += 1
+
+    def keep_beating(self, place: int, later: Callable[[float, Callable[[], None]], object]) -> None:
+        """Beat now and from then on. later: the loop's `call_later`."""
+        self.beat(place)
+        later(BEAT_SECONDS, lambda: self.keep_beating(place, later))
+
+    def stands_still(self, place: int) -> bool:
+        """Look, once in BEAT_SECONDS: whether the process has beaten before, but not in the last MISSED_MAX looks."""
+        beats = self._beats[place]
+        if not beats or beats != self._seen[place]:
+            self._seen[place], self._missed[place] = beats, 0
+        else:
+            self._missed[place] += 1
+        return self._missed[place] >= MISSED_MAX
