@@ -17,8 +17,8 @@ from functools import partial
 import uvicorn
 
 from app.gc_freeze import freeze_heap
-from app.http.protocol.connection import HttpProtocol
 from app.http.protocol.connections import Connections
+from app.http.protocol.http_protocol import HttpProtocol
 from app.lane import Lane, Moved
 from app.logs import configure_logging
 from app.main import create_app

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from uvicorn.server import ServerState
 
 from app.http.application import build_application
-from app.http.protocol.connection import HttpProtocol
 from app.http.protocol.connections import Connections
+from app.http.protocol.http_protocol import HttpProtocol
 
 
 class Clock:
@@ -122,8 +122,12 @@ class FarEnd:
         self.protocol.connection_made(self.transport)
 
     @property
+    def connection(self):
+        return self.protocol.connection
+
+    @property
     def state(self):
-        return self.protocol.state.value
+        return self.connection.state.value
 
     async def send(self, data, piece=None):
         """Deliver the bytes in pieces of this size; unread bytes wait, as in a socket."""

@@ -4,13 +4,12 @@ A request is parsed by `head` and `body` and handed to the hot path or to the ap
 once it has been answered, so nothing overtakes. Upgrades are not supported: a request for one is treated like any other
 (RFC 9110, section 7.8).
 
-Long because every state transition is here, where they can be compared.
+Long because it is one state machine: each method is an event, and what it does depends on what the others leave behind.
 """
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
-from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from app.errors import AppError, Invalid, Overloaded, RequestTimeout
@@ -28,48 +27,35 @@ from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, 
 from app.lane import Fate, Moved
 
 
-class HttpProtocol(asyncio.BufferedProtocol):
-    """Created by uvicorn's server for each connection, with uvicorn's arguments and the state connections share."""
-
-    state: State = IDLE
-    _transport: asyncio.Transport
-    _incoming: Incoming
-    _dispatch: Dispatch
-    outgoing: Outgoing
+class Connection:
+    """The state machine of one connection; `HttpProtocol` tells it what happens to the socket."""
 
     def __init__(
         self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-        *,
+        transport: asyncio.Transport,
+        dispatch: Dispatch,
+        server: ServerState,
         shared: Connections,
-        moved: Moved | None = None,
+        loop: asyncio.AbstractEventLoop,
+        moved: Moved | None,
     ) -> None:
         """moved: the connection as the other lane has sent it; its first request is answered here, whichever it is."""
-        self._moved, self._stays = moved, moved is not None
-        self._arrived_us = moved.arrived_us if moved is not None else 0
-        self._config, self._server, self._app_state, self._shared = config, server_state, app_state, shared
-        self._loop = _loop or asyncio.get_running_loop()
-        self._deadline = Deadline(self._loop, self._expire)
+        self._transport, self._dispatch, self._server, self._shared = transport, dispatch, server, shared
+        self._loop = loop
+        self._incoming = Incoming(transport)
+        self.outgoing = Outgoing(self, transport, shared)
+        self.state: State = IDLE
+        self.reason = "client"
         self._exchange: Exchange | None = None
         self._is_half_closed = self._is_draining = False
-        self._reason = "client"
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The client has connected; the application has its services by now."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._incoming = Incoming(self._transport)
-        self.outgoing = Outgoing(self, self._transport, self._shared)
-        self._dispatch = Dispatch(self._config, self._server, self._app_state, self._loop, transport, self._shared.lane)
-        self._server.connections.add(cast("Any", self))
-        self._shared.open += 1
-        self._wait_for(IDLE, bounds.FIRST_SECONDS)
-        if self._moved is not None:
-            # Not before this has returned: uvloop then begins to read, even if reading has been paused meanwhile.
-            self._incoming.add(self._moved.request)
-            self._loop.call_soon(self._go_on_from_other_lane)
+        self._deadline = Deadline(loop, self._expire)
+        self._deadline.after(bounds.FIRST_SECONDS)
+        self._moved, self._stays = moved, moved is not None
+        self._arrived_us = moved.arrived_us if moved is not None else 0
+        if moved is not None:
+            # Not before the transport is set up: uvloop then begins to read, even if reading has been paused meanwhile.
+            self._incoming.add(moved.request)
+            loop.call_soon(self._go_on_from_other_lane)
 
     def _go_on_from_other_lane(self) -> None:
         """Read what came with the connection, unless more has come and it was read together with that."""
@@ -77,36 +63,23 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self.state is IDLE and self._incoming:
             self._read_head()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why does not matter
-        """The connection is closed: tell the exchange in progress."""
+    def drain(self) -> None:
+        """The replica stops: answer what is in progress, then close the connection."""
+        self._is_draining = True
+        if self.outgoing.is_full and self.state in {ANSWERING, UNREAD, MOVING}:
+            self._deadline.after(self._unread_seconds())
+        else:
+            self._wait_for(self.state)
+
+    def lose(self) -> None:
+        """The socket is closed: tell the exchange in progress."""
         self.state = CLOSED
         self._deadline.cancel()
-        self._server.connections.discard(cast("Any", self))
-        self._shared.open -= 1
-        self._shared.count(self._reason)
         if self._exchange is not None:
             self._exchange.lose()
         self.outgoing.make_room()
 
-    def shutdown(self) -> None:
-        """The replica stops: answer what is in progress, then close the connection."""
-        self._is_draining = True
-        if self.state in {IDLE, HEAD}:
-            self._wait_for(self.state, bounds.DRAIN_IDLE_SECONDS)
-        elif self.state is ANSWERING and self.outgoing.is_full:
-            self._deadline.after(self._unread_seconds())
-        elif self.state is not ANSWERING:
-            self._deadline.after(bounds.DRAIN_REQUEST_SECONDS)
-
     # What comes.
-
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - there is one buffer
-        """The buffer for the loop's next read."""
-        return self._shared.buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """The loop has read this many bytes."""
-        self.received(bytes(self._shared.buffer[:nbytes]))
 
     def received(self, data: bytes) -> None:
         """Process the bytes received as far as the state permits; keep the rest, and pause reading meanwhile."""
@@ -120,7 +93,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._incoming.add(data)
             self._incoming.pause()
 
-    def eof_received(self) -> bool:
+    def end_requests(self) -> bool:
         """The client has closed its sending side but may still read: answer its requests."""
         self._is_half_closed = True
         match self.state:
@@ -154,11 +127,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self.state = BODY
             self._read_body(self._incoming.take())
             if was_idle and self.state is BODY:
-                self._deadline.after(bounds.REQUEST_SECONDS)
+                self._wait_for(BODY)
         elif self._is_half_closed:
             self._break_off(_incomplete())
         elif self.state is IDLE and self._incoming:
-            self._wait_for(HEAD, bounds.DRAIN_IDLE_SECONDS if self._is_draining else bounds.REQUEST_SECONDS)
+            self._wait_for(HEAD)
 
     def _read_body(self, data: bytes) -> None:
         exchange = cast("Exchange", self._exchange)
@@ -209,7 +182,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._exchange, self._arrived_us = None, arrived_us
         self._incoming.put_back(request)
         self._incoming.pause()
-        self._wait_for(MOVING, bounds.MOVING_SECONDS)
+        self._wait_for(MOVING)
         if self._transport.get_write_buffer_size():
             self._deadline.after(self._unread_seconds())
             self._transport.set_write_buffer_limits(0)  # it moves once the client has all earlier answers
@@ -233,19 +206,19 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """The other lane ends, so the request is answered here."""
         self._stays = True
         self._transport.set_write_buffer_limits()
-        self._wait_for(HEAD, bounds.DRAIN_REQUEST_SECONDS if self._is_draining else bounds.REQUEST_SECONDS)
+        self._wait_for(IDLE)  # from where a whole head leads to the time limit of a body
         self._incoming.resume()
         self._read_head()
 
     # What leaves, and how it ends.
 
-    def pause_writing(self) -> None:
+    def stall(self) -> None:
         """The client does not read; it has limited time to start again."""
         if self.state in {ANSWERING, UNREAD}:
             self._deadline.after(self._unread_seconds())
         self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
 
-    def resume_writing(self) -> None:
+    def go_on(self) -> None:
         """The client reads again."""
         self.outgoing.make_room()
         if self.state is ANSWERING:
@@ -253,7 +226,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         elif self.state is UNREAD:
             self._next()
         elif self.state is MOVING:
-            self._deadline.after(bounds.MOVING_SECONDS)
+            self._wait_for(MOVING)
             self._try_to_move()
 
     def keeps_open(self, exchange: Exchange) -> bool:
@@ -271,7 +244,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
             return
         self._server.total_requests += 1
         if self.outgoing.is_full:
-            self._wait_for(UNREAD, self._unread_seconds())
+            self.state = UNREAD
+            self._deadline.after(self._unread_seconds())
         else:
             self._next()
 
@@ -282,7 +256,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._end("finished")
         elif exchange.is_complete:
             self._exchange = None
-            self._wait_for(IDLE, bounds.DRAIN_IDLE_SECONDS if self._is_draining else bounds.IDLE_SECONDS)
+            self._wait_for(IDLE)
             self._incoming.resume()
             if self._incoming:
                 self._read_head()
@@ -290,7 +264,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
                 self._end("client")
         else:
             exchange.drop_received()
-            self._wait_for(DISCARDING, bounds.REQUEST_SECONDS)
+            self._wait_for(DISCARDING)
             self._incoming.resume()
             self._read_body(self._incoming.take())
 
@@ -316,10 +290,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def _end(self, reason: str) -> None:
         """Close, but not while data is still arriving: that would reset the answer (RFC 9112, section 9.6)."""
-        self._reason = reason
+        self.reason = reason
         is_whole = self._exchange is not None and self._exchange.is_complete and not self._incoming
         self._incoming.take()
-        self._wait_for(LINGERING, min(bounds.LINGER_SECONDS, self._unread_seconds()))
+        self.state = LINGERING
+        self._deadline.after(min(LINGERING.seconds, self._unread_seconds()))
         if self._is_half_closed or is_whole:
             self._transport.close()
         elif not self._transport.is_closing():
@@ -328,7 +303,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def abort(self, reason: str) -> None:
         """Close at once; whatever the client has not read is lost."""
-        self._reason = reason
+        self.reason = reason
         self.state = CLOSED
         self._deadline.never()
         self._transport.abort()
@@ -341,7 +316,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             case State.HEAD if self._is_draining:
                 self.abort("drained")
             case State.HEAD | State.BODY:
-                seconds = bounds.DRAIN_REQUEST_SECONDS if self._is_draining else bounds.REQUEST_SECONDS
+                seconds = BODY.drain_seconds if self._is_draining else BODY.seconds
                 self._break_off(RequestTimeout(f"The request was not complete after {seconds:.0f} seconds"))
             case State.ANSWERING | State.UNREAD:
                 self.abort("unread")
@@ -350,13 +325,13 @@ class HttpProtocol(asyncio.BufferedProtocol):
             case State.MOVING:
                 self.abort("unread")
             case State.LINGERING:
-                self.abort(self._reason)
+                self.abort(self.reason)
             case _:
                 self.abort("timeout")
 
-    def _wait_for(self, state: State, seconds: float) -> None:
+    def _wait_for(self, state: State) -> None:
         self.state = state
-        self._deadline.after(seconds)
+        self._deadline.after(state.drain_seconds if self._is_draining else state.seconds)
 
     def _answer_in_time(self) -> None:
         """Stop the timer while the answer is made; only its reader has a time limit."""
@@ -367,11 +342,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._deadline.never()
 
     def _unread_seconds(self) -> float:
-        """How long the client may leave an answer unread; when the replica stops, slow readers get less time."""
+        """How long the client may leave an answer unread; when the replica stops, a stream or an export gets less."""
         if not self._is_draining:
-            return bounds.UNREAD_SECONDS
+            return UNREAD.seconds
         is_long = self._exchange is not None and self._exchange.is_long
-        return bounds.DRAIN_IDLE_SECONDS if is_long else bounds.DRAIN_REQUEST_SECONDS
+        return bounds.DRAIN_IDLE_SECONDS if is_long else UNREAD.drain_seconds
 
 
 def _incomplete() -> Invalid:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
-_NEVER = float("inf")
+NEVER: Final = float("inf")
 
 
 class Deadline:
@@ -17,7 +18,7 @@ class Deadline:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[], None]) -> None:
         self._loop, self._expired = loop, expired
-        self._due = self._tick_at = _NEVER
+        self._due = self._tick_at = NEVER
         self._tick: asyncio.TimerHandle | None = None
 
     def after(self, seconds: float) -> None:
@@ -28,7 +29,7 @@ class Deadline:
 
     def never(self) -> None:
         """Do not expire."""
-        self._due = _NEVER
+        self._due = NEVER
 
     def cancel(self) -> None:
         """Cancel the loop's timer."""
@@ -43,9 +44,9 @@ class Deadline:
         self._tick = self._loop.call_at(self._due, self._look)
 
     def _look(self) -> None:
-        self._tick, self._tick_at = None, _NEVER
+        self._tick, self._tick_at = None, NEVER
         if self._due <= self._loop.time():
             self.never()
             self._expired()
-        elif self._due < _NEVER:
+        elif self._due < NEVER:
             self._schedule()

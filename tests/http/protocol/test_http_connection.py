@@ -145,7 +145,7 @@ async def test_a_stream_waits_for_its_reader():
     assert (far_end.state, made) == ("answering", 5)
     await far_end.pass_time(bounds.UNREAD_SECONDS)
     assert (far_end.state, far_end.reasons) == ("closed", ["unread"])
-    far_end.protocol._exchange.task.cancel()
+    far_end.connection._exchange.task.cancel()
 
 
 async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
@@ -195,6 +195,14 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
     assert far_end.state == "closed"
 
 
+async def test_a_body_that_begins_while_a_replica_stops_has_as_little_time(far_end):
+    """As one that had begun before."""
+    far_end.protocol.shutdown()
+    await far_end.send(POST + b"bo")
+    await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS)
+    assert (far_end.state, far_end.statuses) == ("lingering", [400])
+
+
 async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream():
     """Whether it stopped reading before or stops now: it gets a second, not the usual half minute."""
 
@@ -214,7 +222,7 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
     for each in (before, after):
         await each.pass_time(bounds.DRAIN_IDLE_SECONDS)
         assert (each.state, each.reasons) == ("closed", ["unread"])
-        each.protocol._exchange.task.cancel()
+        each.connection._exchange.task.cancel()
 
 
 async def test_a_closed_connection_leaves_no_timer(far_end):
@@ -274,7 +282,7 @@ async def test_a_body_that_nobody_asks_for_is_not_taken():
     """Reading stops, and continues when the body is wanted."""
     far_end = FarEnd(slow_answer)
     await far_end.send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n")
-    exchange = far_end.protocol._exchange
+    exchange = far_end.connection._exchange
     exchange.task.cancel()
     await settle()
     exchange._waiter = None
@@ -288,7 +296,7 @@ async def test_what_comes_before_its_turn_waits_in_the_socket(recorder):
     far_end = FarEnd(slow_answer)
     await far_end.send(GET * 10_000)
     assert far_end.transport.paused
-    assert len(far_end.protocol._incoming.take()) <= bounds.READ_BYTES
+    assert len(far_end.connection._incoming.take()) <= bounds.READ_BYTES
 
 
 async def test_of_all_that_do_not_read_those_that_hold_longest_are_closed():

@@ -223,7 +223,7 @@ async def test_those_that_wait_move_in_their_order_and_try_together(make_pair):
         pass
     far_ends = [pair.connect() for _ in range(40)]
     for number, far_end in enumerate(far_ends):
-        far_end.protocol._loop = far_ends[0].clock
+        far_end.connection._loop = far_ends[0].clock
         await far_end.send(GET.replace(b"/x", b"/%d" % number))
     clock = far_ends[0].clock
     assert [timer.when for timer in clock.timers].count(clock.now + AGAIN_SECONDS) == 1
