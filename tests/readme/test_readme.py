@@ -58,6 +58,16 @@ def test_the_session_prints_what_the_readme_says(newcomer):
     assert [as_example(answer) for answer in answers] == [as_example(text) for text in expected(blocks)]
 
 
+def test_the_answers_on_the_first_screen_are_those_of_the_session():
+    """Result and reason of each row, as the session prints them."""
+    rows = re.findall(r"^\| [^|]+ \| \*\*(\w+)\*\* \| (.+) \|$", README.split("## Start")[0], re.MULTILINE)
+    assert len(rows) == 5
+    printed = [
+        line.split(maxsplit=1) for kind, text in BLOCK.findall(README) if kind == "text" for line in text.splitlines()
+    ]
+    assert [row for row in rows if list(row) not in printed] == []
+
+
 def expected(blocks):
     """For each shell block the block of text or JSON after it, or nothing."""
     following = [*blocks[1:], ("", "")]
@@ -87,7 +97,7 @@ def as_example(text):
 
 def test_every_link_of_the_readme_leads_somewhere():
     """A newcomer who follows the map finds the page."""
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link and link[0] != "#"]
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
 
