@@ -38,7 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Port to listen on."""
 
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
-    """Replicas that share the port; each is two processes of its own."""
+    """Replicas that share the port; each has two processes, its lanes."""
 
     compact: bool = True
     """Whether `remit serve` also runs a compactor. Set it to false if `remit compact` runs elsewhere."""
@@ -64,7 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Replicas of the store that must confirm an admin's change before Remit acknowledges it; with fewer, 503."""
 
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
-    """Compiled policies that a replica caches, in bytes of their JSON. The least recently used are evicted first."""
+    """Compiled policies that each lane of a replica caches, in bytes of their JSON. The least recently used are evicted first."""
 
     agents_max: Annotated[int, Meta(ge=1)] = 10_000
     """Maximum number of agents in a workspace; one more is 409."""
@@ -124,7 +124,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Maximum size of a call's body, in bytes: a parameter of 1 MiB and what surrounds it. More is 413."""
 
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Requests per second that each replica answers for one API key; beyond that, 429. 0 = no limit."""
+    """Requests per second that each lane of a replica answers for one API key; beyond that, 429. 0 = no limit."""
 
     replays_per_workspace: Annotated[int, Meta(ge=1, le=64)] = 2
     """Replays that a workspace may run at once on each replica, each in its own process; one more is 429."""
@@ -139,7 +139,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Addresses and networks of the load balancers whose X-Forwarded-For Remit trusts, comma-separated."""
 
     caller_cache_size: Annotated[int, Meta(ge=0)] = 10_000
-    """API keys whose workspace and scopes a replica caches. The least recently used are evicted first."""
+    """API keys whose workspace and scopes each lane of a replica caches. The least recently used are evicted first."""
 
     audit_backlog_max: Annotated[int, Meta(ge=1_000)] = 2_000_000
     """Unsealed entries of one workspace beyond which authorize answers 503, so that they do not fill the store."""

@@ -1,8 +1,8 @@
-"""Limits the request rate of an API key, on each replica separately.
+"""Limits the request rate of an API key, in each lane of a replica separately.
 
-One runaway client must not make the service unavailable to the others. A replica answers at most `per_second` requests
-of a key at once, and as many again in every second. It counts in its own memory, so N replicas let a key ask N times as
-fast; limits that must be exact across replicas are `rate_limit` rules of a policy (decision 0008).
+One runaway client must not make the service unavailable to the others. A lane answers at most `per_second` requests
+of a key at once, and as many again in every second. It counts in its own memory, so N replicas let a key make N times
+as many calls; limits that must be exact across replicas are `rate_limit` rules of a policy (decision 0008).
 """
 
 import math

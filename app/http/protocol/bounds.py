@@ -21,7 +21,7 @@ REST_BYTES: Final = 32 * 1024
 """The most bytes of a body still to come once its request is answered; if more is announced, the connection ends."""
 
 UNREAD_BYTES: Final = 64 * 1024 * 1024
-"""The most bytes of unread answers on all connections of a replica; beyond that, those unread longest are closed."""
+"""The most bytes of unread answers on all connections of a lane; beyond that, those unread longest are closed."""
 
 FIRST_SECONDS: Final = 30.0
 """Seconds from connecting to the first byte."""
