@@ -22,7 +22,7 @@ from app.authorize.loop_budget import LoopBudget
 from app.authorize.runner import Runner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
-from app.fair_pool import FairPool, Pool, SlowLanePool
+from app.fair_thread_pool import FairThreadPool, Pool, SlowLanePool
 from app.gc_freeze import freeze_heap
 from app.lane import Lane
 from app.logs import DecisionNoter, decision_noter
@@ -101,7 +101,7 @@ class Services(Struct, frozen=True, kw_only=True):
     webhooks: Webhooks
     delivery: Delivery
     metrics: Metrics
-    pool: FairPool
+    pool: FairThreadPool
     call_pool: Pool
     """Where calls do what takes long."""
     open_answers: OpenAnswers
@@ -156,7 +156,7 @@ async def open_services(
             keys=settings.keys_max,
             policy_versions=settings.policy_versions_max,
         )
-        pool = FairPool()
+        pool = FairThreadPool()
         stack.callback(pool.close)
         call_pool, budget = SlowLanePool(pool, lane), LoopBudget(lane)
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)

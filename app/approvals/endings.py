@@ -8,6 +8,7 @@ from msgspec import Struct
 from app.approvals.records import KEEP_MS, open_keys
 from app.errors import AppError, StoreUnavailable
 from app.fault_isolation import failures_logged
+from app.loop_turns import take_turn
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
@@ -17,7 +18,6 @@ from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 log = logging.getLogger(__name__)
 _CHUNK = 100
@@ -102,7 +102,7 @@ class Endings:
                 if ended == at_most:
                     return ended
                 ended += await self._end(workspace_id, each, why)
-            await pause()
+            await take_turn()
         return ended
 
     async def _end_after(self, workspace_id: str, mark: str) -> None:

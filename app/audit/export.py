@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from app.audit.damage import foreign_is_damage
 from app.audit.head import read_head
 from app.audit.scan import Scan
+from app.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.model.exports import End, Format, Writer
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 Progress = Callable[[int, int], None]
 _PIECE_BYTES = 32 * 1024
@@ -36,7 +36,7 @@ async def export(
         for lines in _pieces(stretch.body):
             # Formatting a chunk as CSV, or compressing it, blocks the event loop.
             yield writer.body(lines)
-            await pause()
+            await take_turn()
         if progress is not None:
             progress(stretch.up_to - head.first_sequence + 1, newest - head.first_sequence + 1)
     yield writer.end(End(entries, head.first_sequence, newest))

@@ -17,12 +17,12 @@ from typing import NamedTuple
 from app.audit.head import Head, Span, head_of
 from app.audit.index_rows import Row, rows_of, unnamed
 from app.errors import AuditLogDamaged
+from app.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
 OTHER = "other"
@@ -102,7 +102,7 @@ class Lookup:
             replies = iter(await client.read_pipelined(commands))
             for place, group in enumerate(keys):
                 named[place] = self._intersected([next(replies) for _ in group])
-                await pause()
+                await take_turn()
         wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
         commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
         rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
@@ -115,7 +115,7 @@ class Lookup:
                     await self._require_dropped(client, checked.missing[-1])
                 found = self._everything(checked.rows) if held is None else self._named(checked.rows, held)
             candidates.append(sorted(found, key=lambda each: -each.row.number))
-            await pause()
+            await take_turn()
         return candidates
 
     async def _require_dropped(self, client: Client, number: int) -> None:

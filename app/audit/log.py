@@ -20,6 +20,7 @@ from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.time_ranges import sequences_between
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
+from app.loop_turns import WorkspaceSlots
 from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import Format
@@ -29,7 +30,6 @@ from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 from app.store.watch import Watched
-from app.turns import Shares
 
 Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
@@ -46,7 +46,7 @@ class AuditLog:
     def __init__(self, client: Client, *, drops_unarchived: bool = False) -> None:
         self._client = client
         self._drops_unarchived = drops_unarchived
-        self._shares = Shares()
+        self._slots = WorkspaceSlots()
 
     async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
         """The page that `query` asks for; it covers every decision answered before this call.
@@ -73,7 +73,7 @@ class AuditLog:
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 
     async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
-        async with self._shares.share(workspace_id):
+        async with self._slots.slot(workspace_id):
             with foreign_is_damage():
                 return await self._searched(workspace_id, query)
 

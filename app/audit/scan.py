@@ -11,10 +11,10 @@ from app.audit.sealed_range import SealedRange
 from app.audit.segments import Stored, checked_bodies, frames_of, missing
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AppError, AuditLogDamaged, StoreUnavailable
+from app.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 _TAIL_CHUNK = 128
 _SEGMENTS_AT_ONCE = 4
@@ -125,7 +125,7 @@ class Scan:
                     chunk = self._search(candidate, record, data, position, until)
                     reached = candidate.row.first_sequence + candidate.row.entries - 1
                     yield chunk
-                    await pause()
+                    await take_turn()
         if self._whole and reached < min(head.sequence, until):
             raise AuditLogDamaged(f"Entries {reached + 1} to {head.sequence} are missing")
 

@@ -8,11 +8,11 @@ from app.audit.index import Candidate, Lookup, miscounted
 from app.audit.sealed_range import SealedRange
 from app.audit.segments import Stored, checked_bodies, damaged, missing
 from app.audit.stream import gone
+from app.loop_turns import take_turn
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 _PARTS_AT_ONCE = 16
 _SEGMENTS_AT_ONCE = 64
@@ -151,7 +151,7 @@ class SealedSearch:
         for group in [[each] for each in reversed(blocks)] if stored.digests else [blocks]:
             if self._held >= _HELD_BYTES:
                 self._held = 0
-                await pause()
+                await take_turn()
             for place, before, body in reversed(checked_bodies(number, candidate.row.entries, stored, group)):
                 self._held += len(body)
                 first = first_sequence + before

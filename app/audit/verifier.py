@@ -19,12 +19,12 @@ from app.audit.verify_links import ChainPosition, LinkCheck, gap
 from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
+from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
 from app.model.times import parse_time_ms
 from app.redis_client.client import Client
 from app.redis_client.foreign import ForeignData
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 Progress = Callable[[int, int], None]
 
@@ -152,7 +152,7 @@ class Verifier:
             link = await self._check(link, segment, head)
             if progress is not None:
                 progress(link.number - self._first, head.segment - self._first + 1)
-            await pause()
+            await take_turn()
         return link
 
     def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
@@ -231,7 +231,7 @@ class Verifier:
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
-        await pause()
+        await take_turn()
         self._index.add(row, entries, frames)
         self._segments += 1
         self._entries += len(lines)

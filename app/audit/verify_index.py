@@ -11,10 +11,10 @@ from app.audit.index import ACTION, CAPPED, OTHER, TOOL, name_of, values_of
 from app.audit.index_rows import Row, row_member, scored
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
 from app.audit.segments import Frame, part_of, read_segment
+from app.loop_turns import take_turn
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 _DIGITS = 15
 _KEYS_AT_ONCE = 16
@@ -138,7 +138,7 @@ class IndexCheck:
                         moved.setdefault(number, {})[value] = wanted[number]
                         continue
                     faults.append(_fault(dimension, value, number, stored, wanted))
-            await pause()
+            await take_turn()
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
             faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)

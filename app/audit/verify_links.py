@@ -8,12 +8,12 @@ from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, row_member, scored
 from app.audit.segments import Segment, frames_of, genesis, part_of
 from app.errors import AuditLogDamaged
+from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding
 from app.redis_client.client import Client
 from app.redis_client.foreign import ForeignData
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 BEYOND = 4
 """How many segments after the head are checked for."""
@@ -82,7 +82,7 @@ class LinkCheck:
                         raise await self.missing(link.number, now)
                     return  # retention dropped it in the meantime
                 link = self._follow(link, fields, size, rows)
-            await pause()
+            await take_turn()
         await self._check_rows(rows)
 
     def _follow(self, link: ChainPosition, fields: Sequence[str], size: int, rows: list[Row]) -> ChainPosition:

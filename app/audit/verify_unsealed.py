@@ -7,10 +7,10 @@ from typing import NamedTuple
 from app.audit.broken import Broken
 from app.audit.entry_format import Unreadable, line_of
 from app.audit.stream import sequence_of
+from app.loop_turns import take_turn
 from app.model.checkpoints import Fault, Part
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 _CHUNK = 256
 _DIGITS = 15
@@ -62,7 +62,7 @@ async def check_unsealed(
             if following > newest:
                 break
             await _require_more(client, keyspace, segment, following)
-        await pause()
+        await take_turn()
     if digest.newest > newest:
         message = f"The newest entry is {newest}; the checkpoint has seen entry {digest.newest}"
         raise _broken(Fault.TRUNCATED, segment, message)

@@ -10,7 +10,7 @@ import msgspec
 
 from app.authorize.loop_budget import LoopBudget
 from app.authorize.prepared_calls import PreparedCalls
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.lane import Lane
 from app.model.agents import Agent
 from app.model.decisions import Tokens
@@ -63,13 +63,13 @@ class AgentCache(Generic[Compiled]):
         compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], Compiled],
         max_bytes: int,
         kept: Callable[[], None] = lambda: None,
-        pool: FairPool | None = None,
+        pool: FairThreadPool | None = None,
         budget: LoopBudget | None = None,
     ) -> None:
         self._budget = budget or LoopBudget(Lane())
         self._agents = agents
         self._kept = kept
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
         self._compile = compile_agent
         self._max_bytes = max_bytes
         self._entries: OrderedDict[_Key, CachedAgent[Compiled]] = OrderedDict()

@@ -13,7 +13,7 @@ from app.authorize.key_sessions import in_its_session
 from app.authorize.loop_budget import NOTICED_S, LoopBudget
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
-from app.fair_pool import FairPool, Pool
+from app.fair_thread_pool import FairThreadPool, Pool
 from app.lane import Lane
 from app.metrics import Metrics
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -46,7 +46,7 @@ class Authorizer:
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
-        self._pool: Pool = pool or FairPool()
+        self._pool: Pool = pool or FairThreadPool()
         self._budget = budget or LoopBudget(Lane())
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:

@@ -14,7 +14,7 @@ from app.authorize.asked_call import Asked, Held
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import ApprovalMismatch, StoreUnavailable
-from app.fair_pool import FairPool, Pool
+from app.fair_thread_pool import FairThreadPool, Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -61,7 +61,7 @@ class EscalatedCalls:
         self._redactor = redactor
         self._signer = signer
         self._bounds = bounds or Bounds()
-        self._pool: Pool = pool or FairPool()
+        self._pool: Pool = pool or FairThreadPool()
         self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(

@@ -13,7 +13,7 @@ from app.authorize.key_sessions import in_its_session
 from app.authorize.standings import read_standings
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.decision_codes import code_of, next_action
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
@@ -58,7 +58,7 @@ class Explainer:
         clock: StoreClock,
         ids: Ids,
         compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], CompiledAgent],
-        pool: FairPool | None = None,
+        pool: FairThreadPool | None = None,
     ) -> None:
         self._client = client
         self._agents = agents
@@ -67,7 +67,7 @@ class Explainer:
         self._clock = clock
         self._ids = ids
         self._compile = compile_agent
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def explain(
         self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None

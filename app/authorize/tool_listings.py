@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.standings import Level, level_shown, read_levels
 from app.authorize.store_clock import StoreClock
-from app.fair_pool import FairPool
+from app.cancellation import raise_if_cancelled
+from app.fair_thread_pool import FairThreadPool
 from app.model.decision_codes import DEFAULT_DENY
 from app.model.decisions import Quota, Result, Tokens
 from app.model.explanations import ExplainedAgent
@@ -26,7 +27,6 @@ from app.redis_client.client import Client
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
-from app.wanted import require_wanted
 
 _QUOTAS_AT_ONCE = 256
 """How many quotas one script run reads, which takes the store about a millisecond."""
@@ -65,14 +65,14 @@ class ToolListings:
         catalog: Catalog,
         clock: StoreClock,
         is_secret: IsSecret,
-        pool: FairPool | None = None,
+        pool: FairThreadPool | None = None,
     ) -> None:
         self._client = client
         self._agents = agents
         self._catalog = catalog
         self._clock = clock
         self._is_secret = is_secret
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
         self._rules: WeakKeyDictionary[CompiledAgent, ToolRules] = WeakKeyDictionary()
 
     async def list_tools(
@@ -106,7 +106,7 @@ class ToolListings:
         alike: dict[Likeness, str] = {}
         likenesses = []
         for name in tools:
-            require_wanted()
+            raise_if_cancelled()
             likeness = rules.likeness(name)
             likenesses.append(likeness)
             alike.setdefault(likeness, name)

@@ -7,7 +7,7 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.response import Stream
 
-from app.turns import pause
+from app.loop_turns import take_turn
 
 _STEP_BYTES = 64 * 1024
 """How many bytes of an answer are encoded in one step of the loop, in less than a millisecond."""
@@ -29,7 +29,7 @@ async def answer_list(items: AsyncIterator[_Item], view: Callable[[_Item], Any])
         if len(piece) >= _STEP_BYTES:
             pieces.append(bytes(piece))
             piece.clear()
-            await pause()
+            await take_turn()
     if piece:
         pieces.append(bytes(piece))
     pieces[-1] = pieces[-1].removesuffix(b",") + b"]"

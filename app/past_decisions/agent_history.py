@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import AgentNotFound, VersionNotKept
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.past import Past
@@ -41,10 +41,10 @@ class AgentHistory:
     kept: how many versions of each policy can be restored.
     """
 
-    def __init__(self, client: Client, kept: int, pool: FairPool | None = None) -> None:
+    def __init__(self, client: Client, kept: int, pool: FairThreadPool | None = None) -> None:
         self._client = client
         self._kept = kept
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def governed_at(self, workspace_id: str, agent_id: str, entry: Place) -> tuple[Agent, list[Policy]]:
         """The agent and every policy that governed it: its own, its groups' and the workspace's.

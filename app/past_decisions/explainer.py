@@ -2,7 +2,7 @@
 
 from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.explanations import PastExplanation
 from app.past_decisions.agent_history import AgentHistory
 from app.past_decisions.explained_entry import past_explanation
@@ -14,7 +14,7 @@ from app.replay.spans import Place
 class PastDecisions:
     """Explains decisions on one store."""
 
-    def __init__(self, audit: AuditLog, history: AgentHistory, is_secret: IsSecret, pool: FairPool) -> None:
+    def __init__(self, audit: AuditLog, history: AgentHistory, is_secret: IsSecret, pool: FairThreadPool) -> None:
         self._audit = audit
         self._history = history
         self._is_secret = is_secret

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from app.cancellation import raise_if_cancelled
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
@@ -13,7 +14,6 @@ from app.model.schemas import Schema, TooMuchWork
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
-from app.wanted import require_wanted
 
 Check = Callable[[Json, Json], str | None]
 """Takes parameters and context; None if they satisfy the constraint, else the reason why not."""
@@ -46,7 +46,7 @@ class _Probe:
         """The values that the name can mean, and whether one is missing. Raises Ambiguous."""
         found = self.path.find(context if self.of_context else parameters)
         if len(found[0]) > _MANY_VALUES:
-            require_wanted()
+            raise_if_cancelled()
         return found
 
     def all_tests(self, parameters: Json, context: Json) -> Sequence[Test]:
@@ -121,7 +121,7 @@ def schema_check(schema: Schema) -> Check:
     """Whether the parameters fit the schema; the reason names the place and the keyword, but no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
-        require_wanted()
+        raise_if_cancelled()
         try:
             failure = schema.first_failure(parameters)
         except TooMuchWork:

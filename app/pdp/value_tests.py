@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from app.cancellation import raise_if_cancelled
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.model.patterns import compile_regex
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
 from app.pdp.meaning_tests import meaning_tests
-from app.wanted import require_wanted
 
 _encode = msgspec.json.encode
 
@@ -59,7 +59,7 @@ def _regex_test(pattern: str, *, secret: bool) -> Test:
         if type(value) is str:
             text = value.encode()
             if len(text) > quick_bytes:
-                require_wanted()
+                raise_if_cancelled()
                 if len(text) > compiled.max_bytes:
                     return too_long
             return None if compiled.search(text) else failure

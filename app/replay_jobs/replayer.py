@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from app.audit.log import AuditLog
 from app.errors import Invalid
+from app.loop_turns import take_turn
 from app.model.changes import Change, ChangeQuery
 from app.model.counting import limit_of
 from app.model.policies import Policy
@@ -19,7 +20,6 @@ from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.optimistic import ATTEMPTS, contended
 from app.store.policies import Policies
-from app.turns import pause
 
 _LONGEST_MS = 31 * SPAN_MS["d"]
 """The longest window of any limit."""
@@ -80,7 +80,7 @@ class Replayer:
             if time.monotonic() - told_s >= _PROGRESS_S:
                 told_s = time.monotonic()
                 yield ReplayLine(progress=ReplayProgress(entries=entries, done=at, of=of))
-            await pause()
+            await take_turn()
         yield ReplayLine(progress=ReplayProgress(entries=entries, done=of, of=of))
         yield ReplayLine(report=replay.findings.finish())
 

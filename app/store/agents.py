@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids, canonical_uuid
@@ -30,11 +30,13 @@ from app.store.policy_records import bucket_keys
 class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
+    def __init__(
+        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+    ) -> None:
         self._client = client
         self._ids = ids
         self._limits = limits or Limits()
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def create(
         self,

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import LimitReached, ToolNotFound, VersionConflict
+from app.loop_turns import take_turn
 from app.model.catalog import (
     CatalogChange,
     CatalogState,
@@ -28,7 +29,6 @@ from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_version
-from app.turns import pause
 
 MAX_SEEN = 1_000
 """How many names from the log are kept; beyond that, the oldest are dropped."""
@@ -191,7 +191,7 @@ class Catalog:
             decoded_bytes += len(held[name])
             if decoded_bytes > _STEP_BYTES:
                 decoded_bytes = 0
-                await pause()
+                await take_turn()
         state = CatalogState(version or "", tools)
         self._latest[workspace_id] = state
         self._latest.move_to_end(workspace_id)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from app.errors import PolicyNotFound
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.decisions import Result
 from app.model.divergences import DivergenceCount, PolicyDivergence
 from app.redis_client.client import Client
@@ -16,9 +16,9 @@ from app.store.policy_records import policies_of
 class Divergences:
     """Counted by the same commit that writes the entry, so the two always agree."""
 
-    def __init__(self, client: Client, pool: FairPool | None = None) -> None:
+    def __init__(self, client: Client, pool: FairThreadPool | None = None) -> None:
         self._client = client
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def get(self, workspace_id: str, policy_id: str) -> PolicyDivergence:
         """The policy, and its counts since its last change, read at one moment. Raises PolicyNotFound."""

@@ -5,7 +5,7 @@ import time
 from msgspec import Struct
 
 from app.errors import AgentNotFound
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.decisions import Tokens
 from app.model.marks import longest_shared
@@ -35,7 +35,7 @@ class Governed(Struct, frozen=True):
     decoding_s: float = 0.0
 
 
-async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: FairPool) -> Governed:
+async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: FairThreadPool) -> Governed:
     """The agent and every policy that governs it, read at one moment. Raises AgentNotFound."""
     keyspace = Keyspace(workspace_id)
     digests: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid, PolicyNotFound
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
@@ -34,11 +34,13 @@ from app.store.put_policy import put_policy, script_keys
 class Policies:
     """The policies of a workspace. Every change replaces its owner's version token in the same script."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
+    def __init__(
+        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+    ) -> None:
         self._client = client
         self._ids = ids
         self._limits = limits or Limits()
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def create(
         self,

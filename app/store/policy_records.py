@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
+from app.loop_turns import take_turn
 from app.model.counting import limit_fingerprints
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule, compiles_much
 from app.redis_client.foreign import number_of, reading
 from app.store.keyspace import Keyspace
-from app.turns import pause
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
@@ -80,7 +80,7 @@ def totals_of(record: Mapping[str, str]) -> tuple[int, int]:
         return number_of(record.get("rate_limits", "0")), number_of(record.get("rules_bytes", "0"))
 
 
-async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspace_id: str) -> list[Policy]:
+async def policies_of(records: Iterable[dict[str, str]], pool: FairThreadPool, workspace_id: str) -> list[Policy]:
     """The policies that records describe. Other tasks run in between, however many patterns are compiled."""
     policies: list[Policy] = []
     bytes_read = 0
@@ -93,7 +93,7 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairPool, workspa
         bytes_read += len(rules) + rules.count('"regex"') * _PATTERN_BYTES
         if bytes_read > _STEP_BYTES:
             bytes_read = 0
-            await pause()
+            await take_turn()
     return policies
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
@@ -56,11 +56,13 @@ class _Stored(Struct, frozen=True):
 class PolicySets:
     """Whole sets of policies. Each decision sees either the previous set or the new one, never a mixture."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairPool | None = None) -> None:
+    def __init__(
+        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+    ) -> None:
         self._client = client
         self._ids = ids
         self._limits = limits or Limits()
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def get(self, workspace_id: str, agent_id: str | None = None, group: str | None = None) -> PolicySet:
         """The policies of the agent, of the group or, if neither is given, of the workspace. Raises AgentNotFound."""

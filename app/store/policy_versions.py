@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
 from app.model.past import PastState, past_policy
 from app.model.policies import Policy
@@ -26,11 +26,11 @@ class PolicyVersions:
     kept: the greatest number of versions kept for a policy, including the current one.
     """
 
-    def __init__(self, client: Client, policies: Policies, kept: int, pool: FairPool | None = None) -> None:
+    def __init__(self, client: Client, policies: Policies, kept: int, pool: FairThreadPool | None = None) -> None:
         self._client = client
         self._policies = policies
         self._kept = kept
-        self._pool = pool or FairPool()
+        self._pool = pool or FairThreadPool()
 
     async def each(self, workspace_id: str, policy_id: str, limit: int | None = None) -> AsyncIterator[PolicyVersion]:
         """Yield the kept versions, newest first. Raises PolicyNotFound."""

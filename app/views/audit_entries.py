@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from app.loop_turns import take_turn
 from app.model.decision_codes import code_from
 from app.model.decisions import Result, RuleRef
-from app.turns import pause
 
 _STEP_ENTRIES = 64
 """How many lines are processed in one step; this many take half a millisecond."""
@@ -38,6 +38,6 @@ async def with_codes(lines: Sequence[bytes]) -> list[bytes]:
     """The same for many lines, a few at a time."""
     shown: list[bytes] = []
     for start in range(0, len(lines), _STEP_ENTRIES):
-        await pause()
+        await take_turn()
         shown += map(with_code, lines[start : start + _STEP_ENTRIES])
     return shown

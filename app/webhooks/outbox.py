@@ -6,6 +6,7 @@ from typing import Any
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
+from app.loop_turns import take_turn
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.foreign import number_of, reading
@@ -14,7 +15,6 @@ from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_of
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
-from app.turns import pause
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
 from app.webhooks.records import outbox_keys
@@ -105,7 +105,7 @@ class Outbox:
                 if found is not None:
                     yield found.event(self._workspace_id, await self._approval(found.approval_id)), str(sequence)
             yield None, str(chunk.up_to)
-            await pause()
+            await take_turn()
 
     async def _after(self, stream: str, place: str) -> list[tuple[str, dict[str, str]]]:
         found: Any = await self._client.call("XRANGE", stream, f"({place}", "+", "COUNT", _AT_ONCE)

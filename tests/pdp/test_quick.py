@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from app.cancellation import Cancelled, cancelled_when
 from app.http.api.authorize_body import decode_tool_call
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Result
@@ -10,7 +11,6 @@ from app.model.policies import Policy
 from app.model.redaction import Redactor
 from app.model.rules import PolicyRule
 from app.pdp import compile_agent, decide
-from app.wanted import Unwanted, asking
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
@@ -188,6 +188,6 @@ def test_what_takes_long_asks_whether_it_is_still_wanted(rule):
     """Between two searches, and before it looks through many values."""
     texts = {f"p{number}": "\n" * 100 for number in range(9)}
     agent, request = compiled(rule), call("t", each=["x"] * 1_000, **texts)
-    with asking(lambda: False), pytest.raises(Unwanted):
+    with cancelled_when(lambda: True), pytest.raises(Cancelled):
         decide(agent, request, 0)
     decide(agent, request, 0)

@@ -3,7 +3,7 @@
 import json
 import threading
 
-from app.fair_pool import FairPool
+from app.fair_thread_pool import FairThreadPool
 from app.model.catalog import ToolEntry
 from app.model.past import PastState
 from app.store import catalog, policy_records
@@ -30,7 +30,7 @@ async def test_a_stored_policy_with_a_schema_is_compiled_in_a_thread(monkeypatch
 
     monkeypatch.setattr(policy_records, "policy_of", noted)
     records = record(type="parameter_schema", schema=SCHEMA), record(type="tool_allowlist")
-    pool = FairPool(1)
+    pool = FairThreadPool(1)
     policies = await policy_records.policies_of(records, pool, workspace_id)
     pool.close()
     assert [each.rules[0].schema if index == 0 else None for index, each in enumerate(policies)] == [SCHEMA, None]
@@ -50,10 +50,10 @@ async def test_a_large_catalogue_lets_others_have_their_turn(client, workspace_i
     """It may have 4 MiB."""
     turns = []
 
-    async def pause():
+    async def take_turn():
         turns.append(None)
 
-    monkeypatch.setattr(catalog, "pause", pause)
+    monkeypatch.setattr(catalog, "take_turn", take_turn)
     kept = Catalog(client)
     tools = [ToolEntry(name=f"tool.{each}", description="x" * 3_000) for each in range(400)]
     await kept.put(workspace_id, tools)

@@ -15,9 +15,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from app.cancellation import cancelled_when
 from app.errors import Overloaded
 from app.lane import Lane
-from app.wanted import asking
 
 _Result = TypeVar("_Result")
 _THREADS_MIN, _THREADS_MAX = 2, 4
@@ -41,8 +41,8 @@ class _Work:
         self.workspace_id, self.call, self.result = workspace_id, call, result
 
     def do(self) -> Any:
-        """Run the call, in the thread; end with Unwanted once its caller has gone."""
-        with asking(lambda: not self.result.done()):
+        """Run the call, in the thread; end with Cancelled once its caller has gone."""
+        with cancelled_when(self.result.done):
             return self.call()
 
 
@@ -53,13 +53,13 @@ class Pool(Protocol):
         """What the function gives, or raises."""
 
 
-class FairPool:
+class FairThreadPool:
     """Runs functions in `threads` threads. Workspaces take turns, however much work one of them has waiting.
 
     No workspace gets all the threads, so another's work waits for its turn, but never for a long job to end. A caller
     that waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. A caller that
-    goes away leaves the queue; a job that already runs keeps its thread until it next asks whether it is still wanted
-    (`app/wanted.py`).
+    goes away leaves the queue; a job that already runs keeps its thread until it next checks whether it is cancelled
+    (`app/cancellation.py`).
     """
 
     def __init__(
@@ -149,11 +149,11 @@ class FairPool:
 class SlowLanePool:
     """In the fast lane, runs nothing: the call goes to the slow lane. Where there is none, it runs in `pool`."""
 
-    def __init__(self, pool: FairPool, lane: Lane) -> None:
+    def __init__(self, pool: FairThreadPool, lane: Lane) -> None:
         self._pool, self._lane = pool, lane
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
-        """As `FairPool.run`. Raises TakesLong."""
+        """As `FairThreadPool.run`. Raises TakesLong."""
         self._lane.require_short()
         return await self._pool.run(workspace_id, function, *args)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from app.errors import Overloaded
-from app.turns import Shares, pause
+from app.loop_turns import WorkspaceSlots, take_turn
 
 
 async def in_steps(steps, said, name):
     """Work of some steps, each of which says its name."""
     for _ in range(steps):
         said.append(name)
-        await pause()
+        await take_turn()
 
 
 async def test_one_of_all_long_tasks_has_a_turn_in_each_pass():
@@ -41,15 +41,15 @@ async def test_a_cancelled_task_keeps_nobody_from_a_turn():
     works[0].cancel()
     await asyncio.gather(*works, return_exceptions=True)
     assert (said.count("a"), said.count("b"), said.count("c")) == (1, 3, 3)
-    await pause()
+    await take_turn()
 
 
 async def test_a_workspace_runs_so_many_at_once_and_others_do_not_wait():
     """The rest waits in order, up to a bound; then 503 and try again."""
-    shares, opened, inside = Shares(most=2, waiting_max=1), asyncio.Event(), []
+    slots, opened, inside = WorkspaceSlots(most=2, waiting_max=1), asyncio.Event(), []
 
     async def read(workspace_id, name):
-        async with shares.share(workspace_id):
+        async with slots.slot(workspace_id):
             inside.append(name)
             await opened.wait()
 
@@ -70,4 +70,4 @@ def test_long_work_pauses_in_no_other_way():
     """`sleep(0)` lets all of them go on in every pass."""
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
-    assert named == {"http/protocol/exchange.py", "turns.py"}
+    assert named == {"http/protocol/exchange.py", "loop_turns.py"}

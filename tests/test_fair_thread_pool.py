@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from app.cancellation import Cancelled, raise_if_cancelled
 from app.errors import Overloaded
-from app.fair_pool import NICENESS, FairPool
-from app.wanted import Unwanted, require_wanted
+from app.fair_thread_pool import NICENESS, FairThreadPool
 
 APP = Path(__file__).parents[1] / "app"
 
@@ -48,7 +48,7 @@ async def begun(gate):
 
 async def test_what_the_function_gives_or_raises_is_what_the_caller_gets():
     """Both come out of the thread."""
-    pool = FairPool()
+    pool = FairThreadPool()
     assert await pool.run("w", threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
         await pool.run("w", lambda: 1 / 0)
@@ -58,7 +58,7 @@ async def test_what_the_function_gives_or_raises_is_what_the_caller_gets():
 
 async def test_a_workspace_never_has_every_thread(gate):
     """However much one has running and waiting, work of another begins at once."""
-    pool = FairPool(threads=2)
+    pool = FairThreadPool(threads=2)
     hostile = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(12)]
     await begun(gate)
     assert await pool.run("other", str.upper, "done") == "DONE"
@@ -69,7 +69,7 @@ async def test_a_workspace_never_has_every_thread(gate):
 
 async def test_workspaces_take_turns(gate):
     """One that has ten waiting gets no more turns than one that has one."""
-    pool = FairPool(threads=1)
+    pool = FairThreadPool(threads=1)
     first = asyncio.create_task(pool.run("first", gate.wait, "first"))
     await begun(gate)
     rest = [asyncio.create_task(pool.run("a", gate.wait, f"a{n}")) for n in range(3)]
@@ -83,7 +83,7 @@ async def test_workspaces_take_turns(gate):
 
 async def test_a_caller_that_goes_away_frees_its_place(gate):
     """Work that has not begun never does."""
-    pool = FairPool(threads=1)
+    pool = FairThreadPool(threads=1)
     running = asyncio.create_task(pool.run("w", gate.wait, "running"))
     await begun(gate)
     waiting = [asyncio.create_task(pool.run("w", gate.wait, f"waiting {n}")) for n in range(3)]
@@ -99,7 +99,7 @@ async def test_a_caller_that_goes_away_frees_its_place(gate):
 
 async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(gate):
     """503 OVERLOADED with Retry-After; the queue of another is its own."""
-    pool = FairPool(threads=2, waiting_max=3)
+    pool = FairThreadPool(threads=2, waiting_max=3)
     held = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(4)]
     await begun(gate)
     with pytest.raises(Overloaded, match="nothing was decided") as refused:
@@ -116,11 +116,11 @@ async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(g
 
 async def test_a_caller_that_waits_too_long_is_refused_and_the_thread_is_used_again(gate):
     """In the queue or in the thread; what ran on is thrown away."""
-    pool = FairPool(threads=1, patience_s=0.01)
+    pool = FairThreadPool(threads=1, patience_s=0.01)
     answers = await asyncio.gather(*(pool.run("w", gate.wait) for _ in range(2)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [Overloaded, Overloaded]
     gate.opened.set()
-    patient = FairPool(threads=1)
+    patient = FairThreadPool(threads=1)
     assert await patient.run("w", str.upper, "done") == "DONE"
     assert gate.order == ["held"]
 
@@ -132,21 +132,21 @@ async def test_unwanted_work_stops_when_it_checks(gate):
     def work():
         try:
             gate.wait()
-            require_wanted()
+            raise_if_cancelled()
             gate.order.append("went on")
-        except Unwanted:
+        except Cancelled:
             gate.order.append("stopped")
             raise
         finally:
             ended.set()
 
-    impatient = FairPool(threads=1, patience_s=0.01)
+    impatient = FairThreadPool(threads=1, patience_s=0.01)
     with pytest.raises(Overloaded):
         await impatient.run("w", work)
     gate.opened.set()
     await asyncio.to_thread(ended.wait)
     assert gate.order == ["held", "stopped"]
-    await FairPool(threads=1).run("w", work)
+    await FairThreadPool(threads=1).run("w", work)
     assert gate.order[2:] == ["held", "went on"]
 
 
@@ -157,7 +157,7 @@ async def test_the_loop_has_its_core_before_the_threads():
     def niceness():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
-    assert await FairPool().run("w", niceness) == min(19, niceness() + NICENESS)
+    assert await FairThreadPool().run("w", niceness) == min(19, niceness() + NICENESS)
 
 
 OF_EVERYBODY = {"to_thread", "run_in_executor"}
@@ -165,7 +165,7 @@ OF_EVERYBODY = {"to_thread", "run_in_executor"}
 
 def test_nothing_in_the_service_uses_the_default_threads():
     """What takes long goes through the pool, where workspaces take turns."""
-    elsewhere = [path for path in APP.rglob("*.py") if path.name != "fair_pool.py"]
+    elsewhere = [path for path in APP.rglob("*.py") if path.name != "fair_thread_pool.py"]
     names = {
         (path.relative_to(APP).as_posix(), node.attr)
         for path in elsewhere

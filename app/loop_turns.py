@@ -39,8 +39,8 @@ class _Turns:
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary()
 
 
-async def pause() -> None:
-    """Let everything else run; of all tasks that pause like this, only one continues in each pass of the loop.
+async def take_turn() -> None:
+    """Let everything else run; of all tasks that wait like this, only one continues in each pass of the loop.
 
     With `sleep(0)`, every long-running task would run a step in every pass. A decision would wait for a step of each of
     them, and again each time that it waits itself.
@@ -56,7 +56,7 @@ def _turns() -> _Turns:
     return turns
 
 
-class Shares:
+class WorkspaceSlots:
     """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait in line.
 
     For work that keeps the store busy while it waits: the store has one queue for everybody, without fairness.
@@ -68,7 +68,7 @@ class Shares:
         self._inside: dict[str, int] = {}
 
     @asynccontextmanager
-    async def share(self, workspace_id: str) -> AsyncIterator[None]:
+    async def slot(self, workspace_id: str) -> AsyncIterator[None]:
         """A block that counts as one of those that run. Raises Overloaded if too many wait."""
         inside = self._inside.get(workspace_id, 0)
         if inside >= self._most + self._waiting_max:

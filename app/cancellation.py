@@ -1,0 +1,32 @@
+"""Cancels work in a thread: long-running work checks now and then whether anybody still waits for it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Cancelled(Exception):
+    """Nobody waits for the result any more, so the work was abandoned."""
+
+
+class _Thread(threading.local):
+    is_cancelled: Callable[[], bool] | None = None
+
+
+_this_thread = _Thread()
+
+
+@contextmanager
+def cancelled_when(is_cancelled: Callable[[], bool]) -> Iterator[None]:
+    """Until the end of the block, `raise_if_cancelled` asks `is_cancelled` in this thread."""
+    _this_thread.is_cancelled = is_cancelled
+    try:
+        yield
+    finally:
+        _this_thread.is_cancelled = None
+
+
+def raise_if_cancelled() -> None:
+    """Raise Cancelled if nobody waits any more. Outside of `cancelled_when`, somebody always does."""
+    if _this_thread.is_cancelled is not None and _this_thread.is_cancelled():
+        raise Cancelled
