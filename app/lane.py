@@ -15,7 +15,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,6 @@ AGAIN_SECONDS: Final = 0.002
 
 _AT_ONCE = 16
 _header = struct.Struct("<q")
-_NOTE = -1
 _DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
 
 
@@ -36,6 +35,14 @@ class TakesLong(BaseException):
 
     It is no Exception, because it is no failure: whatever answers failures must not answer this.
     """
+
+
+class Note(IntEnum):
+    """What a note to the other lane is about. In a message, it takes the place of a request's time of arrival."""
+
+    FAILED_AUTHENTICATION = -1
+    ASKS_READINESS = -2
+    TELLS_READINESS = -3
 
 
 class Fate(StrEnum):
@@ -74,8 +81,7 @@ class Lane:
         self._channel: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffer = bytearray()
-        self.told: Callable[[bytes], None] = lambda _: None
-        """Called with each note from the other lane."""
+        self._hear: dict[int, Callable[[bytes], None]] = {}
         self._waiting: deque[Callable[[], None]] = deque()
         self._is_waiting = False
 
@@ -115,11 +121,15 @@ class Lane:
         self._count(not self.is_fast)
         return Fate.MOVED
 
-    def tell(self, note: bytes) -> None:
+    def tell(self, note: Note, text: bytes = b"") -> None:
         """Send the other lane a note. If it is busy or gone, it does not hear of it."""
         if self._channel is not None and not self.is_alone:
             with contextlib.suppress(OSError):
-                self._channel.send(_header.pack(_NOTE) + note)
+                self._channel.send(_header.pack(note) + text)
+
+    def hear(self, note: Note, told: Callable[[bytes], None]) -> None:
+        """Call `told` with the text of each such note from the other lane."""
+        self._hear[note] = told
 
     def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None]) -> None:
         """Call `send_again` when it is this connection's turn, in the order in which they began to wait."""
@@ -175,8 +185,8 @@ class Lane:
                 return None
             data = bytes(memoryview(self._buffer)[:size])
             (arrived_us,) = _header.unpack_from(data)
-            if arrived_us == _NOTE:
-                self.told(data[_header.size :])
+            if arrived_us < 0:
+                self._hear[arrived_us](data[_header.size :])
                 continue
             for level, kind, descriptors in ancillary:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -19,12 +20,13 @@ from app.authorize.commit import CommitDecision
 from app.authorize.escalated import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
 from app.authorize.loop_budget import LoopBudget
+from app.authorize.readiness import Readiness
 from app.authorize.runner import Runner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
 from app.fair_thread_pool import FairThreadPool, Pool, SlowLanePool
 from app.gc_freeze import freeze_heap
-from app.lane import Lane
+from app.lane import Lane, Note
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.ids import Ids
@@ -72,6 +74,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
     settings: Settings
     client: Client
+    readiness: Readiness
     workspaces: Workspaces
     api_keys: ApiKeys
     authenticator: Authenticator
@@ -162,8 +165,7 @@ async def open_services(
         api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
         policies = Policies(client, ids, limits, pool)
         redactor = Redactor(settings.redact.split(","))
-        catalog = Catalog(client)
-        workspaces = Workspaces(client, ids, api_keys)
+        catalog, workspaces = Catalog(client), Workspaces(client, ids, api_keys)
         cache = AgentCache(
             Agents(prompt, ids, pool=pool),
             lambda agent, policies, marks: compile_agent(agent, policies, redactor.is_secret, marks),
@@ -200,6 +202,7 @@ async def open_services(
         yield Services(
             settings=settings,
             client=client,
+            readiness=Readiness(lane, client, (runner, prompt)),
             workspaces=workspaces,
             api_keys=api_keys,
             authenticator=authenticator,
@@ -251,6 +254,7 @@ async def open_services(
 
 def _auth_failures(settings: Settings, lane: Lane) -> AuthFailures:
     """The failed authentications that either lane has met."""
-    failures = AuthFailures(settings.auth_failures_per_minute, settings.proxies, tell=lane.tell)
-    lane.told = failures.hear
+    tell = partial(lane.tell, Note.FAILED_AUTHENTICATION)
+    failures = AuthFailures(settings.auth_failures_per_minute, settings.proxies, tell=tell)
+    lane.hear(Note.FAILED_AUTHENTICATION, failures.hear)
     return failures

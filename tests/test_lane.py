@@ -9,7 +9,7 @@ import pytest
 
 from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
-from app.lane import MESSAGE_BYTES, Fate, Lane, Moved, TakesLong
+from app.lane import MESSAGE_BYTES, Fate, Lane, Moved, Note, TakesLong
 
 
 @pytest.fixture
@@ -81,16 +81,19 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
 async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes, connection):
     """Whichever lane tells it. One that is gone hears nothing, and nobody minds."""
     for one, other in (lanes, lanes[::-1]):
-        heard: list[bytes] = []
-        other.told = heard.append
-        one.tell(b"note")
+        heard: list[tuple[Note, bytes]] = []
+        for note in Note:
+            other.hear(note, lambda text, note=note, heard=heard: heard.append((note, text)))
+        one.tell(Note.FAILED_AUTHENTICATION, b"address")
+        one.tell(Note.ASKS_READINESS)
         assert one.send(connection[1].fileno(), b"request", 0) is Fate.MOVED
         moved = other._next()
-        assert (heard, moved.request) == ([b"note"], b"request")
+        assert heard == [(Note.FAILED_AUTHENTICATION, b"address"), (Note.ASKS_READINESS, b"")]
+        assert moved.request == b"request"
         moved.connection.close()
     let_in_all(lanes[1])
-    lanes[0].tell(b"note")
-    Lane().tell(b"note")
+    lanes[0].tell(Note.ASKS_READINESS)
+    Lane().tell(Note.ASKS_READINESS)
 
 
 async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connection):

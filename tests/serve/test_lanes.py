@@ -17,8 +17,9 @@ from typing import Self
 
 import httpx
 import pytest
+import redis
 from calls import TOOL, Callers, decide, entries, make_agent
-from servers import ADMIN_KEY
+from servers import ADMIN_KEY, Store
 from serving import REPLICA, Service, children_of, kill
 from tenants import Tenant
 
@@ -262,6 +263,54 @@ def test_a_replica_that_is_killed_leaves_no_lane_behind(service):
     service.until(lambda: len(lanes_of(service)) == 2, "it has two lanes")
     assert not set(before.values()) & set(lanes_of(service).values())
     service.until(service.answers, "decisions are made again")
+
+
+@pytest.fixture
+def guarded(tmp_path, server):
+    """A store with a user whose password can change, and a replica that knows the first one."""
+    store = Store(server("redis"), tmp_path / "store")
+    with redis.Redis.from_url(store.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "remit", "on", ">first", "~*", "&*", "+@all")
+        made = Service(
+            tmp_path,
+            REMIT_REDIS_URL=store.url.replace("//", "//remit:first@"),
+            REMIT_BOOTSTRAP_KEY=ADMIN_KEY,
+            REMIT_COMPACT="false",
+            REMIT_LOG_LEVEL="error",
+        )
+        made.start()
+        yield made, store, admin
+        made.stop()
+        store.stop()
+
+
+def test_a_replica_is_not_ready_while_one_of_its_lanes_cannot_reach_the_store(guarded):
+    """Its connections alone are gone, and its password is no longer the right one; the other lane needs no new ones."""
+    service, store, admin = guarded
+    assert service.answers()
+    for lane, pid in lanes_of(service).items():
+        admin.execute_command("ACL", "SETUSER", "remit", "resetpass", ">second")
+        for port in local_ports(pid, store.port):
+            admin.execute_command("CLIENT", "KILL", "ADDR", f"127.0.0.1:{port}")
+        with service.client(ADMIN_KEY) as client:
+            refused = client.get("/readyz")
+            assert client.get("/livez").status_code == 200
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+        if lane == "remit-fast":
+            assert "The replica's fast lane is not ready: " in refused.json()["error"]["message"]
+        admin.execute_command("ACL", "SETUSER", "remit", "resetpass", ">first")
+        service.until(service.answers, "it is ready again")
+
+
+def local_ports(pid: int, remote: int) -> list[int]:
+    """The ports from which a process is connected to another one on loopback."""
+    sockets = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    found = []
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if f"socket:[{fields[9]}]" in sockets and int(fields[2].partition(":")[2], 16) == remote:
+            found.append(int(fields[1].partition(":")[2], 16))
+    return found
 
 
 class Mixed(threading.Thread):

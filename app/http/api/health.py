@@ -5,7 +5,6 @@ from litestar.di import NamedDependency as Handed
 from msgspec import Struct
 
 from app.replica import Services
-from app.store.readiness import require_ready
 
 
 class Health(Struct, frozen=True):
@@ -25,10 +24,10 @@ async def livez() -> Health:
 
 @get("/readyz")
 async def readyz(services: Handed[Services]) -> Health:
-    """Answer 200 if decisions can be made: the store accepts writes, knows the scripts and has room.
+    """Answer 200 if decisions can be made: both lanes reach the store; it accepts writes, knows the scripts, has room.
 
     Otherwise 503 says why.
     """
-    await require_ready(services.client)
+    await services.readiness.require()
     await services.sealing.require_room(services.settings.audit_backlog_max)
     return Health("ok")
