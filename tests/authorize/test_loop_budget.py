@@ -58,13 +58,15 @@ def test_short_steps_take_a_quarter_of_the_time_at_most(budget, clock):
     assert steps(budget, 0.0002) in range(1_249, 1_254)
 
 
-def test_what_delays_others_noticeably_is_dearer(budget, clock):
-    """Four milliseconds: about once in one and a half seconds, which is less than a hundredth of the time."""
-    assert steps(budget, 0.004) == 1
-    clock.now += 10.0
-    assert steps(budget, 0.004) == 1
-    clock.now += 0.2
-    assert steps(budget, 0.004) == 0
+def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
+    """Whatever their length, over ten minutes of asking as often as possible."""
+    for seconds in (0.002, 0.004, 0.02):
+        spent, end = 0.0, clock.now + 600.0
+        while clock.now < end:
+            budget.switch("b")  # others are there, too
+            spent += steps(budget, seconds, f"w{seconds}") * (seconds - NOTICED_S)
+            clock.now += 0.01
+        assert 0.5 < spent <= 0.001 * 600.0 + 0.02
 
 
 def test_what_a_thread_does_is_no_dearer(budget):
